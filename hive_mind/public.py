@@ -32,7 +32,7 @@ from hive_mind.model.query import Hit, Query
 from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.processes import AgentProcess

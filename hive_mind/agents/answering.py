@@ -5,7 +5,7 @@ The steps of one turn of the loop. The answer rests on what was found and on not
 
 from dataclasses import dataclass, replace
 
-from hive_mind.cognition.intent import Intent, intent_of
+from hive_mind.cognition.answering.intent import Intent, intent_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory

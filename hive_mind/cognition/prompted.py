@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from hive_mind.cognition.batches import batches
+from hive_mind.cognition.answering.quoting import not_known
 from hive_mind.cognition.budget import Budget, used_by
-from hive_mind.cognition.entities import entities
+from hive_mind.cognition.dates.temporal import normalised, resolved_dates
+from hive_mind.cognition.extraction.batches import batches
+from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.prompts import prompt
-from hive_mind.cognition.quoting import not_known
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.replies import (
     FactReply,
@@ -26,7 +27,6 @@ from hive_mind.cognition.replies import (
     numbered,
     said_at_reply,
 )
-from hive_mind.cognition.temporal import normalised, resolved_dates
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.memory.disputes import dispute_told

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from hive_mind.runs.spec import NodeSpec
+from hive_mind.runs.graphs.spec import NodeSpec
 
 
 def resolved(node: NodeSpec, known: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import Reply, ToolCall
-from hive_mind.runs.spec import Scope, WorkerSpec
+from hive_mind.runs.graphs.spec import Scope, WorkerSpec
 
 AskKind = Literal["judgment", "tool", "question"]
 

@@ -11,8 +11,8 @@ from hive_mind.model.dialogue import Message
 from hive_mind.model.entry import Entry
 from hive_mind.runs import steps
 from hive_mind.runs.compaction import compacted
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.repetition import TURNS, digest_of
-from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import Call, Frame, Phase, Place, RunState, Waiting
 
 # What came before them was no work, or nobody here knows when it ended: others may write these, by clocks of their own.

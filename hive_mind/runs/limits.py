@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hive_mind.runs.spec import Limits, NodeSpec
+from hive_mind.runs.graphs.spec import Limits, NodeSpec
 from hive_mind.runs.state import Place, RunState
 
 _ALMOST = 0.9

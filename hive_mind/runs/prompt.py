@@ -8,8 +8,8 @@ from typing import Any
 
 from hive_mind.goals.goal import Goal
 from hive_mind.model.dialogue import Message
+from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.handoff import values
-from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.state import Place, RunState
 
 INPUT_CHARACTERS = 20_000

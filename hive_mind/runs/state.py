@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from hive_mind.model.dialogue import Message, ToolCall
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.steps import Outcome, Reported
 
 Phase = Literal["read", "think", "act", "judge", "choose", "wait", "parked", "paused"]

@@ -21,10 +21,10 @@ from hive_mind.runs.effects import (
     ToolTraits,
     WakeIn,
 )
+from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.limits import is_last, is_spent, ms_left, place_ms_left
 from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.routing import options
-from hive_mind.runs.spec import NodeSpec
 from hive_mind.runs.state import Call, Place, RunState
 
 PERSON_TOOLS = {"ask_person": "question", "wait_for_response": "message"}

@@ -22,7 +22,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.model.entry import Entry
 from hive_mind.retry import RetrySettings
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 from hive_mind.tools.base import Tool, Toolbox
 

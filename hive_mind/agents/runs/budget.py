@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hive_mind.runs.graphs.spec import Limits
 from hive_mind.runs.limits import Left, left_of, part_of
-from hive_mind.runs.spec import Limits
 from hive_mind.runs.state import RunState
 
 _USEFUL_TOKENS = 256

@@ -23,9 +23,9 @@ from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
 from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Failed, Plan, ToolResult, Word
+from hive_mind.runs.graphs.spec import WorkerSpec, sub_agent
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
-from hive_mind.runs.spec import WorkerSpec, sub_agent
 from hive_mind.runs.state import Place, RunState
 from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.wanted import wanted

@@ -20,7 +20,7 @@ from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.adapt import FILE
 from hive_mind.runs.effects import Plan
-from hive_mind.runs.spec import NodeSpec, WorkerSpec
+from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec
 from hive_mind.tools.base import Toolbox
 
 

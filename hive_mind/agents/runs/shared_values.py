@@ -14,7 +14,7 @@ from msgspec import Struct
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
-from hive_mind.runs.spec import Scope
+from hive_mind.runs.graphs.spec import Scope
 from hive_mind.runs.steps import ENDED, PREFIX
 
 VALUES = "buffer/"

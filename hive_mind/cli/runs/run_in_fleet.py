@@ -11,7 +11,7 @@ from hive_mind.cli.options import Format
 from hive_mind.cli.output import show_json
 from hive_mind.cli.running import FAILED, Stopped
 from hive_mind.cli.runs.run_shown import Heard, Teller, show_document
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 
 _LOOK_S = 0.2
 

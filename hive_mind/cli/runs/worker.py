@@ -12,7 +12,7 @@ from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
     from hive_mind.forms.form import Form
-    from hive_mind.runs.worker_file import WorkerFile
+    from hive_mind.runs.graphs.worker_file import WorkerFile
 
 _HELP = "Look at workers, check them, draw them."
 
@@ -61,20 +61,20 @@ async def show_worker(name: Named) -> None:
 @command
 async def graph(name: Named) -> None:
     """Draw a worker as a Mermaid flowchart."""
-    from hive_mind.runs.drawing import mermaid
+    from hive_mind.runs.graphs.drawing import mermaid
     from hive_mind.runtime.workers.runs import worker_named
 
     show(mermaid(worker_named(name)))
 
 
 def _form() -> "Form[WorkerFile]":
-    from hive_mind.runs.worker_file import WORKER
+    from hive_mind.runs.graphs.worker_file import WORKER
 
     return WORKER
 
 
 def _read(text: str) -> object:
-    from hive_mind.runs.worker_file import worker_of
+    from hive_mind.runs.graphs.worker_file import worker_of
 
     return worker_of(text)
 

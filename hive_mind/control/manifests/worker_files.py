@@ -13,7 +13,7 @@ from hive_mind.control.manifests.manifest import Agent, HiveManifest
 from hive_mind.errors import InvalidInput, WorkerFileError
 from hive_mind.forms import reading
 from hive_mind.forms.finding import Finding
-from hive_mind.runs.worker_file import WORKER, worker_of
+from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 
 
 def with_workers(manifest: HiveManifest, folder: Path) -> HiveManifest:

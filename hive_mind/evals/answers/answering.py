@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from hive_mind.cognition.answering.quoting import PREFACE
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prices import usd_of
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
-from hive_mind.cognition.quoting import PREFACE
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.answers.spending import since
 from hive_mind.evals.datasets import LabelledQuestion

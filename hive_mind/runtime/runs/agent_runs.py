@@ -133,7 +133,7 @@ class AgentRuns:
         return self._settings.store != "memory"
 
     async def _opened(self) -> "RunKeeper":
-        from hive_mind.runs.spec import WorkerSpec
+        from hive_mind.runs.graphs.spec import WorkerSpec
         from hive_mind.runtime.runs.fleet_values import RegistryValues
         from hive_mind.runtime.runs.health_watch import HealthWatch, queens_tools
         from hive_mind.runtime.runs.run_keeper import RunKeeper

@@ -22,7 +22,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.items import OPENED, PREFIX, Item, item_of
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.worker_file import worker_of
+from hive_mind.runs.graphs.worker_file import worker_of
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.process_identity import Identity, is_running

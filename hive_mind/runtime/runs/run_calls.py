@@ -10,8 +10,8 @@ from hive_mind.agents.runs.run_documents import document_of
 from hive_mind.agents.runs.run_journal import RunJournal, run_called, run_ids
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.checks import faults
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.checks import faults
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.base import Toolbox
 

@@ -18,7 +18,7 @@ from hive_mind.agents.runs.words import say_to
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED
 from hive_mind.model.entry import Entry
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.steps import ENDED
 from hive_mind.runtime.runs.saying import Saying
 

@@ -22,8 +22,8 @@ from hive_mind.forms.reading import text_of as text_of_file
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
-from hive_mind.runs.spec import WorkerSpec
-from hive_mind.runs.worker_file import WORKER, worker_of
+from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.secrets.credentials import credentials_of
 from hive_mind.runtime.settings import Settings

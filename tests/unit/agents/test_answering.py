@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import AnsweringSteps
-from hive_mind.cognition.intent import Kind
+from hive_mind.cognition.answering.intent import Kind
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.answer import Question

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import pytest
 
+from hive_mind.cognition.answering.quoting import NOT_KNOWN
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
-from hive_mind.cognition.quoting import NOT_KNOWN
 from hive_mind.cognition.reader import Extraction
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendTimeout, BudgetExceeded, ModelOutputError
 from hive_mind.llm.base import Completion, Prompt

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.quoting import QuotingSettings, quoted_answer
+from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.memory.disputes import dispute_told, with_rivals
 from hive_mind.model.answer import Question
 from hive_mind.model.query import Hit

@@ -9,8 +9,8 @@ from hive_mind.model.entry import Entry
 from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.fold import fold
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.routing import begin
-from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import Place, RunState
 from hive_mind.runs.steps import Started, Step, entry_of, step_of
 from hive_mind.runs.wanted import wanted

@@ -9,8 +9,8 @@ from hive_mind.runs import steps as s
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.effects import Plan, ToolResult, ToolTraits
 from hive_mind.runs.fold import fold
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.routing import begin
-from hive_mind.runs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing

@@ -6,8 +6,8 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.delegated import judgment_of, result_of
 from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.graphs.spec import sub_agent
 from hive_mind.runs.handoff import one_line, values
-from hive_mind.runs.spec import sub_agent
 from tests.unit.runs.flow import Flow, call, worker
 
 TALK = {"id": "a", "outputs": ["x"]}

@@ -18,8 +18,8 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
 from hive_mind.runs.effects import ToolResult
+from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.pointers import CHARACTERS_MAX as CHARACTERS_SHOWN
-from hive_mind.runs.spec import NodeSpec
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 from hive_mind.tools.functions import tool
 

@@ -12,7 +12,7 @@ from hive_mind.agents.runs.words import words_for
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.spec import WorkerSpec
+from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.runtime.runs.triggers import Triggers, cron_due, next_due
 from hive_mind.runtime.workers.config import TriggerConfig

@@ -6,11 +6,11 @@ import json
 import pytest
 from rich.console import Console
 
-from hive_mind.cli.fleet import describe, get, status
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.shown import live
 from hive_mind.cli.fleet.shown import status as status_shown
 from hive_mind.cli.fleet.shown.log_lines import LogLine
+from hive_mind.cli.fleet.views import describe, get, status
 from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus, ProcessView
 from hive_mind.runtime.workers.status import NodeStatus
 

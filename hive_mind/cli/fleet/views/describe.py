@@ -1,0 +1,121 @@
+"""`hive-mind describe`: everything about one fleet or one agent, to be read by a person."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
+from hive_mind.cli.fleet.shown.sizes import ago, megabytes
+from hive_mind.cli.fleet.shown.status import phase_cell, show_agents, show_conditions
+from hive_mind.cli.fleet.views.get import agent_called
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import Cell, show, show_table
+from hive_mind.cli.running import command
+
+if TYPE_CHECKING:
+    from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
+    from hive_mind.runtime.workers.status import NodeStatus
+
+NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")
+
+group = typer.Typer(name="describe", cls=fleets.EitherNumber, no_args_is_help=True)
+
+HiveName = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
+AgentName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=agent_names)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, rich_help_panel=fleets.PANEL, epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"))
+
+
+@group.callback()
+def describe() -> None:
+    """Describe one fleet or one agent."""
+
+
+@group.command(epilog=examples("hive-mind describe hive", "hive-mind describe hive research -o yaml"))
+@command
+async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
+    """Describe a fleet."""
+    async with fleets.chosen(home, name, named_by="") as controller:
+        status = await controller.status()
+    show_as(output, status, [f"hive/{status.name}"], lambda: show_hive(status))
+
+
+@group.command(epilog=examples("hive-mind describe agent ada", "hive-mind describe agent ada -o json"))
+@command
+async def agent(
+    name: AgentName, fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+) -> None:
+    """Describe an agent, its process and its node."""
+    async with fleets.chosen(home, fleet) as controller:
+        status = await controller.status()
+    found = agent_called(status, name)
+    process = next((one for one in status.processes if one.name == found.process), None)
+    value = {"agent": found, "process": process}
+    show_as(output, value, [f"agent/{name}"], lambda: show_agent(found, process))
+
+
+def show_hive(status: "FleetStatus") -> None:
+    """What is known of a fleet as a whole, and then of its parts."""
+    rows: list[tuple[str, Cell]] = [
+        ("hive", status.name),
+        ("phase", phase_cell(status.phase)),
+        ("topology", status.topology),
+        ("generation", f"{status.generation}: one more with each move of facts to another topology"),
+        ("revision", f"{status.revision} of the manifest"),
+        ("facts", f"{status.facts} learned by agents themselves, {status.pending} of them not yet confirmed by the hive"),
+        ("lag", f"{status.lag} writes that other nodes lacked when they last compared"),
+        ("last error", status.last_error or "none"),
+    ]
+    show_table(["", ""], rows)
+    show()
+    show_conditions(status.conditions)
+    _show_nodes([node for process in status.processes for node in process.nodes])
+    if status.agents:
+        show()
+    show_agents(status.agents)
+
+
+def show_agent(agent: "AgentView", process: "ProcessView | None") -> None:
+    """What is known of an agent, and of the process it runs in."""
+    rows: list[tuple[str, Cell]] = [
+        ("agent", agent.name),
+        ("phase", phase_cell(agent.phase)),
+        ("domain", agent.domain),
+        ("group", agent.group),
+        ("facts", f"{agent.facts} learned, {agent.pending} of them not yet confirmed by the hive"),
+        ("lag", str(agent.lag)),
+        ("last error", agent.last_error or "none"),
+        ("process", agent.process),
+    ]
+    if process is not None:
+        used = f"{megabytes(process.memory_bytes)}, {process.cpu_s:.1f} s of CPU since it began, {ago(process.since_ms)} ago"
+        rows += [("pid", str(process.pid or "none")), ("uses", used if process.pid else "")]
+        rows += [("restarts", f"{process.restarts} after crashes")]
+    show_table(["", ""], [row for row in rows if row[1]])
+    show()
+    show_conditions(agent.conditions)
+    _show_nodes(process.nodes if process else ())
+
+
+def _show_nodes(nodes: "list[NodeStatus] | tuple[NodeStatus, ...]") -> None:
+    if not nodes:
+        return
+    rows = [
+        (
+            node.name,
+            node.group,
+            "yes" if node.is_ready else "no",
+            str(len(node.members)),
+            ", ".join(node.silent),
+            *map(str, (node.facts, node.outbox, node.lag, node.messages)),
+            node.error or "; ".join(node.findings),
+        )
+        for node in nodes
+    ]
+    show()
+    show_table(NODE_TITLES, rows, right=(3, 5, 6, 7, 8))

@@ -1,0 +1,115 @@
+"""`hive-mind wait`: until a fleet or an agent is as a script needs it."""
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.views.get import agent_called
+from hive_mind.cli.options import examples
+from hive_mind.cli.output import show
+from hive_mind.cli.running import CommandError, command
+from hive_mind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hive_mind.control.status.fleet_status import Condition, FleetStatus
+
+_EPILOG = examples(
+    "hive-mind wait --for=condition=Ready",
+    "hive-mind wait --for=condition=Ready agent/ada --timeout 30",
+    "hive-mind wait --for=delete",
+)
+# A look costs every process a request.
+_POLL_S = 0.3
+
+For = Annotated[
+    str,
+    typer.Option("--for", metavar="WHAT", help="condition=NAME, condition=NAME=False, or delete: nothing of it runs any more."),
+]
+Subject = Annotated[str, typer.Argument(metavar="agent/NAME", help="One agent.", show_default="the whole fleet")]
+
+
+class Wish(NamedTuple):
+    """What is waited for. `condition` "": that nothing runs any more."""
+
+    condition: str
+    value: str = "true"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(wait)
+
+
+@command
+async def wait(
+    subject: Subject = "",
+    for_: For = "condition=Ready",
+    timeout_s: fleets.Timeout = 60.0,
+    fleet: fleets.Fleet = "",
+    home: options.Home = None,
+) -> None:
+    """Wait until a condition is met. Exit code 1 means that it was not met in time."""
+    wish, agent, folder = wish_of(for_), agent_of(subject), fleets.home_of(home)
+    async with fleets.opened(folder, name := fleets.chosen_fleet(folder, fleet)) as controller:
+        status = await controller.status()
+        until_s = asyncio.get_running_loop().time() + timeout_s
+        while not is_met(wish, status, agent):
+            if asyncio.get_running_loop().time() > until_s:
+                raise CommandError(f"{subject or name}: not within {timeout_s:g} s: {for_} ({how_it_is(wish, status, agent)})")
+            await asyncio.sleep(_POLL_S)
+            status = await controller.status()
+    show(f"{subject or f'hive/{name}'}: {for_} is met")
+
+
+def wish_of(text: str) -> Wish:
+    """What `--for` says. Raises `InvalidInput`."""
+    if text == "delete":
+        return Wish("")
+    found = re.fullmatch(r"condition=([A-Za-z]+)(?:=(true|false|unknown))?", text, re.IGNORECASE)
+    if found is None:
+        raise InvalidInput(f"--for is condition=Ready, condition=Ready=False (or Unknown) or delete, not {text!r}")
+    return Wish(found[1].lower(), (found[2] or "true").lower())
+
+
+def agent_of(subject: str) -> str:
+    """The agent's name, or "" for the whole fleet. Raises `InvalidInput`."""
+    kind, slash, name = subject.rpartition("/")
+    if kind not in ("", "agent") or (slash and not name):
+        raise InvalidInput(f"wait for the whole fleet, or for agent/NAME, not for {subject!r}")
+    return name
+
+
+def is_met(wish: Wish, status: "FleetStatus", agent: str) -> bool:
+    """Whether it is so. Raises `InvalidInput` where there is no such agent or no such condition."""
+    if not wish.condition:
+        return not _there(status, agent)
+    return _condition(wish, status, agent).status.lower() == wish.value
+
+
+def _there(status: "FleetStatus", agent: str) -> list[str]:
+    """Processes that run: all of them, or that of the agent. One that leaves, or is being stopped, is no agent any more."""
+    is_any = not agent or not status.agents
+    hosts = {agent, *(one.process for one in status.agents if one.name == agent)}
+    return [one.name for one in status.processes if one.pid and (is_any or one.name in hosts)]
+
+
+def _condition(wish: Wish, status: "FleetStatus", agent: str) -> "Condition":
+    conditions = agent_called(status, agent).conditions if agent else status.conditions
+    found = next((one for one in conditions if one.type.lower() == wish.condition), None)
+    if found is None:
+        whose = "an agent" if agent else "a fleet"
+        known = ", ".join(one.type for one in conditions)
+        raise InvalidInput(f"--for: {whose} has no condition {wish.condition!r}; it has {known}")
+    return found
+
+
+def how_it_is(wish: Wish, status: "FleetStatus", agent: str) -> str:
+    """Why it is not met, as a clause."""
+    if not wish.condition:
+        return f"process {', '.join(_there(status, agent))} still runs; hive-mind delete stops a fleet"
+    found = _condition(wish, status, agent)
+    return f"{found.type} is {found.status}" + (f": {found.message}" if found.message else "")

@@ -1,0 +1,274 @@
+"""Forms of answers: what a fact must hold to answer a question of a kind at all: a sum for a price, a name for "who".
+
+A fact that shares all words of a question and holds nothing of the form that is asked for speaks about the thing and does not
+answer. Questions of other kinds, and in most other languages, have no form, and any fact may answer them.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+from hive_mind.cognition.extraction.entities import entities
+from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.ranking.tokens import tokenize
+
+_NUMERAL = (
+    "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half|"
+    "once|twice|dozen|nothing|none|no)"
+)
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|"
+    "oktober|dezember"
+)
+_DAYS = (
+    "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekdays?|weekends?|today|tomorrow|yesterday|tonight|noon|midnight|"
+    "(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|heute|morgen|gestern"
+)
+# Figures that tell a time, and no other: a year, a day of a month, a time of day.
+_TIMES = (
+    r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|\b\d{1,2}[./]\d{1,2}[./]|\b\d{1,2}\s?[ap]\.?m\b|"
+    r"\b(?:at|by|um) \d|\d Uhr\b"
+)
+_SPANS = (
+    "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
+    "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
+)
+_MOMENTS = "christmas|easter|now|soon|past|after|before|until|when|since|once"
+_CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
+_LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|miles?|feet|foot|ft|inch\w*|yards?"
+_COLOURS = (
+    r"red|green|blue|yellow|black|white|gr[ae]y|brown|orange|pink|purple|violet|silver|gold\w*|beige|turquoise|cyan|magenta|"
+    r"rot\w*|grün\w*|blau\w*|gelb\w*|schwarz\w*|weiß\w*|grau\w*|braun\w*|farb\w*|hell\w*|dunkel\w*|light|"
+    r"colou?r\w*|paint\w*|dark|bright|transparent"
+)
+# Who is meant need not have a name.
+_PEOPLE = (
+    "team|staff|crew|committee|guard|deputy|everybody|nobody|somebody|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
+    "users?|root|they|caretaker|porter|we|i|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
+    "apprentices?|trainees?|interns?|nurses?|chair|clerks?|landlord|tenants?|customers?|students?|captain|president|minister|"
+    "(?:engine|manag|offic|driv|teach|own|found|build|keep|buy|sell|farm|bak|paint|work|play|lead|sing|writ|lawy)ers?|"
+    r"(?:direct|operat|doct|auth|edit|inspect|vend|visit|act|supervis|spons)ors?|\w{3,20}(?:ist|ian|man|woman|men|women)s?"
+)
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_NUMBER = re.compile(rf"\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)
+
+
+class _Form(NamedTuple):
+    """Questions of this kind, and whether a text may answer one."""
+
+    asked: re.Pattern[str]
+    holds: Callable[[str, str], bool]
+    is_time: bool = False
+    is_figure: bool = False
+
+
+def may_answer(question: str, text: str, *, is_row: bool = False) -> bool:
+    """Whether a text holds what a question of this kind is answered with; the time in front of a log line only tells when.
+
+    `is_row`: a field of a table is a figure by itself; what it counts stands above it.
+    """
+    form = _form_of(question)
+    if form is None or (is_row and form.holds is _has_site):
+        return True
+    said = text if form.is_time else message_of(text)
+    reply = _REPLY.search(said)
+    told = reply["reply"] if reply else said
+    # A field of a table, and a reply, need not say again what they count.
+    is_bare = is_row or (reply is not None and len(told.split()) <= _REPLY_WORDS)
+    return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
+
+
+@lru_cache(maxsize=64)
+def _form_of(question: str) -> _Form | None:
+    return next((form for form in _FORMS if form.asked.search(question)), None)
+
+
+def _has(pattern: re.Pattern[str], text: str, question: str) -> bool:
+    del question
+    return pattern.search(text) is not None
+
+
+def _has_number(text: str, question: str) -> bool:
+    """One that the question does not hold already."""
+    asked = set(_NUMBER.findall(question.casefold()))
+    return any(number not in asked for number in _NUMBER.findall(text.casefold()))
+
+
+def _has_count(text: str, question: str) -> bool:
+    """A number before what is counted, or after its label. A reply in a few words need not say again what it counts."""
+    asked = set(_NUMBER.findall(question.casefold()))
+    words = _COUNT_WORD.findall(text.casefold() if _SPANNED.search(question) else _DATED.sub(" ", text.casefold()))
+    counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in asked}
+    named = _COUNTED.search(question)
+    wanted = set(tokenize(named["noun"])) if named and named["noun"].casefold() not in _ANYBODY else set()
+    at = [number for number, word in enumerate(words) if wanted.intersection(tokenize(word))]
+    if not wanted or _OF_THEM.search(text):
+        return bool(counts)
+    return bool(at and _TOTAL.search(text)) or any(0 < number - count <= _COUNTED_WORDS for number in at for count in counts)
+
+
+def _has_name(text: str, question: str) -> bool:
+    """A name that the question does not hold already."""
+    asked = set(tokenize(question))
+    return any(not set(tokenize(name)) <= asked for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
+
+
+def _proper(text: str, names: Iterable[str]) -> list[str]:
+    """Without German nouns, days and months, and what only programs write."""
+    ordinary = set(_AFTER_ARTICLE.findall(text))
+    return [name for name in names if not all(part in ordinary or _NO_NAME.fullmatch(part) for part in name.split())]
+
+
+def _has_length(text: str, question: str) -> bool:
+    """A length, and where the text says of what, of the dimension that is asked for."""
+    told = {name for name, words in _DIMENSIONS.items() if words.search(text)}
+    asked = {name for name, words in _DIMENSIONS.items() if words.search(question)}
+    return _LENGTH.search(text) is not None and (not told or not asked or not told.isdisjoint(asked))
+
+
+def _has_sum(text: str, question: str) -> bool:
+    """Money: a sum, or a figure where a price is spoken of."""
+    return _MONEY.search(text) is not None or (_PRICED.search(text) is not None and _has_number(text, question))
+
+
+def _has_somebody(text: str, question: str) -> bool:
+    """A name, or a word for people, that the question does not hold already."""
+    asked = set(tokenize(question))
+    words = _WORD.findall(text)
+    # What begins a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
+    is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
+    capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
+    found = [*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)]
+    return any(not set(tokenize(name)) <= asked for name in found)
+
+
+def _has_site(text: str, question: str) -> bool:
+    """A place that the question does not hold already: something after a preposition, a path or an address."""
+    asked = set(tokenize(question))
+    return any(site["at"] is None or set(tokenize(site["at"])) - asked for site in _SITE.finditer(text))
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_DIGIT = re.compile(r"\d")
+# The answer behind a question: "Is it shut? Bob: No."
+_REPLY = re.compile(r"\?\s+(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]+)$")
+_COUNT_WORD = re.compile(r"[\w.,'-]+")
+_COUNT = re.compile(rf"\d[\d.,]*|{_NUMERAL}|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?")
+_COUNTED = re.compile(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
+_SPANNED = re.compile(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
+_OF_THEM = re.compile(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
+_TOTAL = re.compile(r": ?\d[\d.,]*$")
+# "three colonies of bees", "stock: 12".
+_COUNTED_WORDS = 3
+_REPLY_WORDS = 8
+_ANYBODY = frozenset(("people", "persons", "personen", "leute", "times", "times.", "mal"))
+_DOING = re.compile(
+    r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
+)
+_SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
+_WHEN = _pattern(rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
+_AGE = _pattern(r"\b(?:1[0-9]|20)\d\d\b|\b(?:years?|months?|weeks?|aged?|born|built)\b")
+_MONEY = _pattern(
+    rf"[$€£¥]|\b(?:\d[\d.,]*|{_NUMERAL})\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
+)
+_LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
+_DIMENSIONS = {
+    "long": _pattern(r"\blong\b|\blength\b|\blang\b|\blänge\b"),
+    "wide": _pattern(r"\bwide\b|\bwidth\b|\bbreite?\b|\bspan\b"),
+    "high": _pattern(r"\bhigh\b|\btall\b|\bheight\b|\bhoch\b|\bhöhe\b"),
+    "deep": _pattern(r"\bdeep\b|\bdepth\b|\btiefe?\b"),
+}
+_COLOUR = _pattern(rf"\b(?:{_COLOURS})\b")
+_IP_ADDRESS = _pattern(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}")
+_IN = (
+    "in|at|on|under|behind|near|to|from|into|onto|next to|beside|inside|outside|above|below|by|opposite|between|off|via|over|"
+    "through|im|am|ins|auf|an|unter|hinter|neben|aus|bei|beim|zum|zur|vor|nach|vom|über"
+)
+_ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
+_SITE = _pattern(rf"\b(?:{_IN})\s+(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://")
+_PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
+
+_DATED = re.compile(
+    rf"\d{{4}}-\d\d-\d\d\S*|\b\d{{1,2}}(?:st|nd|rd|th)?\.?(?:\s?(?:to|–|-)\s?\d{{1,2}}\.?)?\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d{{1,2}}\b|"
+    rf"\b(?:\d+|{_NUMERAL})(?: more| further)?\s(?:{_SPANS})\b|"
+    r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bhalf\b"
+)
+_PRICED = _pattern(r"\b(?:price|cost|fee|fare|rent|salary|wage|cents?|insured|\w*preis|kosten|gebühr|\w*miete|pacht)s?\b")
+_LASTING = _pattern(
+    rf"\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries|until|till|since|bis|seit|always|forever)\b|"
+    rf"\d\s?(?:s|min|h|d|{_LENGTHS}|meter)\b(?!/)"
+)
+_WEIGHT = _pattern(r"\d\s?(?:kg|g|mg|t|lbs?|kilo\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d")
+_SIZE = _pattern(
+    rf"\d\s?(?:[kmgt]i?b|bytes?|lit(?:re|er)s?|cubic|square|quadrat\w*|m²|m³|hectares?|hektar|acres?|pages?|seats?|{_LENGTHS})\b|"
+    r"\b(?:size|large|big|small|huge|tiny|groß|klein)\b.{0,60}\d|\d.{0,60}\b(?:size|large|big|groß)\b"
+)
+_SPEED = _pattern(
+    r"\d\s?(?:km/h|mph|knots?|m/s|ms|s|kbit\S*|mbit\S*|gbit\S*|%|seconds?|minutes?|times)(?!\w)|"
+    r"\d.{0,60} (?:per|an|a) (?:second|minute|hour|day)\b"
+)
+_WARMTH = _pattern(rf"(?:\d|\b{_NUMERAL})\s?(?:°|degrees?\b|grad\b|celsius\b|kelvin\b|[CFK]\b)")
+_OFTEN = _pattern(
+    rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|täglich|wöchentlich|{_SPANS}|{_DAYS})\b"
+)
+_CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
+_PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
+_SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
+_NO_NAME = _pattern(
+    rf"(?:{_MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
+)
+# German nouns begin with a capital too.
+_AFTER_ARTICLE = re.compile(
+    r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?[nmrs]?|unsere?[nmrs]?|pro|je|zwei|drei|vier|fünf|sechs|acht|zehn)|(?<!\d)\d{1,3}(?:[.,]\d+)?\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")
+
+# The first that a question is of.
+_FORMS = (
+    _Form(_pattern(r"^(?:(?:and |so |but )?who(?:m|se)?|wer|wem|wen|wessen)\b"), _has_somebody),
+    _Form(_pattern("何年"), partial(_has, _pattern("年"))),
+    _Form(_pattern("何時"), partial(_has, _pattern("時"))),
+    _Form(_pattern("いくら"), partial(_has, _pattern("[円¥]|無料"))),
+    _Form(_pattern("電話番号"), partial(_has, _pattern(r"\d"))),
+    _Form(_pattern(r"\b(?:what|which)\b.*\bcalled\b|\bwhat(?:['’]s| is| was)\b.*\bname\b|^wie hei(?:ß|ss)"), _has_name),
+    _Form(_pattern(r"\b(?:tele)?phone number\b|\btelefonnummer\b"), partial(_has, _PHONE)),
+    _Form(_pattern(r"\bpass(?:word|phrase)\b|\bpasswort\b"), partial(_has, _SECRET)),
+    _Form(
+        _pattern(r"\b(?:what|which) (?:is |was )?(?:the |its |their )?(?:\w+ )?(?:pin|code)\b(?! (?:is|does|do) )"),
+        partial(_has, _CODE),
+    ),
+    _Form(_pattern(r"\bIP address\b"), partial(_has, _IP_ADDRESS)),
+    _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
+    _Form(
+        _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
+        _has_sum,
+        is_figure=False,
+    ),
+    _Form(_pattern(r"\bhow much (?:is|are|was|were) (?:a|an|the|one)\b(?!.*\b(?:left|load|of)\b)"), _has_sum),
+    _Form(
+        _pattern(r"\bhow (?:tall|wide|far|deep|thick|thin)\b|^wie (?:tief|breit|dick|weit|lang)\b|\b(?:height|width|depth) of\b"),
+        _has_length,
+    ),
+    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length),
+    _Form(_pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"), partial(_has, _COLOUR)),
+    _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
+    _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
+    _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True),
+    _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED)),
+    _Form(_pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"), partial(_has, _WARMTH)),
+    _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
+    _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True),
+    _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE)),
+    _Form(_pattern(r"\bhow (?:much|high)\b|^wie (?:viel|hoch)\b"), _has_number),
+    _Form(
+        _pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"),
+        partial(_has, _WHEN),
+        is_time=True,
+    ),
+    _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site),
+)

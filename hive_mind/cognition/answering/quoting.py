@@ -1,0 +1,82 @@
+"""Answers by quotation: the best facts word for word, with who said them and when.
+
+Nothing between the quotation marks is ours. What is ours (a resolved date, "no longer true") stands outside of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hive_mind.cognition.answering.intent import Kind, intent_of
+from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, asked_of, relevant
+from hive_mind.cognition.answering.selection import ordered, strong
+from hive_mind.cognition.dates.iso import readable
+from hive_mind.cognition.dates.temporal import relative_moments
+from hive_mind.cognition.extraction.log_patterns import is_note
+from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.editions.former import former_told
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.query import Hit
+
+PREFACE = "Quoted from memory, not reasoned:"
+NOT_KNOWN = "I don't know: nothing in memory answers this for certain."
+_CLOSEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QuotingSettings:
+    """`quotes_max` and `list_quotes_max`: more quotes miss less and read worse; lists and histories get the second.
+
+    `score_share_min`: quotes below this share of the best score are left out; lower it to quote more of the weak ones.
+    """
+
+    quotes_max: int = 3
+    list_quotes_max: int = 10
+    score_share_min: float = 0.6
+    relevance: RelevanceSettings = field(default_factory=RelevanceSettings)
+
+
+def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings) -> Answer:
+    """The relevant hits as quotations, or "not known"."""
+    judged = relevant(question.text, hits, settings.relevance)
+    if not judged:
+        return not_known(hits)
+    ranked = ordered(question.text, asked_of(question.text), [hit for hit, _ in judged])
+    sources = tuple(strong(ranked, settings.score_share_min)[: _limit(question.text, settings)])
+    confidence = max(_certainty(hit, found) for hit, found in judged if hit in sources)
+    return Answer("\n".join([PREFACE, *map(_quotation, sources)]), sources, "quoted", round(confidence, 2))
+
+
+def not_known(hits: Sequence[Hit] = ()) -> Answer:
+    """An answer that says so, with the closest of what was found."""
+    return Answer(NOT_KNOWN, (), "unknown", 0.0, tuple(hits[:_CLOSEST]))
+
+
+def _limit(question: str, settings: QuotingSettings) -> int:
+    few = intent_of(question).kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT)
+    return settings.quotes_max if few else settings.list_quotes_max
+
+
+def _certainty(hit: Hit, found: Judgement) -> float:
+    similarity = min(1.0, max(0.0, hit.components.semantic or 0.0))
+    return max(found.share, similarity) * hit.fact.confidence
+
+
+def _quotation(hit: Hit) -> str:
+    fact = hit.fact
+    # Who speaks stands in front of most utterances already.
+    speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
+    told = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
+    # The time in front of a log line is shown as the time it was said.
+    relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
+    notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
+    if former := former_told(fact):
+        notes.append(former)
+    if dispute := dispute_told(hit):
+        notes.append(dispute)
+    notes += [label for label in fact.labels if is_note(label)]
+    if is_table_row(fact) or record_of(fact) is not None:
+        # The titles of the columns of a table.
+        notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
+    return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")

@@ -1,0 +1,379 @@
+"""Relevance: whether a found fact speaks about what was asked at all, so that an agent can say "not known".
+
+Every search finds something; its scores rank and don't judge. This judges by what the question and the fact share: the
+identifiers and names asked for, the share of the question's words, and how much the shared words told the search. It never
+changes an order; that is the business of `selection`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hive_mind.cognition.answering.answer_forms import may_answer
+from hive_mind.cognition.answering.focus import focus_of
+from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, is_in_compound, met_in, nouns_of
+from hive_mind.cognition.dates.temporal import moments
+from hive_mind.cognition.extraction.entities import entities
+from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.cognition.extraction.separated import Record, is_table_row, record_of
+from hive_mind.model.fact import Fact
+from hive_mind.model.query import Hit
+from hive_mind.ranking.tokens import tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceSettings:
+    """From which share on a fact answers; raise any of them to hear "not known" more often and off-topic quotes less often.
+
+    `covered_share_min` counts the letters of the shared words and needs nothing else, so it holds in a memory of three facts too.
+    `told_share_min` counts what the shared words are worth to the search, where rare words are worth more. `similar_min` is a
+    cosine from which on the words may differ, and `same_min` one from which on also what is asked for may be told in other words;
+    raise both for models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier
+    asked for.
+
+    Whatever the shares, a fact has to hold what such a question is answered with (`answer_forms`), tell what is asked of its
+    topic (`focus`), and be about the role, the year and the one of several that is meant. `python -m benchmarks.learning`
+    prints how often that is right, on questions that these were chosen on and on others.
+    `python -m benchmarks.answers` prints what that means for LoCoMo's conversations.
+    """
+
+    covered_share_min: float = 0.55
+    told_share_min: float = 0.5
+    similar_min: float = 0.6
+    same_min: float = 0.7
+    named_share_min: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question asks for, as terms: the identifiers and names that must be met, and all other words.
+
+    `kinds` are the words among them that say what kind of thing the answer is; to meet them speaks for a fact, to miss them
+    not against it. `numbers` tell things of one name apart: who asks about lift 2 does not mean the other lift. `roles` and
+    `deeds` are what somebody is asked for by: who asks for the director is told nothing by whoever else works there.
+    """
+
+    identifiers: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+    kinds: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+    deeds: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How far a fact speaks about what was asked, in shares of it.
+
+    `is_named`: the fact names the identifier asked for. `is_row`: it is the row of a table that is asked for. `is_own`: it shares
+    a word of its own and not only what stands before it.
+    """
+
+    covered: float
+    told: float
+    is_named: bool
+    is_own: bool = True
+    is_row: bool = False
+
+    @property
+    def share(self) -> float:
+        """The better of both shares; 1 where the identifier or the row is the one asked for."""
+        return 1.0 if self.is_named or self.is_row else max(self.covered, self.told)
+
+
+# Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
+_DOUBT_LETTERS = 4
+
+# A word of the question that a fact misses weighs this much per letter, in units of BM25: six letters make 2, a little less than
+# what an ordinary word scores that is found. A half instead of a third separates LoCoMo's questions about as well.
+_MISSED_PER_LETTER = 1 / 3
+# In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
+_DOUBT_BM25 = 4
+
+# They say what kind of answer is wanted (see `intent`), not what it is about.
+_FORM_WORDS = frozenset(
+    tokenize(
+        "before previous previously former formerly original originally initial initially current currently now latest today "
+        "still list all every many much often long ever kind kinds type types different various tell know say please name"
+    )
+)
+
+# A property is told by its value: a pump is red, and nobody adds that red is a colour.
+_PROPERTIES = "colour|color|shape|material|place|state|status"
+_FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
+_KIND = re.compile(
+    rf"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? (?P<kind>{_PROPERTIES}|{_FIGURES})s?\b", re.IGNORECASE
+)
+_FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
+
+# Shorter beginnings are shared by chance.
+_KIN_LETTERS_MIN = 3
+# "inspector"; "database" is no form of data.
+_ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant ist".split())
+
+# "Ola: Is there shade? Lina burns easily"
+_ASKED_ON = re.compile(r"^[^\W\d_][\w .'-]{0,40}: [^?]*\?\s+(?P<rest>.+)$", re.DOTALL)
+_REPLIED = re.compile(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
+_DIGIT = re.compile(r"\d")
+# "lift 2", and not "2 lifts" or "at 2".
+_NUMBERED = re.compile(
+    r"\b(?!(?:at|in|on|of|to|by|than|the|is|are|was|were|and|or|from|for|over|under|above|below|about|after|before)\s)"
+    r"[^\W\d_]{2,40}\s(\d{1,6})(?![\w.:,/-]*\d|\s?[^\W\d_])"
+)
+# So many words besides what is asked tell that it is said in other words.
+_OTHERS_ENOUGH = 4
+# "MO-1187"; of "K9" much may be told.
+_CODE_LETTERS_MIN = 7
+_YEAR = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
+_QUALIFIER = re.compile(
+    r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
+)
+_SENTENCE_ENDS = (".", "!", "。")
+_REFERRING = frozenset(
+    "it its they them their this that these those he she his her there then so er sie es das dies dort dann diese dieser".split()
+)
+_FIELD_ENDS = re.compile(r"[,;]")
+_COUNTED = re.compile(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
+_WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
+_SOMEBODY_IS = (
+    rf"{_WHO}(?: is| are| was| were)? (?:.{1, 60}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
+)
+# "Who is the director of …", "the director's name".
+_GERMAN_ROLE = (
+    r"^(?:wer|wie) (?:ist|war|sind|heißt|hieß) (?:der|die|das|unsere?|euer|eure|mein|meine|ihr|ihre) (?P<german>[^\W\d_]{3,40})"
+)
+_ROLE = re.compile(
+    rf"{_SOMEBODY_IS}(?= of\b| at\b| in\b|[?]?$)|\b(?P<named>[^\W\d_]{{3,40}})['’]s name\b|{_GERMAN_ROLE}", re.IGNORECASE
+)
+# "Who painted …", "who has painted …".
+_GERMAN_DEED = (
+    r"^wer (?:hat|haben|wird|darf|muss|kann|soll) .{1,80} (?P<german>[^\W\d_]{3,40})[?]?$|^wer (?P<does>[^\W\d_]{3,40}t)\b"
+)
+_DEED = re.compile(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
+# A section ("44.2170") or an exact figure. Who asks for it does not mean its neighbour.
+_DOTTED = re.compile(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
+
+
+def asked_of(question: str) -> Asked:
+    """The terms of a question, sorted by how much they must be met."""
+    named = [frozenset(tokenize(name)) for name in entities(question)]
+    dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
+    coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
+    dotted = [frozenset(tokenize(number)) for number in _DOTTED.findall(question)]
+    coded += [terms for terms in dotted if not terms & dated]
+    identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
+    # All nouns of German begin with a capital.
+    proper = [] if is_german(question) else [terms for terms in named if terms not in coded]
+    names: frozenset[str] = frozenset().union(*proper)
+    told = dated.union(*coded, names)
+    words = content_terms(question, frozenset(tokenize(question)) - told - _FORM_WORDS)
+    numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
+    roles, deeds = _terms(_ROLE, question), frozenset(term for term in _terms(_DEED, question) if not is_had(term))
+    return Asked(identifiers, names, words, _terms(_KIND, question) & words, numbers, roles, deeds)
+
+
+def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:
+    """The terms of all that a pattern names in a question."""
+    named = (part for match in pattern.finditer(question) for part in match.groupdict("").values())
+    return frozenset(term for part in named for term in tokenize(part))
+
+
+def judgement(asked: Asked, hit: Hit) -> Judgement | None:
+    """What a hit has of what was asked; None where it misses the identifier or all names.
+
+    What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
+    """
+    fact = hit.fact
+    own = frozenset(tokenize(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))))
+    must = asked.identifiers | asked.names
+    is_named = bool(asked.identifiers & own)
+    titles = frozenset(tokenize(" ".join(map(_title_of, fact.sources))))
+    if (asked.identifiers and not is_named) or (must and not must & (own | titles)):
+        return None
+    around = titles | (frozenset(tokenize(fact.before)) if _hangs(fact) else frozenset())
+    is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
+    is_own = bool((asked.words | must) & own)
+    met = met_in(asked.words, own | around)
+    if asked.words and not met:
+        # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
+        covered = _covered(must & own, asked.words | must) if is_named else 0.0
+        return Judgement(covered, 0.0, is_named, is_own, is_row)
+    if not asked.numbers <= own | around:
+        return None
+    missed = asked.words - met - _kinds_told(asked, fact)
+    covered = _covered(met | (must & own), met | missed | must)
+    return Judgement(covered, _told(asked.words - met, hit), is_named, is_own, is_row)
+
+
+def _kinds_told(asked: Asked, fact: Fact) -> frozenset[str]:
+    """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell.
+
+    A row has a column for what it tells.
+    """
+    if not asked.kinds or record_of(fact) is not None:
+        return frozenset()
+    wanted = asked.words | asked.names | asked.identifiers
+    has_figure = any(_DIGIT.search(term) for term in frozenset(tokenize(fact.content)) - wanted)
+    return asked.kinds if has_figure else asked.kinds - _FIGURE_KINDS
+
+
+def _is_told(term: str, told: frozenset[str]) -> bool:
+    """In this or another wording or form of the word."""
+    return bool(met_in((term,), told)) or any(_are_kin(term, other) for other in told)
+
+
+def _stated(fact: Fact) -> str:
+    """A fact without the question that is asked in it, unless somebody else replies to that."""
+    asked = _ASKED_ON.search(fact.content)
+    return asked["rest"] if asked and not _REPLIED.search(fact.content) else fact.content
+
+
+def _hangs(fact: Fact) -> bool:
+    """Whether what stands before a fact says what it is about: a title, a question, or what "it" is."""
+    first = next(iter(fact.content.split(maxsplit=1)), "").casefold().strip(",.")
+    return not fact.before.endswith(_SENTENCE_ENDS) or first in _REFERRING
+
+
+def _title_of(source: str) -> str:
+    """A file's name without its ending: what all of it is about."""
+    return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def _is_row(fact: Fact) -> bool:
+    return record_of(fact) is not None or is_table_row(fact)
+
+
+def _is_row_asked_for(asked: Asked, record: Record | None) -> bool:
+    """Whether a row of a table has a field that is asked about under a column that is asked for."""
+    if record is None:
+        return False
+    wanted = asked.words | asked.names | asked.identifiers
+    fields = [frozenset(tokenize(field)) for field in record.fields]
+    named = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
+    return bool(named) and any(_are_kin(term, name) for term in wanted - named for name in tokenize(record.header))
+
+
+def _are_kin(one: str, other: str) -> bool:
+    """ "own" and "owner": the stemmer keeps what somebody does apart from who does it."""
+    short, long = sorted((one, other), key=len)
+    return one == other or (len(short) >= _KIN_LETTERS_MIN and long.startswith(short) and long[len(short) :] in _ENDINGS)
+
+
+def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
+    """The hits that speak about what was asked with what was found about them, in their own order; none where none answers.
+
+    Where one of them answers, the others need only share a word: one that is told in fewer words often holds the answer. Whether
+    one answers is asked of each alone: what the best three cover together tells the two kinds of question apart no better.
+    """
+    asked = asked_of(question)
+    judged = [(hit, found) for hit in hits if (found := judgement(asked, hit)) is not None]
+    answering = {hit.fact.id for hit, found in judged if _answers(found, hit, settings) and _fits(question, asked, hit, settings)}
+    return [(hit, found) for hit, found in judged if hit.fact.id in answering or (answering and found.is_own and found.told > 0)]
+
+
+def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether a fact is about the one that is meant, tells what is asked, and holds what such a question is answered with."""
+    told = _told_by(hit.fact)
+    is_meant = all(_is_told(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
+    return (
+        is_meant
+        and _is_on_topic(question, asked, hit, settings)
+        and _is_of_that_time(question, hit.fact)
+        and _tells_what_is_asked(question, asked, hit, settings)
+        and may_answer(question, hit.fact.content.removeprefix(f"{hit.fact.speaker}: "), is_row=_is_row_of(question, hit.fact))
+    )
+
+
+def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether a fact tells the focus of a question, or so much else that it is told in other words.
+
+    A long identifier that is named leaves little doubt.
+    """
+    focus = focus_of(question) - asked.kinds
+    told = _told_by(hit.fact)
+    if not focus or _is_row(hit.fact) or any(_is_told(term, told) for term in focus):
+        return True
+    if any(len(code) >= _CODE_LETTERS_MIN for code in asked.identifiers & told):
+        return True
+    return _is_same(question, hit, settings) or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH
+
+
+def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether a fact, what it stands under or who says it tells anything of what the question is about, besides its focus.
+
+    Who asks what a shed costs is told nothing by what water costs. In German what it is about is its nouns.
+    """
+    topic, german = asked.words - asked.kinds - focus_of(question), is_german(question)
+    if german:
+        topic &= nouns_of(question)
+    if not topic or _is_same(question, hit, settings):
+        return True
+    fact = hit.fact
+    told = _told_by(fact) | frozenset(tokenize(" ".join((fact.speaker, *map(_title_of, fact.sources)))))
+    is_named = not (asked.names | asked.identifiers).isdisjoint(told)
+    return is_named or any(_is_told(term, told) or (german and is_in_compound(term, told)) for term in topic)
+
+
+def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
+    """Whether the meaning is close enough without the words.
+
+    A model that can't read a script finds all of it alike, so its cosines say little there.
+    """
+    return (hit.components.semantic or 0.0) >= settings.same_min and question.isascii()
+
+
+def _told_by(fact: Fact) -> frozenset[str]:
+    return frozenset(tokenize(" ".join((fact.content, fact.concept, fact.before))))
+
+
+def _qualifiers(question: str) -> frozenset[str]:
+    """Which of several is meant: the last bus is not the first, and the heaviest is told as such."""
+    return frozenset(term for word in _QUALIFIER.findall(question) for term in tokenize(word))
+
+
+def _is_of_that_time(question: str, fact: Fact) -> bool:
+    """Whether a fact may be of the year that is asked about: it says none, or that one."""
+    asked, told = (frozenset(_YEAR.findall(text)) for text in (question, message_of(fact.content)))
+    return not asked or not told or not asked.isdisjoint(told)
+
+
+def _is_row_of(question: str, fact: Fact) -> bool:
+    """Whether a fact is a row that has what is counted, as a field or as a column."""
+    counted = _COUNTED.search(question)
+    if counted is None or not _is_row(fact):
+        return _is_row(fact)
+    # What stands in the first column is counted by the rows.
+    head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
+    told = frozenset(tokenize(f"{titles} {fact.content}")) - frozenset(tokenize(head))
+    return any(_is_told(term, told) for term in tokenize(counted["noun"]))
+
+
+def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
+    shares_enough = found.covered >= settings.covered_share_min or found.told >= settings.told_share_min
+    is_meant = found.is_named and found.covered >= settings.named_share_min
+    if found.is_row or is_meant or (found.is_own and shares_enough):
+        return True
+    return hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
+
+
+def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
+    """A word counts by its length: long words are rarer, and rare words tell more."""
+    if met == wanted:
+        return 1.0 if wanted else 0.0
+    return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
+
+
+def _told(missed: frozenset[str], hit: Hit) -> float:
+    """BM25 knows how rare each word is in this memory, which the words alone don't show."""
+    found = hit.components.keyword
+    return found / (found + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
+
+
+def _is_code(term: str) -> bool:
+    """A term with digits that is more than a number: "inc-2024-001", "v2", "10.0.0.1"."""
+    return _DIGIT.search(term) is not None and not term.isdigit()
+
+
+def _letters(terms: frozenset[str]) -> int:
+    return sum(map(len, terms))

@@ -1,0 +1,148 @@
+"""Dates that mean something only against the time they were said: "yesterday", "last Friday", "two weeks ago", "March 5".
+
+Every function is given that time and stays silent where it is not known precisely enough, or where people disagree
+about the words: seasons, "a few days ago", "on Friday", and "next Friday" said on a Monday.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+
+from hive_mind.cognition.dates import iso
+from hive_mind.cognition.dates.date_rules import DAY_PATTERN, MONTH_PATTERN, Rule, compiled, month_number
+from hive_mind.cognition.dates.iso import Anchor, Value
+
+_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_NUMBERS = {word: n for n, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)}
+_NUMBERS |= {"a": 1, "an": 1, "a couple of": 2, "couple of": 2}
+_STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1}
+_DAYS = {
+    "the day before yesterday": -2,
+    "yesterday": -1,
+    "last night": -1,
+    "today": 0,
+    "tonight": 0,
+    "this morning": 0,
+    "this afternoon": 0,
+    "this evening": 0,
+    "tomorrow": 1,
+    "the day after tomorrow": 2,
+}
+
+# Further away a day without a year could as well belong to the other year.
+_NEAR_DAYS_MAX = 150
+
+
+def _day_word(match: re.Match[str], anchor: Anchor) -> Value | None:
+    return _day(anchor, _DAYS[" ".join(match.group().lower().split())])
+
+
+def _ago(match: re.Match[str], anchor: Anchor) -> Value | None:
+    return _shifted(anchor, -_count(match), match["unit"].lower())
+
+
+def _ahead(match: re.Match[str], anchor: Anchor) -> Value | None:
+    return _shifted(anchor, _count(match), match["unit"].lower())
+
+
+def _neighbour(match: re.Match[str], anchor: Anchor) -> Value | None:
+    step, unit = _STEPS[match["which"].lower()], match["unit"].lower()
+    if unit == "quarter":
+        return _quarter(anchor, step)
+    if unit == "weekend":
+        return _weekend(anchor, step)
+    return _shifted(anchor, step, unit)
+
+
+def _weekday(match: re.Match[str], anchor: Anchor) -> Value | None:
+    wanted, today = _WEEKDAYS.index(match["weekday"][:3].lower()), anchor.day.weekday()
+    step = _STEPS[match["which"].lower()]
+    if step < 0:
+        return _day(anchor, -((today - wanted) % 7 or 7))
+    if step == 0:
+        return _day(anchor, wanted - today) if wanted >= today else None
+    # "Next Friday" said on a Monday is in four days for some and in eleven for others; said on a Friday all agree.
+    return _day(anchor, 7 + wanted - today) if wanted <= today else None
+
+
+def _day_without_year(match: re.Match[str], anchor: Anchor) -> Value | None:
+    # Without a capital "may 8" is more often a verb and a number.
+    if not match["month"][0].isupper() or not anchor.knows_day:
+        return None
+    month, day, year = month_number(match["month"]), int(match["day"]), anchor.day.year
+    candidates = [date(y, month, day) for y in (year - 1, year, year + 1) if 1 <= y <= 9999]
+    nearest = min(candidates, key=lambda candidate: abs(candidate - anchor.day))
+    return iso.written_day(nearest) if abs((nearest - anchor.day).days) <= _NEAR_DAYS_MAX else None
+
+
+def _shifted(anchor: Anchor, count: int, unit: str) -> Value | None:
+    if unit in ("minute", "hour"):
+        return _clock(anchor, timedelta(minutes=count) if unit == "minute" else timedelta(hours=count))
+    if unit == "year":
+        return iso.written_year(anchor.day.year + count)
+    if unit == "month":
+        return None if anchor.grain == "year" else iso.written_month(_months_later(anchor.day, count))
+    if unit == "day":
+        return _day(anchor, count)
+    return iso.written_week(anchor.day + timedelta(weeks=count)) if anchor.knows_day else None
+
+
+def _clock(anchor: Anchor, step: timedelta) -> Value | None:
+    return None if anchor.clock is None else ((anchor.clock + step).isoformat(timespec="minutes"), "time")
+
+
+def _day(anchor: Anchor, step_days: int) -> Value | None:
+    return iso.written_day(anchor.day + timedelta(days=step_days)) if anchor.knows_day else None
+
+
+def _weekend(anchor: Anchor, step: int) -> Value | None:
+    # Said from Monday to Friday, "next weekend" is this one for some and the one after for others.
+    if not anchor.knows_day or (step > 0 and anchor.day.weekday() < 5):
+        return None
+    saturday = anchor.day + timedelta(days=5 - anchor.day.weekday())
+    return iso.written_weekend(saturday + timedelta(weeks=step))
+
+
+def _quarter(anchor: Anchor, step: int) -> Value | None:
+    if anchor.grain == "year":
+        return None
+    index = anchor.day.year * 4 + (anchor.day.month - 1) // 3 + step
+    return iso.written_quarter(index // 4, index % 4 + 1)
+
+
+def _months_later(day: date, count: int) -> date:
+    year, month = divmod(day.year * 12 + day.month - 1 + count, 12)
+    return date(year, month + 1, 1)
+
+
+def _count(match: re.Match[str]) -> int:
+    word = " ".join(match["count"].lower().split())
+    return int(word) if word.isdigit() else _NUMBERS[word]
+
+
+_COUNT = rf"(?P<count>\d{{1,4}}|(?:a )?couple of|{'|'.join(word for word in _NUMBERS if ' ' not in word)})"
+_UNIT = r"(?P<unit>minute|hour|day|week|month|year)s?"
+_WEEKDAY = r"(?P<weekday>mon(?:day)?|tues?(?:day)?|wed(?:nesday)?|thu(?:rs?)?(?:day)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
+_MONTH_AND_DAY = rf"(?:{MONTH_PATTERN} {DAY_PATTERN})\b(?!:\d)"
+
+
+def _rule(pattern: str, meaning: Callable[[re.Match[str], Anchor], Value | None]) -> Rule:
+    return Rule(compiled(pattern), meaning, is_relative=True)
+
+
+# Every relative expression without a digit holds one of these.
+HINT = compiled(r"yesterday|today|tonight|tomorrow|\b(?:ago|last|past|previous|this|current|next|coming|in|from)\b")
+
+RULES = (
+    _rule(rf"\b(?:{'|'.join(_DAYS)})\b", _day_word),
+    _rule(rf"\b{_COUNT} {_UNIT} ago\b", _ago),
+    _rule(rf"\bin {_COUNT} {_UNIT}\b(?! time)", _ahead),
+    _rule(rf"\b{_COUNT} {_UNIT} from (?:now|today)\b", _ahead),
+    _rule(
+        r"\b(?P<which>last|past|previous|this|current|next|coming) (?P<unit>week|weekend|month|quarter|year)\b",
+        _neighbour,
+    ),
+    _rule(rf"\b(?P<which>last|past|this|next) {_WEEKDAY}\b", _weekday),
+    _rule(rf"\b{_MONTH_AND_DAY}", _day_without_year),
+    _rule(rf"\b{DAY_PATTERN}(?: of)? {MONTH_PATTERN}(?!,? \d{{4}})", _day_without_year),
+)

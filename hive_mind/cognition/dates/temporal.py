@@ -1,0 +1,88 @@
+"""Points in time that a text names, written in ISO 8601 and as precisely as the text is.
+
+"Yesterday" means something only against the time the text itself was said, so that time is an argument. What could mean
+two things ("next Friday" said on a Monday, 03/04/2024) is left out: a missing date does less harm than a wrong one. Any
+string is fine.
+"""
+
+import re
+from dataclasses import dataclass
+
+from hive_mind.cognition.dates import iso, relative_dates, written_dates
+from hive_mind.cognition.dates.date_rules import CLOCK_PATTERN, Rule, compiled, time_of, value_of
+from hive_mind.cognition.dates.iso import Grain
+
+# People write a time stamp in a few words; a megabyte of digits is none.
+_STAMP_CHARS_MAX = 200
+
+# A statement about more days than these is a calendar.
+_RESOLVED_MAX = 8
+
+_DIGIT = re.compile(r"\d", re.ASCII)
+_BARE_CLOCK = compiled(CLOCK_PATTERN)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """`iso` is ISO 8601 as precise as `grain`: "2023-05", "2023-W19", "2024-07/2024-09". `text` is how it was written."""
+
+    iso: str
+    grain: Grain
+    text: str
+
+
+def moments(text: str, anchor: str = "") -> tuple[Moment, ...]:
+    """The points in time a text names, in its order. Relative ones need `anchor`: ISO 8601 and as precise as they are."""
+    said = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])
+    found: list[Moment] = []
+    end = 0
+    for match, rule in sorted(_matches(text), key=_leftmost_longest):
+        if match.start() < end:
+            continue
+        # What a longer rule took and could not tell stays unknown: its parts would tell something else.
+        end = match.end()
+        value = value_of(rule, match, said)
+        if value is not None:
+            found.append(Moment(*value, match.group()))
+    return tuple(found)
+
+
+def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
+    """Those that only `anchor` tells, such as "yesterday"; a written date says itself when it is."""
+    found = moments(text, anchor)
+    written = set(moments(text)) if found else set()
+    return tuple(moment for moment in found if moment not in written)
+
+
+def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
+    """What "yesterday" and the like stand for in a text said then: the dates its own words don't hold, each once."""
+    found = moments(text, said_at)
+    written = {moment.iso for moment in moments(text)} if found else set()
+    resolved = dict.fromkeys(moment.iso for moment in found if moment.iso not in written)
+    return tuple(resolved)[:_RESOLVED_MAX]
+
+
+def normalised(stamp: str, anchor: str = "") -> str:
+    """A time stamp as ISO 8601, or "" where it names no time or more than one. ISO 8601 comes back as it is."""
+    stamp = stamp.strip()[:_STAMP_CHARS_MAX]
+    if iso.is_iso(stamp):
+        return stamp
+    if clock := _BARE_CLOCK.fullmatch(stamp):
+        said, time = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX]), time_of(clock)
+        return f"{said.day.isoformat()}T{time}" if said and said.knows_day and time else ""
+    found = {moment.iso for moment in moments(stamp, anchor)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _matches(text: str) -> list[tuple[re.Match[str], Rule]]:
+    """Most sentences name no time, so a look for the words that could comes before some twenty patterns."""
+    rules: tuple[Rule, ...] = ()
+    if _DIGIT.search(text):
+        rules = written_dates.RULES + relative_dates.RULES
+    elif relative_dates.HINT.search(text):
+        rules = relative_dates.RULES
+    return [(match, rule) for rule in rules for match in rule.pattern.finditer(text)]
+
+
+def _leftmost_longest(pair: tuple[re.Match[str], Rule]) -> tuple[int, int]:
+    return pair[0].start(), -pair[0].end()

@@ -1,0 +1,99 @@
+"""Dates that say themselves when they are: "8 May 2023", "2024-03-05 10:22", "Q3 2024", "in 2019".
+
+One rule per way of writing. Numbers with slashes are taken only when there is one way to read them.
+"""
+
+import re
+from datetime import date, datetime
+
+from hive_mind.cognition.dates import iso
+from hive_mind.cognition.dates.date_rules import (
+    CLOCK_PATTERN,
+    DAY_PATTERN,
+    MONTH_PATTERN,
+    Rule,
+    compiled,
+    month_number,
+    time_of,
+)
+from hive_mind.cognition.dates.iso import Anchor, Value
+
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+_YEAR = r"(?P<year>\d{4})"
+_DAY_FIRST = rf"{DAY_PATTERN}(?: of)? {MONTH_PATTERN},? {_YEAR}"
+_MONTH_FIRST = rf"{MONTH_PATTERN} {DAY_PATTERN},? {_YEAR}"
+
+
+def _iso_day(match: re.Match[str], _: Anchor) -> Value:
+    day = iso.written_day(date(int(match["year"]), int(match["month"]), int(match["day"])))
+    if not match["time"]:
+        return day
+    stamp = f"{day[0]}T{match['time']}"
+    datetime.fromisoformat(stamp)
+    return stamp, "time"
+
+
+def _iso_month(match: re.Match[str], _: Anchor) -> Value:
+    return iso.written_month(date(int(match["year"]), int(match["month"]), 1))
+
+
+def _iso_week(match: re.Match[str], _: Anchor) -> Value:
+    return iso.written_week(date.fromisocalendar(int(match["year"]), int(match["week"]), 1))
+
+
+def _day(match: re.Match[str], _: Anchor) -> Value:
+    return iso.written_day(date(int(match["year"]), month_number(match["month"]), int(match["day"])))
+
+
+def _day_with_clock(match: re.Match[str], anchor: Anchor) -> Value:
+    day, time = _day(match, anchor), time_of(match)
+    return (f"{day[0]}T{time}", "time") if time else day
+
+
+def _days(match: re.Match[str], _: Anchor) -> Value | None:
+    year, month = int(match["year"]), month_number(match["month"])
+    first, last = date(year, month, int(match["day"])), date(year, month, int(match["last"]))
+    return (f"{first.isoformat()}/{last.isoformat()}", "range") if first < last else None
+
+
+def _month(match: re.Match[str], _: Anchor) -> Value:
+    return iso.written_month(date(int(match["year"]), month_number(match["month"]), 1))
+
+
+def _quarter(match: re.Match[str], _: Anchor) -> Value:
+    number = match["number"].lower()
+    return iso.written_quarter(int(match["year"]), _ORDINALS.get(number) or int(number))
+
+
+def _year(match: re.Match[str], _: Anchor) -> Value:
+    return iso.written_year(int(match["year"]))
+
+
+def _numbers(match: re.Match[str], _: Anchor) -> Value | None:
+    one, two, year = int(match["one"]), int(match["two"]), int(match["year"])
+    if match["mark"] == ".":
+        # With dots the day comes first wherever such dates are written.
+        return iso.written_day(date(year, two, one))
+    if one != two and max(one, two) <= 12:
+        return None
+    return iso.written_day(date(year, min(one, two), max(one, two)))
+
+
+RULES = (
+    Rule(compiled(rf"\b{_YEAR}[-/](?P<month>\d\d)[-/](?P<day>\d\d)(?!\d)(?:[T ]{iso.TIME_PATTERN})?"), _iso_day),
+    Rule(compiled(rf"\b{_YEAR}-(?P<month>\d\d)\b(?![-/\d])"), _iso_month),
+    Rule(compiled(rf"\b{_YEAR}-W(?P<week>\d\d)\b"), _iso_week),
+    Rule(compiled(rf"\b{_DAY_FIRST}\b(?:,? (?:at )?{CLOCK_PATTERN})?"), _day_with_clock),
+    Rule(compiled(rf"\b{_MONTH_FIRST}\b(?:,? (?:at )?{CLOCK_PATTERN})?"), _day_with_clock),
+    Rule(compiled(rf"\b{CLOCK_PATTERN},? (?:on )?(?:the )?{_DAY_FIRST}\b"), _day_with_clock),
+    Rule(compiled(rf"\b{CLOCK_PATTERN},? (?:on )?{_MONTH_FIRST}\b"), _day_with_clock),
+    Rule(compiled(rf"\b{DAY_PATTERN} ?[-–] ?(?P<last>\d{{1,2}})(?:st|nd|rd|th)? {MONTH_PATTERN},? {_YEAR}\b"), _days),
+    Rule(compiled(rf"\b{MONTH_PATTERN} {DAY_PATTERN} ?[-–] ?(?P<last>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEAR}\b"), _days),
+    Rule(compiled(rf"\b{MONTH_PATTERN},?(?: of)? {_YEAR}\b"), _month),
+    Rule(compiled(rf"\bQ(?P<number>[1-4])(?: of| in)?[ -]?{_YEAR}\b"), _quarter),
+    Rule(compiled(rf"\b{_YEAR}[ -]?Q(?P<number>[1-4])\b"), _quarter),
+    Rule(compiled(rf"\b(?P<number>{'|'.join(_ORDINALS)}) quarter(?: of| in)? {_YEAR}\b"), _quarter),
+    Rule(compiled(r"\b(?P<one>\d{1,2})(?P<mark>[./])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4})\b"), _numbers),
+    # A bare number is a year only where the words around it say so; "2000 users" is none.
+    Rule(compiled(r"\b(?:in|since|until|till|during|year|early|late|mid) (?P<year>(?:19|20)\d\d)\b(?![.,:-]\d)"), _year),
+)

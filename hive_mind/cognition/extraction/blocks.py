@@ -1,0 +1,274 @@
+"""Blocks: the pieces a text is laid out in (paragraph, list item, row, code, utterance, log line) with heading and speaker.
+
+Layout is read line by line and once, so the cost is linear in the text whatever is in it. Sentences within a block are
+the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby, takewhile
+from textwrap import dedent
+
+from hive_mind.cognition.extraction.dialogue import Turn, speakers_of, turn_of
+from hive_mind.cognition.extraction.logs import log_line_of
+from hive_mind.cognition.extraction.separated import Rows, rows_of
+
+
+class Layout(Enum):
+    """How a block stands in its text. It decides how the block is cut and what its words can be."""
+
+    PROSE = "prose"
+    ITEM = "item"
+    ROW = "row"
+    CODE = "code"
+    UTTERANCE = "utterance"
+    RECORD = "record"
+    """A row of separated values, one statement whatever is in it."""
+    LOG = "log"
+    """A line of a log, one statement with its time in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; `number` counts them, so that two of the same title are two sections. 1 is the highest `level`."""
+
+    title: str
+    number: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`text` is verbatim up to white space. `stamp` is the time in front of an utterance or a log line, as it was written.
+
+    `headings` are those it stands under, the highest first. `lead` is the line that introduces a list, or the header of a table.
+    `topic` is the first field of a record.
+    """
+
+    text: str
+    layout: Layout
+    headings: tuple[Heading, ...] = ()
+    speaker: str = ""
+    stamp: str = ""
+    lead: str = ""
+    topic: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title of the section it stands in, or ""."""
+        return self.headings[-1].title if self.headings else ""
+
+
+# A heading longer than this is a paragraph that happens to begin with a hash sign.
+_HEADING_CHARS_MAX = 120
+
+# Plain lines at least this long were probably wrapped by an editor, so the sentence goes on in the next one.
+_WRAPPED_LINE_CHARS_MIN = 60
+
+# A line in bold divides a section and never ends it.
+_BOLD_LEVEL = 7
+
+_HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
+_BOLD_LINE = re.compile(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
+_TITLE_MARKS = ("#", "*", "_")
+_UNDERLINE = re.compile(r"={3,}|-{3,}")
+_ITEM = re.compile(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
+_QUOTE = re.compile(r"(?:>[ \t]?){1,8}")
+_TABLE_RULE = re.compile(r"[|:\- \t+]{3,}")
+_KEYED = re.compile(r"[^\s:.][^:.]{0,40}:\s")
+_FENCE = ("```", "~~~")
+_SET_IN = ("    ", "\t")
+_SENTENCE_STOPS = tuple(".!?。！？…")
+_STOPS = tuple(".!?:;。！？…")
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a text in reading order. Joined by white space they give back its words, without list marks and labels.
+
+    Code keeps its lines and how far they are set in.
+    """
+    lines = text.splitlines()
+    return list(_Layouter(speakers_of(lines)).blocks(lines))
+
+
+class _Layouter:
+    """Keeps what a reader keeps in mind from one line to the next: the heading, the list's lead, the block still growing."""
+
+    def __init__(self, speakers: frozenset[str]) -> None:
+        self._speakers = speakers
+        self._headings: tuple[Heading, ...] = ()
+        self._headings_seen = 0
+        self._lead = ""
+        self._is_quoted = False
+        self._code: list[str] | None = None
+        self._open: Block | None = None
+        self._parts: list[str] = []
+
+    def blocks(self, lines: Iterable[str]) -> Iterator[Block]:
+        for has_words, run in groupby(lines, key=lambda line: bool(line.strip())):
+            paragraph = list(run)
+            if has_words and self._is_code(paragraph):
+                yield from self._closed(keep_lead=True)
+                self._code = paragraph
+                yield from self._code_block()
+                continue
+            start = _introducing(paragraph)
+            table = self._table(paragraph[start:]) if has_words and self._code is None else None
+            yield from self._lines(paragraph if table is None else paragraph[:start])
+            if table is not None:
+                yield from self._records(table)
+        if self._code is not None:
+            yield from self._code_block()
+        yield from self._closed()
+
+    def _lines(self, lines: Iterable[str]) -> Iterator[Block]:
+        for raw in lines:
+            line = raw.strip()
+            quoted = _QUOTE.match(line)
+            self._is_quoted = quoted is not None
+            unquoted = line[quoted.end() :].lstrip() if quoted else line
+            # Inside code the mark is code, or stands before every line of it; only the closing fence is looked for behind it.
+            in_code = self._code is not None and not unquoted.startswith(_FENCE)
+            yield from self._read(raw.rstrip() if in_code else unquoted)
+
+    def _is_code(self, lines: Sequence[str]) -> bool:
+        """Whether a paragraph is code because it is set in; sentences, lists and chats may be set in, too."""
+        if self._code is not None or not all(line.startswith(_SET_IN) for line in lines):
+            return False
+        if len(lines) < 2 and not self._lead:
+            return False
+        said = [line.strip() for line in lines]
+        if said[-1].endswith(_SENTENCE_STOPS) or _ITEM.match(said[0]) or said[0].startswith(("|", ">", *_FENCE)):
+            return False
+        return not any(turn_of(line, self._speakers) or log_line_of(line) for line in said)
+
+    def _table(self, lines: Sequence[str]) -> Rows | None:
+        table = rows_of([line.strip(" ") for line in lines])
+        if table is None or any(turn_of(line.strip(), self._speakers) or log_line_of(line.strip()) for line in lines):
+            return None
+        return table
+
+    def _records(self, table: Rows) -> Iterator[Block]:
+        yield from self._closed(keep_lead=True)
+        lead, self._lead = table.header or self._lead, ""
+        for row in table.rows:
+            yield Block(row.text, Layout.RECORD, headings=self._headings, lead=lead, topic=row.fields[0])
+
+    def _read(self, line: str) -> Iterator[Block]:
+        if self._code is not None:
+            yield from self._read_code(line)
+        elif line.startswith(_FENCE):
+            yield from self._closed()
+            self._code = []
+        elif not line:
+            yield from self._closed()
+        elif self._open is not None and self._open.layout is Layout.PROSE and _UNDERLINE.fullmatch(line):
+            yield from self._underlined(level=1 if line[0] == "=" else 2)
+        else:
+            yield from self._read_text(line)
+
+    def _read_code(self, line: str) -> Iterator[Block]:
+        if line.startswith(_FENCE):
+            yield from self._code_block()
+        elif self._code is not None:
+            self._code.append(line)
+
+    def _read_text(self, line: str) -> Iterator[Block]:
+        title, level = _title_of(line)
+        turn = turn_of(line, self._speakers)
+        if title:
+            yield from self._closed()
+            self._begin_section(title, level)
+        elif turn is not None:
+            yield from self._start(_utterance(turn))
+        elif line.startswith("|") and line.endswith("|"):
+            yield from self._read_row(line)
+        elif item := _ITEM.match(line):
+            yield from self._start(Block(line[item.end() :], Layout.ITEM))
+        elif (log := log_line_of(line)) and (log.is_marked or not self._is_wrapped(line)):
+            yield from self._start(Block(line, Layout.LOG, stamp=log.stamp))
+        elif self._continues(line):
+            self._parts.append(line)
+        else:
+            yield from self._start(Block(line, Layout.PROSE))
+
+    def _read_row(self, line: str) -> Iterator[Block]:
+        if _TABLE_RULE.fullmatch(line):
+            if self._open is not None and self._open.layout is Layout.ROW:
+                self._lead, self._open = self._open.text, None
+            yield from self._closed(keep_lead=True)
+            return
+        yield from self._start(Block(line, Layout.ROW))
+
+    def _continues(self, line: str) -> bool:
+        # Lines that lost a quotation mark stay apart: joined, they would no longer be words of the text in one run.
+        if self._open is None or self._open.layout in (Layout.ROW, Layout.LOG) or self._is_quoted:
+            return False
+        return self._open.layout is Layout.UTTERANCE or self._is_wrapped(line)
+
+    def _is_wrapped(self, line: str) -> bool:
+        """Whether a sentence of the open block goes on in this line."""
+        if self._open is None or self._open.layout not in (Layout.PROSE, Layout.ITEM):
+            return False
+        last = self._parts[-1]
+        if last.endswith(_STOPS):
+            return False
+        if _KEYED.match(line):
+            return False
+        return line[0].islower() or len(last) >= _WRAPPED_LINE_CHARS_MIN
+
+    def _start(self, block: Block) -> Iterator[Block]:
+        yield from self._closed(keep_lead=block.layout in (Layout.ITEM, Layout.ROW))
+        self._open, self._parts = block, [block.text]
+
+    def _closed(self, *, keep_lead: bool = False) -> Iterator[Block]:
+        block, self._open = self._open, None
+        if block is not None:
+            text = " ".join(self._parts)
+            yield Block(text, block.layout, self._headings, block.speaker, block.stamp, self._lead, block.topic)
+            if block.layout is Layout.PROSE:
+                self._lead = text if text.endswith(":") and len(text) <= _HEADING_CHARS_MAX else ""
+        if not keep_lead and block is not None and block.layout is not Layout.PROSE:
+            self._lead = ""
+
+    def _begin_section(self, title: str, level: int) -> None:
+        self._headings_seen += 1
+        above = tuple(heading for heading in self._headings if heading.level < level)
+        self._headings, self._lead = (*above, Heading(title, self._headings_seen, level)), ""
+
+    def _underlined(self, level: int) -> Iterator[Block]:
+        title = self._parts[-1]
+        if len(self._parts) == 1 and len(title) <= _HEADING_CHARS_MAX:
+            self._open = None
+            self._begin_section(title, level)
+        else:
+            yield from self._closed()
+
+    def _code_block(self) -> Iterator[Block]:
+        lines, self._code = self._code or [], None
+        if any(lines):
+            yield Block(dedent("\n".join(lines)).strip("\n"), Layout.CODE, headings=self._headings, lead=self._lead)
+
+
+def _introducing(lines: Sequence[str]) -> int:
+    """How many of the first lines only say what comes: headings, and a line that ends with a colon."""
+    said = takewhile(lambda line: _title_of(line.strip())[0] or line.rstrip().endswith(":"), lines)
+    return sum(1 for _ in said)
+
+
+def _title_of(line: str) -> tuple[str, int]:
+    """The title in a line that is a heading, with its level; "" for any other line."""
+    if line[:1] not in _TITLE_MARKS:
+        return "", 0
+    marked = _HEADING.fullmatch(line)
+    match = marked or _BOLD_LINE.fullmatch(line)
+    if match is None:
+        return "", 0
+    title = match["title"].strip(" #*_:\t")
+    return (title if len(title) <= _HEADING_CHARS_MAX else "", len(marked["marks"]) if marked else _BOLD_LEVEL)
+
+
+def _utterance(turn: Turn) -> Block:
+    return Block(turn.text, Layout.UTTERANCE, speaker=turn.speaker, stamp=turn.stamp)

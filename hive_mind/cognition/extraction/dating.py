@@ -1,0 +1,88 @@
+"""Dating: when each block of a text was said, as far as the text itself tells.
+
+A log has a date in every section, a letter one for the whole. So a date counts for the section it stands in and what is below,
+and for the content where that section is all there is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hive_mind.cognition.dates.temporal import moments, normalised
+from hive_mind.cognition.extraction.blocks import Block, Layout
+from hive_mind.model.content import Content
+
+# A date is told at the beginning, in a short line.
+_DATE_LINES = 5
+_DATE_LINE_CHARS_MAX = 80
+_LABELS = frozenset(("date", "dated", "time", "when", "sent", "published", "created"))
+
+_WHOLE = 0
+"""The number of the section that is the whole text; headings are counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """`said_at` is the content's own time. Times are ISO 8601, or "" where nothing tells."""
+
+    said_at: str
+    sections: dict[int, str] = field(default_factory=dict)
+
+    def of(self, block: Block) -> str:
+        """When a block was said, by the innermost section that has a date; the time in front of an utterance is left out."""
+        numbers = (heading.number for heading in reversed(block.headings))
+        return next((self.sections[number] for number in numbers if number in self.sections), self.said_at)
+
+
+def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
+    """The dates of a content's sections. What the content was given counts for all of it, but not for a part that has its own."""
+    whole = {_WHOLE, *_common_sections(layout)}
+    sections = _by_heading(layout)
+    for number, stamp in _by_line(layout).items():
+        sections.setdefault(number, stamp)
+    parts = {number: stamp for number, stamp in sections.items() if number not in whole}
+    if content.said_at:
+        return Dates(normalised(content.said_at), parts)
+    titles = [content.title, *(heading.title for block in layout[:1] for heading in block.headings if heading.number in whole)]
+    stamps = (block.stamp for block in layout[:1])
+    found = (*map(normalised, titles), *(sections.get(number, "") for number in sorted(whole)), *map(normalised, stamps))
+    return Dates(next(filter(None, found), ""), parts)
+
+
+def _common_sections(layout: Sequence[Block]) -> set[int]:
+    """The sections that every block stands in."""
+    common = {heading.number for block in layout[:1] for heading in block.headings}
+    for block in layout:
+        if not common:
+            break
+        common.intersection_update(heading.number for heading in block.headings)
+    return common
+
+
+def _by_heading(layout: Sequence[Block]) -> dict[int, str]:
+    headings = {heading.number: heading.title for block in layout for heading in block.headings}
+    return {number: stamp for number, title in headings.items() if _begins_with_date(title) and (stamp := normalised(title))}
+
+
+def _by_line(layout: Sequence[Block]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    read: dict[int, int] = {}
+    for block in layout:
+        number = block.headings[-1].number if block.headings else _WHOLE
+        read[number] = read.get(number, 0) + 1
+        may_date = block.layout is Layout.PROSE and len(block.text) <= _DATE_LINE_CHARS_MAX and read[number] <= _DATE_LINES
+        if may_date and number not in found and _is_date_line(block.text) and (stamp := normalised(block.text)):
+            found[number] = stamp
+    return found
+
+
+def _begins_with_date(title: str) -> bool:
+    """ "2024-03-05 Stand-up" and "Tuesday, 5 March 2024"; "Changes since March 2024" only mentions one."""
+    return _is_date_line(title) or any(title.startswith(moment.text) for moment in moments(title))
+
+
+def _is_date_line(line: str) -> bool:
+    """ "Date: 5 March 2024", or a date and nothing else; not a sentence that mentions one."""
+    label, colon, rest = line.partition(":")
+    if colon and label.strip().lower() in _LABELS:
+        return bool(rest.strip())
+    return any(len(moment.text) * 2 >= len(line) for moment in moments(line))

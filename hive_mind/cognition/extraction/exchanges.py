@@ -1,0 +1,57 @@
+"""Exchanges: a question and the short answer that says nothing without it become one piece.
+
+"Leon" is no fact, and a question is none either; "who brings the straps? Jonas: Leon" is one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from hive_mind.cognition.extraction.blocks import Layout
+from hive_mind.cognition.extraction.cutting import Piece
+from hive_mind.cognition.extraction.statements import is_polite, is_question, is_statement
+
+_SPOKEN = (Layout.UTTERANCE, Layout.PROSE)
+# A longer answer stands by itself.
+_WORDS_MAX = 8
+_YES_OR_NO = re.compile(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
+_OPEN = re.compile(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORECASE)
+
+
+def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces in their order; where a question is answered in a few words, both together stand for the answer."""
+    asked: Piece | None = None
+    for piece in pieces:
+        if asked is not None and _answers(piece, asked):
+            # What else was said with the question is kept as ever.
+            yield replace(asked, is_told=not any(is_statement(one) and not is_question(one) for one in asked.sentences))
+            yield _together(asked, piece)
+            asked = None
+            continue
+        if asked is not None:
+            yield asked
+        asked = piece if piece.block.layout in _SPOKEN and is_question(piece.sentences[-1]) else None
+        if asked is None:
+            yield piece
+    if asked is not None:
+        yield asked
+
+
+def _answers(piece: Piece, asked: Piece) -> bool:
+    block = piece.block
+    if block.layout is not asked.block.layout or block.headings != asked.block.headings:
+        return False
+    # Who writes a text answers what they ask; who talks waits for somebody else.
+    if (block.layout is Layout.UTTERANCE) == (block.speaker == asked.block.speaker):
+        return False
+    if is_question(piece.sentences[-1]) or len(piece.text.split()) > _WORDS_MAX:
+        return False
+    if _YES_OR_NO.match(piece.text):
+        return not (is_polite(piece.text) and _OPEN.search(asked.sentences[-1]))
+    return any(map(str.isalnum, piece.text)) and not is_polite(piece.text)
+
+
+def _together(asked: Piece, answer: Piece) -> Piece:
+    block = replace(answer.block, speaker=asked.block.speaker)
+    said = f"{answer.block.speaker}: {answer.text}" if answer.block.layout is Layout.UTTERANCE else answer.text
+    return Piece(f"{asked.sentences[-1]} {said}", block, (answer.text,), is_reply=True)

@@ -1,0 +1,145 @@
+"""What is wrong with a worker beyond its form: names that nobody has, nodes that nobody reaches, branches that never meet."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from hive_mind.forms.finding import Finding
+from hive_mind.runs.arguments import keys_in
+from hive_mind.runs.graphs.branches import branch_faults
+from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec
+
+BUILT_IN = frozenset(("set_output", "ask_person", "delegate_to_sub_agent"))
+"""Tools that every loop has, or that its node declares otherwise."""
+
+
+def faults(spec: WorkerSpec, tools: Collection[str] | None = None) -> list[Finding]:
+    """All of it, with the paths in a file of kind Worker. `tools`: those there are; None where that is not known."""
+    return [
+        *_names(spec),
+        *_edges(spec),
+        *(fault for number, node in enumerate(spec.nodes) for fault in _node(spec, node, ("spec", "nodes", number), tools)),
+        *(
+            fault
+            for number, node in enumerate(spec.subagents)
+            for fault in _sub_agent(node, ("spec", "subagents", number), tools)
+        ),
+        *_reached(spec),
+        *branch_faults(spec),
+        *_inputs(spec),
+        *_scopes(spec),
+    ]
+
+
+_Where = tuple[str | int, ...]
+
+
+def _names(spec: WorkerSpec) -> Iterator[Finding]:
+    seen = Counter[str]()
+    for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
+        for number, node in enumerate(nodes):
+            seen[node.id] += 1
+            if seen[node.id] > 1:
+                yield Finding(("spec", kind, number, "id"), f"{node.id!r} stands there twice; give each node a name of its own")
+    for field, names in (("entry", [spec.entry]), ("planner", [spec.planner] if spec.planner else [])):
+        for name in names:
+            if name not in spec.by_id:
+                yield Finding(("spec", field), f"there is no node {name!r}; nodes: {', '.join(spec.by_id)}")
+    for number, name in enumerate(spec.pause_nodes):
+        if name not in spec.by_id:
+            yield Finding(("spec", "pauseNodes", number), f"there is no node {name!r}; nodes: {', '.join(spec.by_id)}")
+
+
+def _edges(spec: WorkerSpec) -> Iterator[Finding]:
+    for number, edge in enumerate(spec.edges):
+        where: _Where = ("spec", "edges", number)
+        for field, name in (("source", edge.source), ("target", edge.target)):
+            if name not in spec.by_id:
+                yield Finding((*where, field), f"there is no node {name!r}; nodes: {', '.join(spec.by_id)}")
+        if (edge.on == "condition") != bool(edge.when):
+            yield Finding((*where, "when"), "stands with `on: condition`, and only there")
+
+
+def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iterator[Finding]:
+    if node.kind == "tool" and not node.tool:
+        yield Finding((*where, "tool"), "a node of kind tool needs the name of one")
+    if node.kind != "tool" and (node.tool or node.args):
+        yield Finding((*where, "tool" if node.tool else "args"), "is for nodes of kind tool; a loop has `tools`")
+    if node.kind != "loop":
+        for field, given in (("tools", node.tools), ("subagents", node.subagents), ("clientFacing", node.client_facing)):
+            if given:
+                yield Finding((*where, field), "is for nodes of kind loop")
+        if len(node.outputs) > 1:
+            yield Finding((*where, "outputs"), f"a node of kind {node.kind} has one output: what it gives")
+    for key in keys_in(node.args):
+        if key not in node.inputs:
+            yield Finding((*where, "args"), f"takes ${key}, which is none of its inputs; add it there")
+    known = [one.id for one in spec.subagents]
+    for number, name in enumerate(node.subagents):
+        if name not in known:
+            yield Finding((*where, "subagents", number), f"there is no sub-agent {name!r}: {', '.join(known) or 'there is none'}")
+    yield from _tools(node, where, tools)
+
+
+def _sub_agent(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iterator[Finding]:
+    if node.kind != "loop":
+        yield Finding((*where, "kind"), "a sub-agent is a loop")
+    if node.subagents:
+        yield Finding((*where, "subagents"), "a sub-agent has none of its own")
+    yield from _tools(node, where, tools)
+
+
+def _tools(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iterator[Finding]:
+    if tools is None:
+        return
+    named = [("tools", number, name) for number, name in enumerate(node.tools)]
+    for field, number, name in named:
+        if not is_known(name, tools):
+            yield Finding((*where, field, number), f"there is no tool {name!r}; tools: {', '.join(sorted(tools))}")
+    if node.tool and node.tool not in tools:
+        yield Finding((*where, "tool"), f"there is no tool {node.tool!r}; tools: {', '.join(sorted(tools))}")
+
+
+def is_known(name: str, tools: Collection[str]) -> bool:
+    """Whether there is such a tool, or one that `server/*` means."""
+    if name.endswith("/*"):
+        return any(one.startswith(name[:-1]) for one in tools)
+    return name in tools or name in BUILT_IN
+
+
+def _reached(spec: WorkerSpec) -> Iterator[Finding]:
+    if spec.entry not in spec.by_id:
+        # That is told, and would have all of them told.
+        return
+    reached = {spec.entry, spec.planner} - {""}
+    frontier = list(reached)
+    while frontier:
+        node = frontier.pop()
+        new = {edge.target for edge in spec.from_(node)} - reached
+        reached |= new
+        frontier += new
+    for number, one in enumerate(spec.nodes):
+        if one.id not in reached:
+            yield Finding(("spec", "nodes", number, "id"), f"no edge leads to {one.id!r}; add one, or leave the node out")
+
+
+def _inputs(spec: WorkerSpec) -> Iterator[Finding]:
+    known = {
+        *spec.inputs,
+        *spec.optional_inputs,
+        *spec.scopes,
+        "feedback_context",
+        *(key for node in spec.nodes for key in node.may_write),
+    }
+    for kind, nodes in (("nodes", spec.nodes), ("subagents", spec.subagents)):
+        for number, node in enumerate(nodes):
+            for place, key in enumerate(node.inputs):
+                if key not in known:
+                    where: _Where = ("spec", kind, number, "inputs", place)
+                    yield Finding(where, f"nobody sets {key!r}: add it to the worker's inputs")
+
+
+def _scopes(spec: WorkerSpec) -> Iterator[Finding]:
+    used = {key for node in spec.nodes for key in (*node.inputs, *node.may_write)}
+    for key in spec.scopes:
+        if key not in used:
+            yield Finding(("spec", "scopes", key), f"no node reads or sets {key!r}: name it in inputs, outputs or writes")

@@ -1,0 +1,58 @@
+"""What a fact must hold to answer a question of a kind at all."""
+
+import pytest
+
+from hive_mind.cognition.answering.answer_forms import may_answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "aside"),
+    [
+        ("What does the van cost?", "It is 89 euros a day.", "The van is long."),
+        ("What's the price of a ticket?", "Adults pay $8.", "Tickets are sold at gate 3."),
+        ("How tall is the tower?", "It measures 31 metres.", "The tower was opened in 1987."),
+        ("What colour is the door?", "The door is dark green.", "The door is 2 m high."),
+        ("How old is the lift?", "It was built in 1961.", "Lift 2 is shut."),
+        ("How many bolts are left?", "There are 340 of them.", "Bolts are in the shed."),
+        ("How many lifts has house 2?", "House 2 has three lifts.", "House 2 has lifts."),
+        ("What is the IP address of db-7?", "db-7 is at 10.20.4.30.", "db-7 refused the connection at 02:55:00."),
+        ("Who sold the boat?", "Ana sold the boat.", "The boat was sold."),
+        ("Who may come in?", "The guard lets everybody in.", "The door is open."),
+        ("When does the ferry leave?", "It leaves at nine.", "The ferry is blue."),
+        ("When was the pump bought?", "In March 2021.", "The pump stops below 2.8 bar."),
+        ("Wann wurde die Pumpe gekauft?", "Am 3. Mai.", "Die Pumpe P14 schaltet ab."),
+        ("When was the plugin loaded?", "2026-05-11 02:05:01 INFO loaded a plugin", "INFO loaded a plugin"),
+        ("Who is the landlord?", "The landlord is Ana.", "Tell the landlord."),
+        ("How long is the shift?", "The shift is eight hours.", "The shift begins with 3 guards."),
+        ("How much is a bolt?", "A bolt is 2 euros.", "There are 340 bolts."),
+        ("How many bees are there?", "There are 9 bees.", "Bees came on 9 May."),
+        ("How many lines has the file?", "The file has 80 lines.", "The error is in line 80 of the file."),
+        ("How heavy is the piano?", "It is 200 kg.", "It is 200 years old."),
+        ("How warm is the room?", "It has 21 degrees.", "It has 21 chairs."),
+        ("How large is the file?", "It has 40 MB.", "It was read 40 times."),
+        ("How often is it checked?", "It is checked every week.", "It was checked by Ana."),
+        ("How deep is the pool?", "It is 3 m deep.", "It is 50 m long."),
+        ("What is the buyer called?", "The buyer is called Ana.", "the buyer comes on the 17th."),
+        ("Wie heißt der Bruder?", "Der Bruder heißt Anton.", "Mein Bruder schläft auf dem Sofa."),
+        ("What is the code of the door?", "The code of the door is 47-11.", "The code of the door is sent to you."),
+        ("What is the password of the PC?", "The password of the PC is: sesame", "Ask Ana for the password of the PC."),
+        ("Who is the landlord?", "who is the landlord? Bo: Ana", "did you tell the landlord? Bo: yes."),
+        ("Wie tief ist das Becken?", "Es ist 3 Meter tief.", "Es ist 50 Meter lang."),
+        ("Welche Farbe hat das Boot?", "Das Boot ist grün.", "Das Boot ist neu."),
+        ("Wer ist der Wirt?", "Der Wirt ist Herr Kuhn.", "Der Wirt hat ein Boot mit zwei Segeln."),
+        ("wer hat den Kessel gebaut?", "Der Kessel ist von Frau Öztürk.", "der kessel ist groß"),
+    ],
+)
+def test_what_lacks_the_form_that_is_asked_for_does_not_answer(question: str, answer: str, aside: str) -> None:
+    assert may_answer(question, answer)
+    assert not may_answer(question, aside)
+
+
+def test_a_field_of_a_row_counts_without_saying_what() -> None:
+    assert may_answer("How many bolts are left?", "bolt,A12,340", is_row=True)
+    assert not may_answer("How many bolts are left?", "bolt,A12,340")
+
+
+@pytest.mark.parametrize("question", ["Why is the door shut?", "What happened to pump D4?", "ペットは泊まれますか?", ""])
+def test_other_questions_may_be_answered_by_anything(question: str) -> None:
+    assert may_answer(question, "no matter what")

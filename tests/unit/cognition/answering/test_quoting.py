@@ -1,0 +1,146 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE
+from tests.unit.cognition.reading import answer, hit
+
+QUOTED = re.compile(r"^“(.*)”(?: — [^“”]*)?(?: \(.*\))?$", re.DOTALL)
+
+
+def test_the_answer_quotes_the_fact_with_who_and_when():
+    found = answer("Where does Ana live?", hit("I live in Porto.", speaker="Ana", said_at="2023-05-08"))
+
+    assert found.text == f"{PREFACE}\n“I live in Porto.” — Ana, 8 May 2023"
+    assert (found.method, found.is_known) == ("quoted", True)
+    assert 0.0 < found.confidence <= 1.0
+
+
+def test_who_speaks_is_shown_once():
+    found = answer("Where does Ana live?", hit("Ana: I live in Porto.", speaker="Ana", said_at="2023-05-08T09:25"))
+
+    assert found.text == f"{PREFACE}\n“Ana: I live in Porto.” — 8 May 2023, 09:25"
+
+
+def test_a_relative_date_is_resolved_outside_of_the_quotation():
+    found = answer("When did Ana move to Porto?", hit("I moved to Porto yesterday.", speaker="Ana", said_at="2023-05-08"))
+
+    assert found.text.endswith("“I moved to Porto yesterday.” — Ana, 8 May 2023 (“yesterday” is 2023-05-07)")
+
+
+def test_what_was_superseded_says_so():
+    found = answer("What was the budget before?", hit("The budget was 5,000 EUR.", superseded_by="newer"))
+
+    assert found.text.endswith("(no longer true)")
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("What is the capital of Mongolia?", "Ana moved to Porto in May."),
+        ("Who closed INC-2024-002?", "Ana closed INC-2024-001 in an hour."),
+        ("Where does Zoe live?", "Ana lives in Porto."),
+        ("What is Ana's favourite dessert after dinner?", "Ana lives in Porto."),
+        ("", "Ana lives in Porto."),
+    ],
+)
+def test_what_nothing_in_memory_speaks_of_is_not_known(question: str, fact: str):
+    found = answer(question, hit(fact))
+
+    assert (found.text, found.sources, found.method, found.confidence) == (NOT_KNOWN, (), "unknown", 0.0)
+
+
+def test_what_is_not_known_for_certain_comes_with_the_closest_facts_and_no_more_than_three():
+    found = [hit(f"Ana lives in {place}.") for place in ("Porto", "Braga", "Faro", "Evora")]
+
+    declined = answer("Where does Zoe live?", *found)
+
+    assert (declined.is_known, declined.sources, declined.closest) == (False, (), tuple(found[:3]))
+
+
+def test_without_hits_nothing_is_known():
+    assert not answer("Who owns billing?").is_known
+
+
+def test_the_words_just_before_a_fact_help_to_recognise_it():
+    found = answer("Where does Ana live?", hit("Near the river.", speaker="Ana", before="Where do you live?"))
+
+    assert found.is_known
+
+
+def test_a_close_meaning_is_relevant_though_the_words_differ():
+    question, fact = "How does Ana commute to her office?", "Ana cycles to the office every morning with a friend."
+
+    assert not answer(question, hit(fact, semantic=0.1)).is_known
+    assert answer(question, hit(fact, semantic=0.9)).is_known
+
+
+def test_a_close_meaning_does_not_make_up_for_the_wrong_person():
+    assert not answer("How does Zoe commute to work?", hit("Ana cycles to the office.", semantic=0.9)).is_known
+
+
+def test_a_fact_without_a_shared_word_is_relevant_when_its_meaning_is_close():
+    assert answer("How much money can we spend?", hit("The budget is 5,000 EUR.", semantic=0.7)).is_known
+
+
+def test_weak_hits_are_left_out_and_the_order_stays():
+    found = answer(
+        "Who owns billing?", hit("Ana owns billing.", 1.0), hit("Ben owned billing once.", 0.8), hit("Nobody owns billing.", 0.1)
+    )
+
+    assert [source.score for source in found.sources] == [1.0, 0.8]
+
+
+def test_where_one_fact_answers_another_that_shares_a_word_is_quoted_with_it():
+    full, short = hit("Ana sold the blue sailing boat.", 1.0), hit("It was a boat of seven metres.", 0.9)
+
+    assert answer("Who sold the blue sailing boat?", full, short).sources == (full, short)
+    assert not answer("Who sold the blue sailing boat?", short).is_known
+
+
+def test_a_question_about_an_identifier_is_not_answered_about_another():
+    asked, neighbour = hit("IMR 44.2170: wrecks are protected.", 1.9), hit("IMR 44.3012: every diver has a second diver.", 1.8)
+
+    assert answer("What does IMR 44.2170 protect?", neighbour, asked).sources == (asked,)
+
+
+def test_what_stands_under_the_heading_of_an_identifier_answers_about_it():
+    step = hit("Interval: every 14 days.", concept="PMP-014 Cleaning the strainer")
+
+    assert answer("What does PMP-014 say?", step).is_known
+    assert not answer("What does PMP-077 say?", step).is_known
+
+
+def test_a_look_up_quotes_three_and_a_list_quotes_more():
+    facts = [hit(f"Owner {n} of billing.", 1.0) for n in range(8)]
+
+    assert len(answer("Who is the owner of billing?", *facts).sources) == 3
+    assert len(answer("List all owners of billing.", *facts).sources) == 8
+
+
+@given(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=4))
+def test_every_quotation_is_literally_a_fact_of_a_hit(question: str, contents: list[str]):
+    hits = [hit(f"{question} {content}") for content in contents]
+
+    found = answer(question, *hits)
+
+    if found.is_known:
+        expected = [f"“{source.fact.content}”" for source in found.sources]
+        rest = found.text.removeprefix(PREFACE)
+        for quotation in expected:
+            before, found_quotation, rest = rest.partition(quotation)
+            assert found_quotation == quotation
+            assert before.strip() == "" or before.startswith((" (", " — "))
+        assert set(found.sources) <= set(hits)
+    else:
+        assert found.sources == ()
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_row_is_quoted_with_the_names_of_its_columns(separator: str):
+    row, header = (separator.join(fields) for fields in (("Ann", "4711", "B12"), ("name", "phone", "room")))
+    found = answer("What is the phone of Ann?", hit(row, concept="Ann", before=header))
+
+    assert f"“{row}” ({header})" in found.text

@@ -1,0 +1,31 @@
+"""Which words of a question say what it is about, and how else they are said."""
+
+import pytest
+
+from hive_mind.cognition.answering.wordings import content_terms, is_german, met_in
+from hive_mind.ranking.tokens import tokenize
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("When does the shuttle go?", {"shuttl"}),
+        ("How heavy is the piano?", {"piano"}),
+        ("Womit wird der Kessel geheizt?", {"kessel", "geheizt"}),
+        ("朝食は何時からですか", {"朝食"}),
+        ("What do people need?", {"peopl", "need"}),
+    ],
+)
+def test_words_that_every_question_has_say_nothing(question: str, about: set[str]) -> None:
+    assert content_terms(question, frozenset(tokenize(question))) == about
+
+
+def test_a_word_may_be_told_in_another() -> None:
+    told = frozenset(tokenize("The captain brings the cargo."))
+
+    assert met_in(tokenize("command carry harbour"), told) == set(tokenize("command carry"))
+
+
+def test_german_is_told_by_its_little_words() -> None:
+    assert is_german("Wann fährt der Bus?")
+    assert not is_german("What was the man in the house?")

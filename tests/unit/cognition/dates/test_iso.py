@@ -1,0 +1,30 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.cognition.dates.iso import readable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2025-01-13T09:25", "13 Jan 2025, 09:25"),
+        ("2025-01-13T09:25:30Z", "13 Jan 2025, 09:25Z"),
+        ("2025-01-13T09:25:30.5+02:00", "13 Jan 2025, 09:25+02:00"),
+        ("2023-05-08", "8 May 2023"),
+        ("2023-05", "May 2023"),
+        ("2023", "2023"),
+        ("2023-W19", "2023-W19"),
+        ("2023-05-06/2023-05-07", "2023-05-06/2023-05-07"),
+        ("last spring", "last spring"),
+        ("2023-02-31", "2023-02-31"),
+        ("", ""),
+    ],
+)
+def test_a_time_is_shown_as_people_write_it_and_anything_else_as_it_is(text: str, shown: str):
+    assert readable(text) == shown
+
+
+@given(st.text())
+def test_any_text_can_be_shown(text: str):
+    assert readable(text) is not None

@@ -1,0 +1,109 @@
+import pytest
+
+from hive_mind.cognition.extraction.blocks import Block, Layout, blocks
+
+
+def test_headings_are_kept_beside_what_stands_under_them():
+    found = blocks("# Plan\nWe start.\n\nGoals\n=====\nWe win.\n\n**Risks**\nRain.")
+
+    assert [(block.heading, block.text) for block in found] == [("Plan", "We start."), ("Goals", "We win."), ("Risks", "Rain.")]
+
+
+def test_a_block_knows_every_heading_it_stands_under():
+    found = blocks("# Log\n## May\n**Rain**\nWet.\n## May\nDry.\nNotes\n=====\nEnd.")
+
+    assert [[heading.title for heading in block.headings] for block in found] == [
+        ["Log", "May", "Rain"],
+        ["Log", "May"],
+        ["Notes"],
+    ]
+    assert found[0].headings[1] != found[1].headings[1]
+
+
+def test_list_items_stand_alone_and_know_the_line_that_introduces_them():
+    found = blocks("The owners are:\n- Ana owns billing\n2. Ben owns search\n* [x] done")
+
+    assert [(block.text, block.lead) for block in found[1:3]] == [
+        ("Ana owns billing", "The owners are:"),
+        ("Ben owns search", "The owners are:"),
+    ]
+    assert all(block.layout is Layout.ITEM for block in found[1:])
+
+
+def test_wrapped_lines_are_one_paragraph_and_an_empty_line_ends_it():
+    text = "The outage began when the switch in the second rack lost\npower and nobody noticed.\n\nIt ended later."
+
+    assert [block.text for block in blocks(text)] == [
+        "The outage began when the switch in the second rack lost power and nobody noticed.",
+        "It ended later.",
+    ]
+
+
+def test_short_lines_with_labels_are_not_joined():
+    assert [block.text for block in blocks("Owner: Ana\nbudget: 5 EUR")] == ["Owner: Ana", "budget: 5 EUR"]
+
+
+def test_a_table_row_knows_the_header_of_its_table():
+    found = blocks("| service | owner |\n|---|---|\n| billing | Ana |\n| search | Ben |")
+
+    assert [(block.text, block.lead) for block in found] == [
+        ("| billing | Ana |", "| service | owner |"),
+        ("| search | Ben |", "| service | owner |"),
+    ]
+
+
+def test_code_is_one_block_and_is_not_read_as_text():
+    found = blocks("Run this:\n```sh\n# restart\nsystemctl restart db\n```\nDone now.")
+
+    assert Block("# restart\nsystemctl restart db", Layout.CODE, lead="Run this:") in found
+
+
+def test_lines_that_are_set_in_are_code_and_keep_their_lines():
+    found = blocks("# Fix\nRun this:\n\n    stop foo\n    if slow; then\n        wait\n    fi\n\nDone now.")
+
+    heading = found[0].headings
+    assert found[1] == Block("stop foo\nif slow; then\n    wait\nfi", Layout.CODE, heading, lead="Run this:")
+    assert (found[2].text, found[2].layout) == ("Done now.", Layout.PROSE)
+
+
+@pytest.mark.parametrize(
+    ("set_in", "layout"),
+    [
+        ("    The pump was off\n    for two hours.", Layout.PROSE),
+        ("    A lonely line", Layout.PROSE),
+        ("    - one thing\n    - another thing", Layout.ITEM),
+        ("    Ann: Did you see it?\n    Ben: I did", Layout.UTTERANCE),
+    ],
+    ids=["sentence", "line", "list", "chat"],
+)
+def test_sentences_lists_and_chats_that_are_set_in_are_no_code(set_in: str, layout: Layout):
+    assert {block.layout for block in blocks(set_in)} == {layout}
+
+
+def test_code_that_is_never_closed_is_still_there():
+    assert blocks("```\nx = 1")[0].text == "x = 1"
+
+
+def test_stamped_lines_are_utterances():
+    found = blocks("[2024-03-05 10:22] Ana: I moved.\nto Porto\n[10:25] Ben Silva: Good.")
+
+    assert [(block.stamp, block.speaker, block.text) for block in found] == [
+        ("2024-03-05 10:22", "Ana", "I moved. to Porto"),
+        ("10:25", "Ben Silva", "Good."),
+    ]
+
+
+def test_labels_speak_when_somebody_says_i_or_you():
+    found = blocks("Ana: I like tea.\nBen: Coffee is better.\nuser: hello")
+
+    assert [block.speaker for block in found] == ["Ana", "Ben", "user"]
+
+
+def test_notes_and_settings_are_not_spoken():
+    found = blocks("Note: you must restart.\nBudget: 5,000 EUR\nServer: db01")
+
+    assert {block.speaker for block in found} == {""}
+
+
+def test_quoted_lines_lose_their_mark_and_stay_apart():
+    assert [block.text for block in blocks("> first line\n> second line")] == ["first line", "second line"]

@@ -1,0 +1,126 @@
+"""Laws of extraction: nothing is invented, nothing is empty, and no input makes it slow."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hive_mind.cognition.dates.temporal import moments
+from hive_mind.cognition.extraction.cutting import CODE_CHARS_MAX
+from hive_mind.cognition.extraction.entities import entities
+from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX
+from hive_mind.model.ids import canonical
+from tests.unit.cognition.reading import candidates
+
+# A question, a name and an answer.
+_EXCHANGE_CHARS_MAX = SENTENCE_CHARS_MAX + 300
+
+WORDS = st.sampled_from(
+    "Ana moved to Porto. # Heading\n - item\n 1. > quote\n Ben: I you said? yes! Dr. e.g. [2024-03-05 10:22] | a | b |\n |---|\n "
+    "```\n **bold**\n 10:22 yesterday INC-2024-001 === \n\n \n 我住在波尔图。 … “why?” it's may probably 5,000 "
+    "2025-03-11T10:00:00Z ERROR".split(" ")
+)
+ROWS = st.sampled_from(
+    ("a,b", "Ana,1", '"x, y",z', "a;b", ",c", '"u', 'v",w', "a, 3", "Ben,\t2", "2025-03-11 10:00:00 ERROR a,b")
+)
+TEXTS = st.one_of(
+    st.text(),
+    st.lists(WORDS, max_size=40).map(" ".join),
+    st.lists(WORDS, max_size=40).map("\n".join),
+    st.lists(ROWS, min_size=3, max_size=8).map("\n".join),
+)
+
+
+@given(TEXTS)
+@example("Ana: I see\n|---|\nthat")
+@example("```\nx = 1\n> y\nz")
+def test_every_candidate_is_verbatim_in_the_text_up_to_white_space(text: str):
+    words = canonical(text)
+
+    for candidate in candidates(text):
+        # A question and its answer stand on two lines, with a name and a time between them, as titles do.
+        assert all(part in words for part in canonical(candidate.content).split(": "))
+        _, _, before = candidate.before.partition(": ")
+        assert candidate.before in words or before in words or all(part in words for part in candidate.before.split(": "))
+
+
+@given(TEXTS, st.text(max_size=20), st.text(max_size=20))
+def test_every_candidate_is_complete(text: str, title: str, speaker: str):
+    for candidate in candidates(text, title=title, speaker=speaker):
+        assert candidate.content.strip()
+        assert len(candidate.content) <= (CODE_CHARS_MAX if candidate.keeps_lines else _EXCHANGE_CHARS_MAX)
+        assert candidate.concept.strip()
+        assert len(candidate.concept) <= 80
+        assert 0.0 <= candidate.confidence <= 1.0
+        assert all(name in candidate.content for name in candidate.entities)
+
+
+@given(st.binary(max_size=500))
+def test_binary_junk_is_read_without_complaint(junk: bytes):
+    candidates(junk.decode("utf-8", "replace"))
+    candidates(junk.decode("utf-16", "surrogatepass") if len(junk) % 2 == 0 and _is_utf16(junk) else junk.decode("latin-1"))
+
+
+HOSTILE = [
+    "a",
+    "A. ",
+    "(",
+    ".",
+    "Ab ",
+    "a@",
+    "1.",
+    "1-",
+    "\n",
+    "Ana: I am\n",
+    "> ",
+    "|",
+    "**",
+    "```\n",
+    "8 May 2023 ",
+    "# 5 May 2024\nThe end.\n",
+    "## A\nDate: 5 May 2024\n",
+    "No! ",
+    "[2024-",
+    "AB1-",
+    "ab:",
+    "a,b\n",
+    'a,"',
+    "a\tb;c\n",
+    "2025-03-11 10:00:00 ERROR x\n",
+    "[2025-03-11 10:00 [",
+    "Mar 11 10:00:01 ",
+]
+READERS: dict[str, Callable[[str], object]] = {
+    "candidates": candidates,
+    "moments": lambda text: moments(text, "2023-05-08"),
+    "entities": entities,
+}
+SMALL_CHARS = 20_000
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_four_times_the_text_takes_about_four_times_as_long(reader: str, hostile: str):
+    read = READERS[reader]
+    small, large = (hostile * (chars // len(hostile)) for chars in (SMALL_CHARS, 4 * SMALL_CHARS))
+    # Quadratic would be 16 times. What takes a few milliseconds can't be measured and needn't be.
+    most = max(0.02, 10 * min(_timed(read, small) for _ in range(2)))
+
+    # Again only where another process on this machine may have made it dear.
+    assert _timed(read, large) < most or _timed(read, large) < most, f"more than {most:.4f} s, twice"
+
+
+def _timed(read: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    read(text)
+    return time.process_time() - start
+
+
+def _is_utf16(junk: bytes) -> bool:
+    try:
+        junk.decode("utf-16", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""Separated values are read row by row, and what only looks like them is not."""
+
+import pytest
+
+from hive_mind.cognition.extraction.blocks import Layout, blocks
+from hive_mind.cognition.extraction.separated import record_of, rows_of
+from hive_mind.model.ids import canonical
+from tests.unit.cognition.reading import candidates, hit, statements
+
+TABLE = "name,port,owner\ngateway,8443,Ines\nrelay,9001,Marek"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", ", "], ids=repr)
+def test_every_row_is_a_fact_about_its_first_field_with_the_header_before_it(separator: str):
+    table = TABLE.replace(",", separator)
+
+    assert [(c.content, c.concept, c.before) for c in candidates(table)] == [
+        (row, row.split(separator)[0], canonical(table.splitlines()[0])) for row in table.splitlines()[1:]
+    ]
+
+
+def test_rows_with_a_figure_above_them_have_no_header_and_nothing_before_them():
+    assert [(c.content, c.before) for c in candidates("a1,Ines\nb2,Marek\nc3,Otto")] == [
+        ("a1,Ines", ""),
+        ("b2,Marek", ""),
+        ("c3,Otto", ""),
+    ]
+
+
+def test_columns_of_one_name_are_no_header():
+    assert statements("Ines,Ines\nMarek,Otto\nZoe,Ana")[0] == "Ines,Ines"
+
+
+def test_a_separator_in_quotation_marks_belongs_to_its_field_and_the_line_stays_as_it_stands():
+    (first, second) = candidates('name,note\n"relay, old","says ""hi"""\ngateway,new')
+
+    assert (first.content, first.concept) == ('"relay, old","says ""hi"""', "relay, old")
+    assert second.concept == "gateway"
+
+
+def test_a_table_may_stand_between_paragraphs_and_under_a_heading():
+    found = blocks(f"# Ports\nAll of them:\n{TABLE}\n\nThe list ends here.")
+
+    assert [block.layout for block in found] == [Layout.PROSE, Layout.RECORD, Layout.RECORD, Layout.PROSE]
+    assert {block.heading for block in found} == {"Ports"}
+
+
+def test_a_row_is_not_what_comes_before_the_next_paragraph():
+    assert candidates(f"{TABLE}\n\nThe list ends here, says Ines.")[-1].before == ""
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "We met Ana, who was late.\nWe met Ben, who was early.\nWe met Zoe, who was ill.",
+        "Ana came home, tired\nBen stayed out, late\nZoe slept, long",
+        "Bread, two loaves\nMilk, one litre\nSoap, any kind",
+        "O little boat,\nthat left the quay,\nand never came,",
+        "Ana: I like tea, not coffee\nBen: I like milk, not tea\nAna: You like milk, really?",
+        "Ana: I say yes,no\nBen: I say no,yes\nAna: You say yes,yes",
+        "- apples,red\n- pears,green\n- plums,blue",
+        "1.\tapples\n2.\tpears\n3.\tplums",
+        "Rent 1,200 EUR\nHeat 2,300 EUR\nFood 3,400 EUR",
+        "Owner:\tAna\nPlace:\tPorto\nBudget:\t5000",
+        "Hosts: a,b\nPorts: 1,2\nOwners: x,y",
+        "| a,b |\n| c,d |\n| e,f |",
+        "2025-03-11 10:00:00,123 disk full\n2025-03-11 10:00:01,123 disk fine\n2025-03-11 10:00:02,123 disk gone",
+        "x = 1;\ny = 2;\nz = 3;",
+        "a,b\nc,d",
+        "a,b\nc,d\ne,f,g",
+        'a,"b\nc,d\ne,f',
+        "```\na,1\nb,2\nc,3\n```",
+    ],
+)
+def test_what_only_has_as_many_commas_is_no_table(prose: str):
+    assert Layout.RECORD not in {block.layout for block in blocks(prose)}
+
+
+def test_too_few_lines_are_no_table():
+    assert rows_of([]) is None
+    assert rows_of(["a,1", "b,2"]) is None
+
+
+@pytest.mark.parametrize("separator", [",", ";", " "])
+def test_a_row_is_known_again_by_its_header(separator: str):
+    row, header = (line.replace(",", separator) for line in ("relay,9001,Marek", "name,port,owner"))
+
+    record = record_of(hit(row, concept="relay", before=header).fact)
+
+    assert record is not None
+    assert (record.header, record.fields) == (header, ("relay", "9001", "Marek"))
+
+
+@pytest.mark.parametrize(
+    ("content", "before"),
+    [
+        ("Ana sold it.", "Ben bought boats"),
+        ("Ana, I sold it", "Well, you did"),
+        ("Ana,1", "Ben,2"),
+        ("Ana,1", "name,port,owner"),
+        ("Ana,1", ""),
+    ],
+)
+def test_a_sentence_is_not_taken_for_a_row(content: str, before: str):
+    assert record_of(hit(content, concept="Ana", before=before).fact) is None

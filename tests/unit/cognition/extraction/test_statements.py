@@ -1,0 +1,55 @@
+import pytest
+
+from hive_mind.cognition.extraction.statements import confidence_of, is_hedged, is_statement
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Ana owns billing.",
+        "The outage lasted 45 minutes.",
+        "Budget: 5,000 EUR",
+        "| billing | Ana |",
+        "我住在波尔图。",
+        "I like tea.",
+        "No turbine was harmed.",
+        "Good job applications arrived late.",
+        "Okay, the seal is changed.",
+    ],
+)
+def test_what_says_something_is_a_statement(sentence: str):
+    assert is_statement(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Who owns billing?",
+        "Thanks a lot, Ana!",
+        "Hi Ben!",
+        "Sounds great!",
+        "Wow, that's amazing!",
+        "Hey Ana! Thanks so much, Ana!",
+        "Yes, of course!",
+        "ok",
+        "",
+        "...",
+        "a1b2c3",
+        "\ufffd" * 50,
+    ],
+)
+def test_questions_greetings_applause_and_junk_are_not(sentence: str):
+    assert not is_statement(sentence)
+
+
+def test_a_hedge_lowers_confidence_and_names_and_figures_raise_it():
+    plain = confidence_of("The service was slow that day.", ())
+
+    assert confidence_of("The service was probably slow that day.", ()) < plain
+    assert confidence_of("The service was slow for 45 minutes.", ()) > plain
+    assert confidence_of("The service of Ana was slow that day.", ("Ana",)) > plain
+
+
+def test_the_month_of_may_is_no_hedge():
+    assert not is_hedged("We launch on May 8.")
+    assert is_hedged("We may launch on June 8.")
