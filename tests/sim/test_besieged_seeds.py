@@ -1,13 +1,17 @@
 """Fifty hives of each topology in bad weather, with liars, thieves of keys and forgers, no broken promise.
 
-`hive-mind simulate --faults all` runs as many as wanted.
+Twenty of them in `make test`. `hive-mind simulate --faults all` runs as many as wanted.
 """
 
 import pytest
 
 from tests.sim.storms import OPERATIONS_IN_TESTS, first_violation
 
-PARTS = [(topology, range(start, start + 10)) for topology in ("flat", "federated", "sharded") for start in range(0, 50, 10)]
+PARTS = [
+    pytest.param(topology, range(start, start + 10), marks=[pytest.mark.thorough] if start >= 20 else [])
+    for topology in ("flat", "federated", "sharded")
+    for start in range(0, 50, 10)
+]
 
 
 @pytest.mark.slow
