@@ -57,7 +57,7 @@ def manifest(url: str) -> str:
         "topology": "flat",
         "agents": [
             {"name": "ada", "model": "openai:tiny", "worker": "talk.yaml"},
-            {"name": "ben", "worker": "sign.yaml", "env": {"BENS_TOKEN": "${credential:bens-token}", "PLAIN": "yes"}},
+            {"name": "ben", "worker": "sign.yaml", "env": {"BENS_TOKEN": "${credential:bens-token}", "PLAIN_MODE": "yes"}},
             {"name": "cleo", "worker": "look.yaml"},
         ],
         "llm": {"url": url, "key": "${credential:model-key}"},

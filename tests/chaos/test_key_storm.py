@@ -36,7 +36,7 @@ spec:
 """
 HONEST = ("ada", "bob", "dan")
 REFUSED_WITHIN_S = 10.0
-_PAUSE_S = 0.05
+_PAUSE_S = 0.15
 
 
 @dataclass
