@@ -10,11 +10,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from hive_mind import CognitiveMemory
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_parts import RunParts
+from hive_mind.embed.none import NoEmbedder
 from hive_mind.ledger import sqlite
 from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.store import sqlite as store
 from hive_mind.tools.base import Toolbox
 from tests.laws.run_stories import STORIES
 from tests.laws.run_world import RUN, World
@@ -45,7 +48,8 @@ async def drive(name: str, folder: Path) -> None:
     """Until the run has ended."""
     story = STORIES[name]
     ledger = await sqlite.open(folder / "ledger.sqlite", False)
-    world = RealWorld(ledger, folder)
+    memory = CognitiveMemory(lambda: store.open(folder / "memory.sqlite"), NoEmbedder())
+    world = RealWorld(ledger, folder, things={"memory": memory})
     model = ScriptedModel(conversation=story.model) if story.model else None
     parts = RunParts("tester", ledger, lambda _, files: Toolbox(story.tools(world, files)), model=model, folder=folder / "agent")
     executor, desk = RunExecutor(RUN, parts), LedgerDesk(ledger)
@@ -57,6 +61,7 @@ async def drive(name: str, folder: Path) -> None:
         for view in await desk.open():
             await desk.decide(story.person(view))
         await executor.resume()
+    await memory.close()
     await ledger.close()
 
 
