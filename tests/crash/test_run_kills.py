@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -49,9 +50,10 @@ async def came_to(folder: Path) -> tuple[RunState, list[str]]:
 
 def told(folder: Path, state: RunState, titles: list[str]) -> dict[str, object]:
     """Outcome, outputs, files and what people were asked, but whether to do again what may have been done."""
-    files = {str(path.relative_to(folder)): path.read_text() for path in (folder / "agent").rglob("*") if path.is_file()}
-    # Of branches that run at once, one or the other sets its output first.
-    files |= {name: "".join(sorted(text.splitlines())) for name, text in files.items() if name.endswith("/adapt.md")}
+    found = {str(path.relative_to(folder)): path.read_text() for path in (folder / "agent").rglob("*") if path.is_file()}
+    # Of branches that run at once, one or the other has the first number and sets its output first.
+    found |= {name: "".join(sorted(text.splitlines())) for name, text in found.items() if name.endswith("/adapt.md")}
+    files = sorted((re.sub(r"_\d+\.txt$", ".txt", name), text) for name, text in found.items())
     asked = sorted(title for title in titles if _AGAIN not in title)
     return {"outcome": state.outcome, "outputs": dict(state.buffer), "done": sorted(state.done), "files": files, "asked": asked}
 
