@@ -50,7 +50,7 @@ async def came_to(folder: Path) -> tuple[RunState, list[str]]:
 
 def told(folder: Path, state: RunState, titles: list[str]) -> dict[str, object]:
     """Outcome, outputs, files and what people were asked, but whether to do again what may have been done."""
-    found = {str(path.relative_to(folder)): path.read_text() for path in (folder / "agent").rglob("*") if path.is_file()}
+    found = {str(path.relative_to(folder)): path.read_text() for path in (folder / "agent").rglob("[!.]*") if path.is_file()}
     # Of branches that run at once, one or the other has the first number and sets its output first.
     found |= {name: "".join(sorted(text.splitlines())) for name, text in found.items() if name.endswith("/adapt.md")}
     files = sorted((re.sub(r"_\d+\.txt$", ".txt", name), text) for name, text in found.items())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hive_mind.agents.runs.whole_file import write_whole
+from hive_mind.agents.runs.whole_file import BEGUN, PART, write_whole
 from hive_mind.errors import InvalidInput
 from hive_mind.private import private_folder
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
@@ -78,6 +78,9 @@ class AgentMemory:
         try:
             if sys.platform != "win32":
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # Nobody writes now: what is not whole was left by a process that was killed.
+                for half in self.path.parent.glob(f"{BEGUN}{self.path.name}.*{PART}"):
+                    half.unlink(missing_ok=True)
             yield
         finally:
             os.close(descriptor)

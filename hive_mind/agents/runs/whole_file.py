@@ -9,6 +9,9 @@ from hive_mind.private import private_folder
 
 BEGUN = "."
 """how the name of one begins that is not whole yet"""
+PART = ".part"
+"""and how it ends"""
+_NAME_MAX = 40
 
 
 def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda: True) -> bool:
@@ -17,7 +20,7 @@ def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda:
     Raises `OSError`.
     """
     private_folder(path.parent)
-    descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=BEGUN)
+    descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=f"{BEGUN}{path.name[:_NAME_MAX]}.", suffix=PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(body)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.agents.runs.agent_memory import AgentMemory
 from hive_mind.agents.runs.run_files import RunFiles
+from hive_mind.agents.runs.whole_file import PART
 from hive_mind.errors import InvalidInput
-from hive_mind.runs.adapt import CHARACTERS_MAX
+from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
 
 WRITES = 40
 PROCESS = """
@@ -114,3 +116,14 @@ def test_an_agent_may_go_on_from_what_it_wrote_itself(tmp_path: Path) -> None:
     one.remember_output("x", 1)
     one.write("adapt.md", "## Mine\n")
     assert one.adapt() == "## Mine\n"
+
+
+def test_what_a_killed_process_had_half_written_is_removed_and_the_file_of_an_editor_is_not(tmp_path: Path) -> None:
+    half, swap = tmp_path / f".{FILE}.k2x9{PART}", tmp_path / f".{FILE}.swp"
+    for one in (half, swap):
+        one.write_text("## Out")
+
+    AgentMemory(tmp_path / FILE, "").change(lambda _: "## Rules\n")
+
+    assert (half.exists(), swap.exists()) == (False, True)
+    assert (tmp_path / FILE).read_text() == "## Rules\n"
