@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.agents.runs.agent_memory import AgentMemory
-from hive_mind.agents.runs.whole_file import BEGUN, write_whole
+from hive_mind.agents.runs.whole_file import BEGUN, PART, write_whole
 from hive_mind.errors import InvalidInput
 from hive_mind.runs import adapt, pointers
 
@@ -51,9 +51,8 @@ class RunFiles:
 
     def remove_halves(self) -> None:
         """What a process that was killed had not written to its end. Raises `OSError`."""
-        for path in self.folder.iterdir() if self.folder is not None and self.folder.is_dir() else ():
-            if path.name.startswith(BEGUN) and path.is_file():
-                path.unlink(missing_ok=True)
+        for half in self.folder.glob(f"{BEGUN}*{PART}") if self.folder is not None else ():
+            half.unlink(missing_ok=True)
 
     def read(self, name: str) -> str:
         """All of it. Raises `InvalidInput` for a file that is not there, with the names of those that are."""

@@ -127,3 +127,7 @@ def test_what_a_killed_process_had_half_written_is_removed_and_the_file_of_an_ed
 
     assert (half.exists(), swap.exists()) == (False, True)
     assert (tmp_path / FILE).read_text() == "## Rules\n"
+
+    half.write_text("## Out")
+    RunFiles(tmp_path, tmp_path / FILE, "").remove_halves()
+    assert (half.exists(), swap.exists()) == (False, True)
