@@ -191,7 +191,7 @@ class HiveController:
             if purge and not problems:
                 problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:
-                await asyncio.to_thread(removal.purge, self._folder)
+                problems = await asyncio.to_thread(self._purged)
             return Outcome(found.actions, tuple(problems), remembered.state.revision)
 
     async def scale(
@@ -344,6 +344,13 @@ class HiveController:
         except (HiveError, OSError) as error:
             advice = f"where that server is gone for good, delete {self._folder.path}"
             return [f"what it left on its bus is still there ({error}); {advice}"]
+        return []
+
+    def _purged(self) -> list[str]:
+        try:
+            removal.purge(self._folder)
+        except OSError as error:
+            return [f"{error.filename} can't be removed: {error.strerror}"]
         return []
 
     async def _any_agent(self) -> str:

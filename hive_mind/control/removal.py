@@ -4,16 +4,22 @@ Only what the state names is removed, and no agent that another fleet has meanwh
 interrupted can be done again.
 """
 
+import errno
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from hive_mind.control.neighbours import agents_of
 from hive_mind.control.state import FleetFolder, fleets
 
+# A command that looks on may still have a database open, and leave a file beside it while its folder is removed.
+_TRIES = 20
+_PAUSE_S = 0.1
+
 
 def purge(folder: FleetFolder) -> None:
-    """Remove everything. Nothing of the fleet may run."""
+    """Remove everything. Nothing of the fleet may run. Raises `OSError`."""
     for path in [*to_purge(folder)]:
         _remove(path)
     for path in sorted(folder.path.iterdir(), key=lambda path: path.name == "state.json"):
@@ -36,7 +42,14 @@ def to_purge(folder: FleetFolder) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    for left in reversed(range(_TRIES)):
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or not left:
+                raise
+            time.sleep(_PAUSE_S)

@@ -115,9 +115,14 @@ def _living(pid: int) -> psutil.Process | None:
         return None
     try:
         found = psutil.Process(pid)
-        return None if found.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) else found
+        return None if _is_over(found) else found
     except (psutil.Error, OSError, OverflowError, ValueError):
         return None
+
+
+def _is_over(found: psutil.Process) -> bool:
+    # While another thread is in the middle of a call to the kernel, its first one shows as ended and it still writes.
+    return found.status() == psutil.STATUS_DEAD or (found.status() == psutil.STATUS_ZOMBIE and found.num_threads() <= 1)
 
 
 def _sent(one: Identity, what: signal.Signals, descriptor: int | None) -> bool:

@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
@@ -32,6 +33,21 @@ def known(pid: int) -> Identity:
     found = identity_of(pid)
     assert found is not None
     return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a system call by its number")
+def test_a_process_runs_until_its_last_thread_has_ended() -> None:
+    # The first thread alone ends, as it does in a process that is killed while another one waits for a disk.
+    program = "import ctypes, sys, threading; threading.Thread(target=sys.stdin.read).start(); ctypes.CDLL(None).syscall(%d, 0)"
+    number = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
+    with subprocess.Popen([sys.executable, "-c", program % number], stdin=subprocess.PIPE) as running:
+        one = known(running.pid)
+        while psutil.Process(running.pid).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        assert is_running(one)
+        running.kill()
+        while is_running(one):
+            time.sleep(0.01)
 
 
 def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:

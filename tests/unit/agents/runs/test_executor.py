@@ -85,7 +85,7 @@ def test_who_takes_a_run_over_removes_what_was_half_written(tmp_path: Path) -> N
         parts = parts_over(ledger, conversation=lambda _: sets("x", 1), folder=tmp_path)
         await RunExecutor("r", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
         (tmp_path / "runs" / "r").mkdir(parents=True)
-        for name in (".1ykdc93t", "notes.md"):
+        for name in (".notes.md.1ykdc93t.part", "notes.md"):
             (tmp_path / "runs" / "r" / name).write_text("x")
         await resumed(parts)
         assert [path.name for path in (tmp_path / "runs" / "r").iterdir()] == ["notes.md"]
