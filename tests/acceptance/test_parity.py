@@ -47,8 +47,8 @@ def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(fo
     look(rows_of(RetrievalRun("locomo", folder / "locomo" / "26.json", "keyword", arrangements=arrangements)), 3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("topology", ["sharded", *(pytest.param(one, marks=pytest.mark.thorough) for one in SHARING[:2])])
+@pytest.mark.thorough
+@pytest.mark.parametrize("topology", SHARING)
 def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, topology: str):
     arrangements = (Arrangement(), Arrangement(topology, 10))  # type: ignore[arg-type]
 

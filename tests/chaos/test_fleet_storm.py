@@ -7,7 +7,7 @@ import pytest
 from tests.chance import seed_of_this_run
 from tests.chaos.fleet_storm import storm
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 _HANGS_AFTER_S = 900
 

@@ -8,7 +8,7 @@ import pytest
 from tests.chance import seed_of_this_run
 from tests.chaos.gate_storm import storm
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 _ROUNDS = int(os.environ.get("HIVE_GATE_ROUNDS", "2"))
 _HANGS_AFTER_S = 300 * _ROUNDS

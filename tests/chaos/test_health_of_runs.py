@@ -16,7 +16,7 @@ from tests.servers.home_guard import HomeGuard
 from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, RawBody, Received, Silence
 from tests.servers.redis_server import redis_program
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 __all__ = ["hive_mind"]
 
 AGENTS = 20

@@ -21,7 +21,7 @@ from hive_mind.errors import HiveError
 from hive_mind.runtime.secrets.keys import KeyFolder
 from tests.servers.redis_server import RedisServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 FLEET = """\
 apiVersion: hive-mind/v1

@@ -1,6 +1,6 @@
 """Fifty hives of each topology in bad weather, with liars, thieves of keys and forgers, no broken promise.
 
-Twenty of them in `make test`. `hive-mind simulate --faults all` runs as many as wanted.
+Ten of them in `make test`. `hive-mind simulate --faults all` runs as many as wanted.
 """
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from tests.sim.storms import OPERATIONS_IN_TESTS, first_violation
 
 PARTS = [
-    pytest.param(topology, range(start, start + 10), marks=[pytest.mark.thorough] if start >= 20 else [])
+    pytest.param(topology, range(start, start + 10), marks=[pytest.mark.thorough] if start >= 10 else [])
     for topology in ("flat", "federated", "sharded")
     for start in range(0, 50, 10)
 ]

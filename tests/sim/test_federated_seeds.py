@@ -1,6 +1,6 @@
-"""Two hundred federated hives in every kind of bad weather, no broken promise. A failure names the command that repeats it.
+"""Federated hives in every kind of bad weather, no broken promise. A failure names the command that repeats it.
 
-`HIVE_SEEDS=500` runs so many.
+`HIVE_SEEDS=500` runs as many.
 """
 
 import pytest

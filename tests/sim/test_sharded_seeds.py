@@ -1,6 +1,6 @@
-"""Two hundred sharded hives in every kind of bad weather, no broken promise. A failure names the command that repeats it.
+"""Sharded hives in every kind of bad weather, no broken promise. A failure names the command that repeats it.
 
-`HIVE_SEEDS=500` runs so many.
+`HIVE_SEEDS=500` runs as many.
 """
 
 import pytest
