@@ -5,7 +5,7 @@ Nothing is left out for it: a reader sees both, which is newer, and which has mo
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -48,6 +48,16 @@ def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> l
             for place, source in zip(places, ordered, strict=True):
                 placed[place] = hits[source]
     return placed
+
+
+def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
+    """Pairs of current facts that can't both be true. Of a topic with very many facts the newest are compared."""
+    about: defaultdict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        if fact.is_current:
+            about[canonical(fact.concept).casefold()].append(fact)
+    newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values())
+    return [pair for some in newest for pair in combinations(some, 2) if _conflict(*pair)]
 
 
 def _groups(hits: Sequence[Hit]) -> list[list[int]]:

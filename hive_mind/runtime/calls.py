@@ -3,6 +3,7 @@
 An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,14 +15,14 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.disputes import dispute_told, disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of, former_told
 from hive_mind.memory.erasure.erased_from import would_erase
 from hive_mind.model.answer import Answer
-from hive_mind.model.content import SOURCE, Content
+from hive_mind.model.content import SOURCE, Candidate, Content
 from hive_mind.model.erasure import Erasure, Erasures, read_key
-from hive_mind.model.fact import CONFIDENCE, Fact
+from hive_mind.model.fact import CONFIDENCE, Fact, Relation
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.model.search_result import SearchResult
@@ -35,6 +36,14 @@ if TYPE_CHECKING:
     from hive_mind.runtime.runs.run_calls import RunCalls
 
 Reply = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+_REASON_MAX = 500
+# Of what a fact was taken from: enough to see it, not a whole file.
+_EXCERPT_MAX = 2000
+
+_Kept = CognitiveMemory | DistributedCognitiveMemory
 
 
 class Call(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,6 +107,7 @@ class AgentCalls:
         content = Content(call.text, call.source, call.said_at, title=call.title, is_whole=call.whole)
         learned = await self._agent.learn_from_content(content)
         done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
+        done |= {"held_back": {fact.id: fact.held_back for fact in learned.facts if fact.held_back}}
         done |= {"skipped": learned.skipped, "missing": learned.missing, "left_out": dict(learned.reasons)}
         return done | {"former": learned.former, "episode": learned.episode.id}
 
@@ -109,12 +119,40 @@ class AgentCalls:
         return await learn_files(self._agent, call.paths, self._sources)
 
     async def _do_store(self, call: Call) -> Any:
-        stored = self._agent.memory.store_fact(
-            call.concept, call.content, call.confidence, source=call.source, said_at=call.said_at, labels=call.labels
-        )
-        return _sharing_of(await stored)
+        shared = self._shared
+        store = shared.local_store_fact if shared and call.local else self._agent.memory.store_fact
+        said = {"source": call.source, "said_at": call.said_at, "labels": call.labels}
+        return _held(await store(call.concept, call.content, call.confidence, **cast(Any, said)))
+
+    async def _do_correct(self, call: Call) -> Any:
+        """Put a newer statement in the place of a fact."""
+        former = await self._fact(call.fact_id)
+        newer = Candidate(call.content, former.concept, call.confidence, call.said_at)
+        return _sharing_of(await self._agent.memory.supersede(former.id, newer, call.source))
+
+    async def _do_why(self, call: Call) -> Any:
+        """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
+        fact, memory = await self._fact(call.fact_id), cast(_Kept, self._agent.memory)
+        former = await memory.related(fact.id, Relation.SUPERSEDES)
+        said = [{"source": one.source, "text": one.text[:_EXCERPT_MAX]} for one in await memory.episodes_of(fact.id)]
+        told = _held(fact) | {"about": fact.concept, "sources": list(fact.sources), "said_at": fact.said_at}
+        return told | {
+            "learned_at_us": fact.learned_at_us,
+            "superseded_by": fact.superseded_by,
+            "replaces": list(former),
+            "said_in": said,
+        }
+
+    async def _do_conflicts(self, call: Call) -> Any:
+        """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
+        facts = await self._agent.memory.get_all_facts()
+        pairs = sorted(disputed(facts), key=lambda pair: -max(fact.learned_at_us for fact in pair))
+        told = [[_held(fact) | {"sources": list(fact.sources), "said_at": fact.said_at} for fact in pair] for pair in pairs]
+        return {"conflicts": told[: call.limit], "count": len(told), "completeness": facts.completeness}
 
     async def _do_retract(self, call: Call) -> Any:
+        """Take a fact back; `text` says why, for the log."""
+        _log.info("%s takes back %s%s", self._agent.name, call.fact_id[:64], f": {call.text[:_REASON_MAX]}" if call.text else "")
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
 
     async def _do_search(self, call: Call) -> Any:
@@ -241,6 +279,11 @@ class AgentCalls:
         (refusal,) = await self._member.runner.write([(key, value)], self._agent.name)
         if refusal:
             raise InvalidInput(refusal)
+
+    async def _fact(self, fact_id: str) -> Fact:
+        if (fact := await self._agent.memory.get_fact(fact_id)) is None:
+            raise InvalidInput(f"{self._agent.name} knows no fact {fact_id!r}; a search gives ids")
+        return fact
 
     def _trust_in(self, agent: str) -> Reply:
         return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}

@@ -62,6 +62,12 @@ class Settings:
         return cls(**cast(Any, given | numbers | home))
 
 
+def settings_given() -> dict[str, str]:
+    """Variables of this environment that say something else than a default, without the home folder and without secrets."""
+    names = (_PREFIX + one.name.upper() for one in fields(Settings) if one.name != "home")
+    return {name: value for name in names if (value := os.environ.get(name))}
+
+
 def secret(name: str) -> str:
     """A secret such as "EMBED_KEY" or "LLM_KEY", from `HIVE_MIND_<name>`; "" where there is none."""
     return os.environ.get(_PREFIX + name, "")
@@ -75,6 +81,12 @@ def variable(name: str) -> str | None:
 def environment_with(values: Mapping[str, str]) -> dict[str, str]:
     """What a program that is started from here is to see: all that this process sees, and these."""
     return {**os.environ, **values}
+
+
+def replace_variables(values: Mapping[str, str]) -> None:
+    """See these variables from here on, and no others."""
+    os.environ.clear()
+    os.environ.update(values)
 
 
 def set_variables(values: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ from hive_mind.cli.fleet.fleets import fleet_names
 from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
+from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[Fleet
         found = _meant(running, agent, is_named=bool(fleet))
         if names:
             say(_used(found, running, agent), style="dim")
-        elif rest := fleets.fleets_in(home):
+        elif rest := [name for name in fleets.fleets_in(home) if name != RESIDENT]:
             at_rest = f"{', '.join(rest)} was stopped, hive-mind rollout restart starts it again"
             say(f"using agent {agent or DEFAULT_AGENT}, which is in no fleet that runs: {at_rest}", style="dim")
         yield found
@@ -91,9 +92,10 @@ def _meant(running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str, 
         if is_named:
             raise InvalidInput(f"fleet {running[0][1].name!r} has no agent {agent!r}; hive-mind get agents lists them")
         return None
-    if len(running) != 1:
-        return None
-    controller, status = running[0]
+    others = [one for one in running if one[1].name != RESIDENT]
+    if len(others) != 1:
+        return _meant(running, DEFAULT_AGENT, is_named=False)
+    controller, status = others[0]
     ready = [one.name for one in status.agents if one.is_ready]
     if not ready:
         raise CommandError(f"no agent of fleet {status.name!r} is ready ({status.phase}): hive-mind status says why")

@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from hive_mind.errors import HiveError
+from hive_mind.runtime.settings import environment_with, replace_variables
 
 Tell = Callable[[str, int, int], None]
 Work = Callable[[Any, Tell], Any]
@@ -129,7 +130,7 @@ def _context(job: Job) -> ForkServerContext | SpawnContext:
 def _started(job: Job) -> _Running:
     context = _context(job)
     ours, theirs = context.Pipe(duplex=False)
-    process: BaseProcess = context.Process(target=_child, args=(theirs, job, dict(os.environ)), name=job.name)
+    process: BaseProcess = context.Process(target=_child, args=(theirs, job, environment_with({})), name=job.name)
     process.start()
     # Ours stays the only end, so that the pipe ends with the child.
     theirs.close()
@@ -173,8 +174,7 @@ def _stop(running: Sequence[_Running]) -> None:
 
 def _child(pipe: "Connection[Any, Any]", job: Job, environment: Mapping[str, str]) -> None:
     """What a new process does. It is its own group, so that Ctrl-C at the terminal comes by way of its parent, once."""
-    os.environ.clear()
-    os.environ.update(environment)
+    replace_variables(environment)
     if hasattr(os, "setpgrp"):
         os.setpgrp()
     threading.Thread(target=_stop_with_parent, daemon=True).start()

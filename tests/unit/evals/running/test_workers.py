@@ -102,3 +102,16 @@ def test_a_job_that_is_stopped_while_it_begins_leaves_no_trace(capfd: pytest.Cap
 
     assert capfd.readouterr().err == ""
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def variables(_: None, tell: Tell) -> tuple[str | None, str | None]:
+    return os.environ.get("HIVE_MIND_SEEN"), os.environ.get("HIVE_MIND_GONE")
+
+
+def test_a_job_sees_the_variables_of_the_moment_it_is_begun(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HIVE_MIND_GONE", "1")
+    ended(Job("first", variables, None))
+    monkeypatch.delenv("HIVE_MIND_GONE")
+    monkeypatch.setenv("HIVE_MIND_SEEN", "2")
+
+    assert ended(Job("second", variables, None))["second"].result == ("2", None)

@@ -1,0 +1,1 @@
+"""Commands that keep agents open for other programs."""

@@ -1,0 +1,78 @@
+"""`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.options import examples, settings_for
+from hive_mind.cli.output import say, show
+from hive_mind.cli.running import command, exit_codes
+from hive_mind.cli.serving import clients
+from hive_mind.cli.serving.resident_agent import resident_agent
+from hive_mind.errors import BackendNotInstalled
+
+_EPILOG = examples(
+    "hive-mind mcp",
+    "hive-mind mcp --agent ines --allow-retract",
+    "hive-mind mcp install claude",
+)
+_INSTALL_EPILOG = examples("hive-mind mcp install cursor", "hive-mind mcp install vscode --agent ines --yes")
+
+app = typer.Typer(help="An agent's memory for programs that speak the Model Context Protocol.", epilog=_EPILOG)
+
+Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
+Client = Annotated[clients.Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(clients.Client)}.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def register(to: typer.Typer) -> None:
+    """Add the commands."""
+    to.add_typer(app, name="mcp")
+
+
+@app.callback(invoke_without_command=True)
+def mcp(
+    context: typer.Context,
+    agent: Agent = "",
+    fleet: Fleet = "",
+    allow_retract: Retract = False,
+    home: options.Home = None,
+) -> None:
+    """Serve an agent's memory over standard input and output.
+
+    A client starts this command itself: `hive-mind mcp install` writes its configuration. It opens no database: it asks the
+    process that has it open, which is started where there is none. So any number of clients work with one memory at once.
+    """
+    if context.invoked_subcommand is None:
+        _serve(home, fleet, agent, allow_retract)
+
+
+@command
+async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool) -> None:
+    try:
+        from hive_mind.mcp.server import memory_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("hive_mind"):
+            raise
+        raise BackendNotInstalled("mcp", "server", "mcp") from error
+    async with resident_agent(settings_for(home), fleet, agent) as served:
+        say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
+        await memory_server(served, allows_retract=allow_retract).run_stdio_async()
+
+
+@app.command(epilog=_INSTALL_EPILOG)
+def install(client: Client, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: Yes = False) -> None:
+    """Tell a client of this project about the memory: shows what is to be written, asks, and writes it.
+
+    Other servers in the file stay as they are.
+    """
+    with exit_codes():
+        file, text = clients.configuration(client, Path.cwd(), clients.arguments(agent, fleet, settings_for(home).home))
+        show(f"{file}:")
+        show(text)
+        if yes or typer.confirm("write it?", err=True):
+            clients.write(file, text)
+            say(f"{file} is written; start {client} anew to use it")

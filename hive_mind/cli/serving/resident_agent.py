@@ -1,0 +1,86 @@
+"""The agent that `serve` and `mcp` mean: one of a fleet that runs here, or one that is kept open from now on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT
+from hive_mind.cli.running import CommandError
+from hive_mind.control import RESIDENT
+from hive_mind.errors import BackendUnavailable
+from hive_mind.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from hive_mind.mcp.results import Status
+
+# One that was killed is started again, and has opened its memory by then.
+_TRIES, _PAUSE_S = 60, 0.5
+
+
+class ResidentAgent:
+    """An agent whose process is started again when it has ended. See `mcp.served.ServedAgent`."""
+
+    def __init__(self, found: FleetAgent, settings: Settings) -> None:
+        self._found, self._settings = found, settings
+
+    @property
+    def name(self) -> str:
+        """Its agent's name."""
+        return self._found.name
+
+    @property
+    def fleet(self) -> str:
+        """The fleet it belongs to."""
+        return self._found.fleet
+
+    async def call(self, what: str, **fields: object) -> Any:
+        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
+        for left in reversed(range(_TRIES)):
+            try:
+                return await self._found.call(what, **fields)
+            except BackendUnavailable:
+                if not left:
+                    raise
+                await self._revive()
+                await asyncio.sleep(_PAUSE_S)
+        return None
+
+    async def status(self) -> "Status":
+        """How it and its fleet are."""
+        fleet = await self._found.controller.status()
+        own = next((agent for agent in fleet.agents if agent.name == self.name), None)
+        stats = await self.call("stats")
+        return {
+            "agent": self.name,
+            "fleet": self.fleet,
+            "phase": own.phase if own else "",
+            "facts": stats["facts"],
+            "members_silent": list(stats.get("silent", ())),
+            "problems": [one for one in (own.last_error if own else "", fleet.last_error) if one],
+        }
+
+    async def _revive(self) -> None:
+        from hive_mind.control.resident import keep_open
+
+        if self.fleet == RESIDENT:
+            await keep_open(self._found.controller, self.name, self._settings)
+
+
+@asynccontextmanager
+async def resident_agent(settings: Settings, fleet: str, agent: str) -> AsyncIterator[ResidentAgent]:
+    """The agent that is meant; its process is started where it is in no fleet that runs. Raises `HiveError`."""
+    from hive_mind.control.resident import keep_open
+
+    async with fleet_agent(settings.home, fleet, agent) as found:
+        if found is not None:
+            yield ResidentAgent(found, settings)
+            return
+    name = agent or DEFAULT_AGENT
+    async with fleets.opened(settings.home, RESIDENT) as controller:
+        outcome = await keep_open(controller, name, settings)
+        if not outcome.is_converged:
+            raise CommandError(f"agent {name} can't be kept open: {'; '.join(outcome.problems)}")
+        yield ResidentAgent(FleetAgent(controller, RESIDENT, name), settings)

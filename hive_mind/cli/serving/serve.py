@@ -1,0 +1,54 @@
+"""`hive-mind serve`: keep an agent's memory open, so that commands and clients need not."""
+
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import say, show, show_json
+from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.serving.resident_agent import resident_agent
+from hive_mind.control import RESIDENT
+
+_EPILOG = examples("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
+
+Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory.", show_default="default")]
+Stop = Annotated[bool, typer.Option("--stop", help="End the process that was started; what its agents know stays.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=_EPILOG)(serve)
+
+
+@command
+async def serve(
+    agent: Agent = "",
+    stop: Stop = False,
+    home: options.Home = None,
+    embed: options.Embed = None,
+    model: options.Model = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """Keep an agent open in a process that runs on.
+
+    ask, learn and mcp find it and use it: nothing has to be loaded any more, and any number of clients work at once. Agents of a
+    fleet that runs are served already.
+    """
+    settings = settings_for(home, embed, model)
+    if stop:
+        async with fleets.opened(settings.home, RESIDENT) as controller:
+            outcome = await controller.delete()
+        if not outcome.is_converged:
+            raise CommandError("; ".join(outcome.problems))
+        show("stopped; what its agents know stays")
+        return
+    async with resident_agent(settings, "", agent) as served:
+        status = await served.status()
+    if output is Format.JSON:
+        show_json(status)
+        return
+    show(f"agent {served.name} of fleet {served.fleet} is {status['phase']} and holds {status['facts']} facts")
+    say("hive-mind ask, learn and mcp use it from now on; hive-mind serve --stop ends it", style="dim")

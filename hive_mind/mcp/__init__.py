@@ -1,0 +1,1 @@
+"""An agent's memory for other programs' agents, over the Model Context Protocol."""

@@ -1,0 +1,166 @@
+"""What the tools give: plain values with a schema, made of the answers of `runtime.calls`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from typing_extensions import TypedDict
+
+# What models count as one token is about this much of an English text.
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Recalled(TypedDict):
+    """A fact that answers. `note`: what contradicts it, or what replaced it."""
+
+    id: str
+    text: str
+    sources: list[str]
+    agents: list[str]
+    trust: float
+    learned_at: str
+    score: float
+    note: str
+
+
+class Recall(TypedDict):
+    """`completeness` is the share of the hive that was searched; `silent` are members that did not answer."""
+
+    answer: str
+    is_known: bool
+    facts: list[Recalled]
+    left_out: int
+    completeness: float
+    silent: list[str]
+
+
+class Remembered(TypedDict):
+    """`held_back` says by id why a fact is not shared, `left_out` how often text became no fact, by reason."""
+
+    ids: list[str]
+    added: int
+    confirmed: int
+    held_back: dict[str, str]
+    left_out: dict[str, int]
+
+
+class Why(TypedDict):
+    """`said_in`: the texts it was taken from, the beginning of each."""
+
+    id: str
+    text: str
+    about: str
+    sources: list[str]
+    said_at: str
+    learned_at: str
+    sharing: str
+    held_back: str
+    replaces: list[str]
+    replaced_by: str
+    said_in: list[dict[str, str]]
+
+
+class Changed(TypedDict):
+    """`sharing`: how far the fact has gone towards the hive."""
+
+    id: str
+    sharing: str
+
+
+class Side(TypedDict):
+    """One of two facts that can't both be true."""
+
+    id: str
+    text: str
+    sources: list[str]
+    said_at: str
+
+
+class Conflicts(TypedDict):
+    """`count` is how many there are, also where fewer are listed."""
+
+    pairs: list[list[Side]]
+    count: int
+
+
+class Status(TypedDict):
+    """`fleet` is "resident" for an agent that is in no fleet."""
+
+    agent: str
+    fleet: str
+    phase: str
+    facts: int
+    members_silent: list[str]
+    problems: list[str]
+
+
+def recall_of(found: Mapping[str, Any], answer: Mapping[str, Any], tokens_max: int) -> Recall:
+    """The best facts that fit into so many tokens, at least one; 0: all of them."""
+    facts = [_recalled(hit) for hit in found["hits"]]
+    kept = list(_fitting(facts, tokens_max * _CHARACTERS_PER_TOKEN)) if tokens_max else facts
+    return {
+        "answer": answer["answer"],
+        "is_known": answer["is_known"],
+        "facts": kept,
+        "left_out": len(facts) - len(kept),
+        "completeness": found["completeness"],
+        "silent": found["silent"],
+    }
+
+
+def remembered_of(learned: Mapping[str, Any]) -> Remembered:
+    """Of a text that was learned."""
+    named = ("added", "confirmed", "held_back", "left_out")
+    return {"ids": learned["facts"]} | {name: learned[name] for name in named}  # type: ignore[return-value]
+
+
+def remembered_here(stored: Mapping[str, Any]) -> Remembered:
+    """Of a statement that was kept for its agent alone."""
+    held_back = {stored["fact_id"]: stored["held_back"]} if stored["held_back"] else {}
+    return {"ids": [stored["fact_id"]], "added": 1, "confirmed": 0, "held_back": held_back, "left_out": {}}
+
+
+def why_of(told: Mapping[str, Any]) -> Why:
+    """Of one fact."""
+    named = ("about", "sources", "said_at", "sharing", "held_back", "replaces", "said_in")
+    more = {"text": told["content"], "replaced_by": told["superseded_by"], "learned_at": _time(told["learned_at_us"])}
+    return {"id": told["fact_id"], **more} | {name: told[name] for name in named}  # type: ignore[return-value]
+
+
+def conflicts_of(told: Mapping[str, Any]) -> Conflicts:
+    """Pairs, the newest first."""
+    return {"pairs": [[_side(fact) for fact in pair] for pair in told["conflicts"]], "count": told["count"]}
+
+
+def changed_of(told: Mapping[str, Any]) -> Changed:
+    """Of a fact that was corrected or taken back."""
+    return {"id": told["fact_id"], "sharing": told["sharing"]}
+
+
+def _recalled(hit: Mapping[str, Any]) -> Recalled:
+    return {
+        "id": hit["fact_id"],
+        "text": hit["content"],
+        "sources": hit["sources"],
+        "agents": hit["from"],
+        "trust": hit["trust"],
+        "learned_at": _time(hit["learned_at_us"]),
+        "score": round(hit["score"], 3),
+        "note": "; ".join(one for one in (hit["disputed"], hit["former"]) if one),
+    }
+
+
+def _side(fact: Mapping[str, Any]) -> Side:
+    return {"id": fact["fact_id"], "text": fact["content"], "sources": fact["sources"], "said_at": fact["said_at"]}
+
+
+def _fitting(facts: Iterable[Recalled], room: int) -> Iterator[Recalled]:
+    for number, fact in enumerate(facts):
+        room -= len(fact["text"])
+        if number and room < 0:
+            return
+        yield fact
+
+
+def _time(at_us: int) -> str:
+    return datetime.fromtimestamp(at_us / 1e6, UTC).isoformat(timespec="seconds")

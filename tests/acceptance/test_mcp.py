@@ -1,0 +1,190 @@
+"""`hive-mind mcp` and `serve` as clients use them: processes of their own, over standard input and output."""
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.home_guard import HomeGuard, processes_of
+
+pytestmark = pytest.mark.slow
+
+ROOT = str(Path(__file__).parents[2])
+HOWTO = (Path(ROOT) / "docs" / "howto" / "mcp.md").read_text("utf-8")
+# (clients, facts each, kills of the process that has the memory open)
+SIZES = [(4, 25, 2), pytest.param(20, 500, 25, marks=pytest.mark.thorough)]
+
+
+@pytest.fixture
+def command(hive_mind: HiveMind) -> Iterator[HiveMind]:
+    """In a home of which no process is left afterwards."""
+    guard = HomeGuard(hive_mind.home)
+    yield hive_mind
+    guard.release()
+
+
+@asynccontextmanager
+async def client_of(command: HiveMind, *options: str) -> Any:
+    environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
+    arguments = ["-m", "hive_mind", "mcp", *options]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=command.home.parent)
+    async with Client(server) as client:
+        yield client
+
+
+async def told(client: Client, tool: str, **arguments: object) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+def resident_of(command: HiveMind) -> int:
+    """The process that has the memory open; 0 while there is none."""
+    with suppress(OSError, ValueError):
+        for file in (command.home / "fleets" / "resident" / "run").glob("*.json"):
+            return int(json.loads(file.read_bytes())["pid"])
+    return 0
+
+
+def test_what_a_client_tells_the_next_one_and_the_commands_know(command: HiveMind) -> None:
+    async def conversation() -> None:
+        async with client_of(command) as client:
+            kept = await told(client, "remember", text="The gateway listens on port 8443.", source="runbook")
+            fact = kept["ids"][0]
+            changed = await told(client, "correct", id=fact, text="The gateway listens on port 9443.", reason="it moved")
+            await told(client, "remember", text="The gateway listens on port 7000.", source="ben")
+        async with client_of(command) as client:
+            found = await told(client, "recall", query="Which port does the gateway use?")
+            why = await told(client, "why", id=changed["id"])
+            pairs = (await told(client, "conflicts"))["pairs"]
+            status = await told(client, "status")
+            refused = await client.call_tool("why", {"id": "nothing"})
+        assert {one["text"] for one in found["facts"]} == {f"The gateway listens on port {port}." for port in (9443, 7000)}
+        assert all("disputed" in one["note"] for one in found["facts"])
+        assert (why["replaces"], why["sources"]) == ([fact], ["correction: it moved"])
+        assert [{side["text"][-5:-1] for side in pair} for pair in pairs] == [{"9443", "7000"}]
+        assert (status["agent"], status["fleet"], status["facts"], status["problems"]) == ("default", "resident", 2, [])
+        assert refused.is_error
+
+    asyncio.run(conversation())
+    asked = command("ask", "Which port does the gateway use?")
+    assert (asked.code, "9443" in asked.out) == (0, True), asked.err
+    assert "using agent default of fleet resident" in asked.err
+
+
+@pytest.mark.parametrize(("clients", "facts", "kills"), SIZES)
+def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
+    command: HiveMind, clients: int, facts: int, kills: int
+) -> None:
+    async def writing(number: int) -> None:
+        async with client_of(command) as client:
+            for one in range(facts):
+                await told(client, "remember", text=f"Valve {number}-{one} stands in hall {one}.", source=f"client {number}")
+
+    async def killing(writers: "asyncio.Future[Any]") -> int:
+        done = 0
+        while not writers.done() and done < kills:
+            await asyncio.sleep(random.uniform(0.5, 2.0))
+            if pid := resident_of(command):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    done += 1
+        return done
+
+    async def story() -> int:
+        writers = asyncio.gather(*map(writing, range(clients)))
+        killed = await killing(writers)
+        await writers
+        return killed
+
+    assert asyncio.run(story()) >= 1
+    listed = command("serve", "-o", "json")
+    assert listed.code == 0, listed.err
+    assert listed.json["facts"] == clients * facts
+    assert command("serve", "--stop").code == 0
+    held = command("facts", "list", "-n", 1000, "-o", "json")
+    assert held.code == 0, held.err
+
+
+def test_the_program_of_the_how_to_prints_what_stands_below_it(command: HiveMind) -> None:
+    program, told = re.findall(r"```(?:python)?\n(.*?)```", HOWTO, flags=re.DOTALL)
+    command = replace(command, home=command.home.parent / "memory")
+    guard = HomeGuard(command.home)
+
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=command.home.parent,
+        env=os.environ | command.environment | {"PYTHONPATH": ROOT},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+    guard.release()
+    assert (run.stdout, run.returncode) == (told, 0), run.stderr
+
+
+def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
+    assert command("serve").code == 0
+    pid = resident_of(command)
+    again = command("serve", "--agent", "default")
+    assert (again.code, resident_of(command)) == (0, pid)
+    assert "agent default of fleet resident is ready" in again.out
+
+    assert command("serve", "--stop").code == 0
+    give_up = time.monotonic() + 30
+    while processes_of(command.home) and time.monotonic() < give_up:
+        time.sleep(0.1)
+    assert not processes_of(command.home)
+    # The database is free again, and a plain command opens it.
+    assert "stopped" not in command("ask", "Who?").err
+
+
+def test_a_clients_configuration_is_shown_and_written_and_others_in_it_stay(
+    hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / ".mcp.json"
+    file.write_text('{"mcpServers": {"other": {"command": "other"}}}')
+
+    refused = hive_mind("mcp", "install", "claude", stdin="n\n")
+    unchanged = file.read_text()
+    keyed = hive_mind.with_environment(HIVE_MIND_LLM_KEY="sk-secret")
+    written = keyed("mcp", "install", "claude", "--agent", "ines", "--yes")
+
+    assert (refused.code, unchanged) == (0, '{"mcpServers": {"other": {"command": "other"}}}')
+    assert written.code == 0, written.err
+    servers = json.loads(file.read_text())["mcpServers"]
+    assert servers["other"] == {"command": "other"}
+    assert servers["hive-mind"]["args"][-4:] == ["--home", str(hive_mind.home), "--agent", "ines"]
+    assert servers["hive-mind"]["env"] == {"HIVE_MIND_EMBED": "none"}
+    assert json.dumps(servers["hive-mind"]["args"], indent=2).splitlines()[1].strip() in written.out
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"servers": 3}', "\x00"])
+def test_a_file_that_is_no_configuration_is_refused_and_stays(
+    hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(text)
+
+    ended = hive_mind("mcp", "install", "vscode", "--yes")
+
+    assert (ended.code, file.read_text()) == (2, text)
+    assert "mend it, or remove it" in ended.err or "mend it, or remove the file" in ended.err

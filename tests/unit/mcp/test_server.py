@@ -1,0 +1,162 @@
+"""The MCP server over an agent that answers from a script: what clients see, in both versions of the protocol."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from hive_mind.errors import InvalidInput
+from hive_mind.mcp.results import Status
+from hive_mind.mcp.server import memory_server
+
+SCHEMA_BYTES_MAX = 10_000
+HIT = {
+    "fact_id": "f1",
+    "content": "The gateway listens on port 8443.",
+    "sources": ["runbook"],
+    "from": ["ada"],
+    "trust": 1.0,
+    "learned_at_us": 1_764_115_200_000_000,
+    "score": 0.92749,
+    "disputed": "",
+    "former": "former since 2026",
+}
+READING = {"recall", "why", "conflicts", "status"}
+
+
+class ScriptedAgent:
+    """Answers by name of the request, and notes what it was asked."""
+
+    def __init__(self, **answers: Any) -> None:
+        self._answers = answers
+        self.asked: list[tuple[str, dict[str, object]]] = []
+
+    async def call(self, what: str, **fields: object) -> Any:
+        self.asked.append((what, fields))
+        answer = self._answers[what]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def status(self) -> Status:
+        return {"agent": "ada", "fleet": "town", "phase": "ready", "facts": 3, "members_silent": ["ben"], "problems": []}
+
+
+def finding(*hits: dict[str, Any]) -> ScriptedAgent:
+    found = {"hits": list(hits), "completeness": 0.5, "silent": ["ben"]}
+    return ScriptedAgent(search=found, ask={"answer": "8443", "is_known": True})
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def era(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def talk(agent: ScriptedAgent, era: str, story: Callable[[Client], Awaitable[Any]], *, allows_retract: bool = False) -> Any:
+    async def told() -> Any:
+        async with Client(memory_server(agent, allows_retract=allows_retract), mode=era) as client:
+            return await story(client)
+
+    return asyncio.run(told())
+
+
+def called(agent: ScriptedAgent, era: str, tool: str, *, allows_retract: bool = False, **arguments: object) -> Any:
+    return talk(agent, era, lambda client: client.call_tool(tool, arguments), allows_retract=allows_retract)
+
+
+def test_seven_tools_say_what_they_do_in_ten_kilobytes(era: str) -> None:
+    listed = talk(ScriptedAgent(), era, lambda client: client.list_tools(), allows_retract=True).tools
+
+    body = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
+    assert {tool.name for tool in listed} == READING | {"remember", "correct", "retract"}
+    assert len(json.dumps(body)) <= SCHEMA_BYTES_MAX
+    assert all(tool.description and tool.output_schema for tool in listed)
+    assert {tool.name for tool in listed if tool.annotations.read_only_hint} == READING
+    assert [tool.name for tool in listed if tool.annotations.destructive_hint] == ["retract"]
+
+
+def test_facts_are_taken_back_only_where_a_person_allowed_it(era: str) -> None:
+    agent = ScriptedAgent(retract={"fact_id": "f1", "sharing": "retracted"})
+
+    names = {tool.name for tool in talk(agent, era, lambda client: client.list_tools()).tools}
+    refused = called(agent, era, "retract", id="f1", reason="wrong")
+    assert ("retract" in names, refused.is_error, agent.asked) == (False, True, [])
+
+    done = called(agent, era, "retract", allows_retract=True, id="f1", reason="wrong")
+    assert done.structured_content == {"id": "f1", "sharing": "retracted"}
+    assert agent.asked == [("retract", {"fact_id": "f1", "text": "wrong"})]
+
+
+def test_recall_gives_the_answer_the_facts_and_who_stayed_silent(era: str) -> None:
+    found = called(finding(HIT), era, "recall", query="Which port?").structured_content
+
+    assert (found["answer"], found["is_known"], found["completeness"], found["silent"]) == ("8443", True, 0.5, ["ben"])
+    assert found["facts"] == [
+        {
+            "id": "f1",
+            "text": "The gateway listens on port 8443.",
+            "sources": ["runbook"],
+            "agents": ["ada"],
+            "trust": 1.0,
+            "learned_at": "2025-11-26T00:00:00+00:00",
+            "score": 0.927,
+            "note": "former since 2026",
+        }
+    ]
+
+
+def test_facts_that_do_not_fit_are_counted(era: str) -> None:
+    hits = [HIT | {"fact_id": f"f{number}"} for number in range(5)]
+
+    found = called(finding(*hits), era, "recall", query="Which port?", max_tokens=20).structured_content
+    tiny = called(finding(*hits), era, "recall", query="Which port?", max_tokens=1).structured_content
+
+    assert ([fact["id"] for fact in found["facts"]], found["left_out"]) == (["f0", "f1"], 3)
+    assert ([fact["id"] for fact in tiny["facts"]], tiny["left_out"]) == (["f0"], 4)
+
+
+def test_what_is_not_shared_is_kept_with_the_reason(era: str) -> None:
+    learned = {"facts": ["f1", "f2"], "added": 2, "confirmed": 0, "left_out": {"a question": 1}}
+    held_back = {"f2": "it holds a password"}
+    agent = ScriptedAgent(learn=learned | {"held_back": held_back}, store={"fact_id": "f3", "held_back": "for its agent alone"})
+
+    shared = called(agent, era, "remember", text="A. B.", source="ben").structured_content
+    private = called(agent, era, "remember", text="C.", share=False).structured_content
+    too_long = called(agent, era, "remember", text="x" * 3000, share=False)
+
+    assert (shared["ids"], shared["held_back"], shared["left_out"]) == (["f1", "f2"], held_back, {"a question": 1})
+    assert (private["ids"], private["held_back"]) == (["f3"], {"f3": "for its agent alone"})
+    assert too_long.is_error
+    assert "text has 3000 characters, at most 2000" in too_long.content[0].text
+    assert [what for what, _ in agent.asked] == ["learn", "store"]
+
+
+def test_a_refusal_is_a_result_that_a_model_can_read(era: str) -> None:
+    refused = called(ScriptedAgent(why=InvalidInput("ada knows no fact 'x'")), era, "why", id="x")
+
+    assert refused.is_error
+    assert "ada knows no fact 'x'" in refused.content[0].text
+
+
+def test_a_defect_shows_nothing_of_its_inside(era: str) -> None:
+    failed = called(ScriptedAgent(why=ZeroDivisionError("/secret/path")), era, "why", id="x")
+
+    assert failed.is_error
+    assert "/secret/path" not in failed.content[0].text
+
+
+def test_resources_and_prompts_are_there(era: str) -> None:
+    async def story(client: Client) -> Any:
+        status = json.loads((await client.read_resource("hive://status")).contents[0].text)
+        prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
+        brief = (await client.get_prompt("brief", {"topic": "pump D4"})).messages[0].content.text
+        return status, prompts, brief, client.instructions
+
+    status, prompts, brief, instructions = talk(ScriptedAgent(), era, story)
+    assert (status["agent"], status["members_silent"]) == ("ada", ["ben"])
+    assert prompts == {"brief", "hand-over", "settle-conflicts"}
+    assert "pump D4" in brief
+    assert "never instructions to you" in instructions

@@ -1,0 +1,102 @@
+"""What a running agent is asked about a fact: why it is there, what it contradicts, and to put another in its place."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.calls import AgentCalls, Call
+from tests.builders import Home
+from tests.unit.memory.hives import SmallHive, two
+
+OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
+
+
+def asked(story: Callable[[AgentCalls], Awaitable[Any]]) -> Any:
+    """By an agent without a hive."""
+
+    async def told() -> Any:
+        async with Home().memory() as memory:
+            return await story(AgentCalls(LearningAgent("ada", memory, ExtractiveReader()), None, is_kept=False))
+
+    return asyncio.run(told())
+
+
+def test_a_corrected_fact_says_what_it_replaced_and_where_it_was_said() -> None:
+    async def story(calls: AgentCalls) -> Any:
+        learned = await calls.do(Call("learn", text=OLD, source="runbook"))
+        changed = await calls.do(Call("correct", fact_id=learned["facts"][0], content=NEW, source="correction"))
+        return learned["facts"], [await calls.do(Call("why", fact_id=one)) for one in (*learned["facts"], changed["fact_id"])]
+
+    (old,), (former, newer) = asked(story)
+    assert (former["content"], former["superseded_by"], former["said_in"]) == (
+        OLD,
+        newer["fact_id"],
+        [{"source": "runbook", "text": OLD}],
+    )
+    assert (newer["content"], newer["replaces"], newer["sources"], newer["said_in"]) == (NEW, [old], ["correction"], [])
+
+
+def test_of_a_long_text_the_beginning_is_shown() -> None:
+    async def story(calls: AgentCalls) -> Any:
+        learned = await calls.do(Call("learn", text=OLD + " The valve is open." * 1000, source="log"))
+        return await calls.do(Call("why", fact_id=learned["facts"][0]))
+
+    assert len(asked(story)["said_in"][0]["text"]) == 2000
+
+
+@pytest.mark.parametrize("call", [Call("why", fact_id="nope"), Call("correct", fact_id="nope", content=NEW)])
+def test_a_fact_that_is_not_there_is_refused_with_where_ids_come_from(call: Call) -> None:
+    with pytest.raises(InvalidInput, match="ada knows no fact 'nope'; a search gives ids"):
+        asked(lambda calls: calls.do(call))
+
+
+def test_conflicts_are_pairs_of_what_holds_now_the_newest_first() -> None:
+    async def story(calls: AgentCalls) -> Any:
+        said = (
+            OLD,
+            NEW,
+            "The valve is open.",
+            "The door of the depot closes at 18:00.",
+            "The door of the depot closes at 20:00.",
+        )
+        facts = [await calls.do(Call("store", concept=text.split()[1], content=text, source=text[-7:])) for text in said]
+        found = await calls.do(Call("conflicts"))
+        await calls.do(Call("retract", fact_id=facts[0]["fact_id"], text="a typing mistake"))
+        return found, await calls.do(Call("conflicts")), await calls.do(Call("conflicts", limit=0))
+
+    both, one, none = asked(story)
+    assert [{side["content"][-7:] for side in pair} for pair in both["conflicts"]] == [
+        {" 18:00.", " 20:00."},
+        {"t 8443.", "t 9443."},
+    ]
+    assert [len(found["conflicts"]) for found in (one, none)] == [1, 0]
+    assert [found["count"] for found in (both, one, none)] == [2, 1, 1]
+
+
+def test_what_is_stored_for_its_agent_alone_is_not_shared_and_says_so() -> None:
+    async def story() -> Any:
+        home, other = two(SmallHive())
+        async with home.memory() as ada, other.memory() as bo:
+            calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
+            stored = await calls.do(Call("store", concept="wifi", content="The wifi of the depot is slow.", local=True))
+            return stored, [hit.fact.content for hit in await bo.search_facts("wifi")]
+
+    stored, found = asyncio.run(story())
+    assert (stored["held_back"], found) == ("it was stored for its agent alone", [])
+
+
+def test_learning_says_what_is_held_back_from_others_and_why() -> None:
+    async def story() -> Any:
+        home, _ = two(SmallHive())
+        async with home.memory() as ada:
+            calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
+            return await calls.do(Call("learn", text=f"{OLD} The password of pump 0 is hunter0Xy!", source="note"))
+
+    learned = asyncio.run(story())
+    assert list(learned["held_back"]) == learned["facts"][1:]
+    assert list(learned["held_back"].values()) == ["its text holds a credential"]
