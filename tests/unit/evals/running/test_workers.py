@@ -104,7 +104,7 @@ def test_a_job_that_is_stopped_while_it_begins_leaves_no_trace(capfd: pytest.Cap
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def variables(_: None, tell: Tell) -> tuple[str | None, str | None]:
+def variables(*_: object) -> tuple[str | None, str | None]:
     return os.environ.get("HIVE_MIND_SEEN"), os.environ.get("HIVE_MIND_GONE")
 
 
