@@ -5,26 +5,34 @@ import json
 import os
 import random
 import re
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.home_guard import HomeGuard, processes_of
+from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
 
 ROOT = str(Path(__file__).parents[2])
 HOWTO = (Path(ROOT) / "docs" / "howto" / "mcp.md").read_text("utf-8")
+PATIENCE_S = 60.0
+TOKEN = secrets.token_urlsafe()
+SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 # (clients, facts each, kills of the process that has the memory open)
 SIZES = [(4, 25, 2), pytest.param(20, 500, 25, marks=pytest.mark.thorough)]
 
@@ -50,6 +58,19 @@ async def told(client: Client, tool: str, **arguments: object) -> Any:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
+
+
+def is_open(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def until(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.1)
 
 
 def resident_of(command: HiveMind) -> int:
@@ -84,6 +105,30 @@ def test_what_a_client_tells_the_next_one_and_the_commands_know(command: HiveMin
     asked = command("ask", "Which port does the gateway use?")
     assert (asked.code, "9443" in asked.out) == (0, True), asked.err
     assert "using agent default of fleet resident" in asked.err
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode: str) -> None:
+    port = free_port()
+    command = command.with_environment(HIVE_MIND_MCP_TOKEN=TOKEN)
+    url = f"http://127.0.0.1:{port}/mcp"
+
+    async def recalled() -> Any:
+        http = httpx2.AsyncClient(headers=SHOWN)
+        async with http, Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+            await told(client, "remember", text="The ferry leaves at nine.", source="table")
+            return (await told(client, "recall", query="When does the ferry leave?"))["answer"]
+
+    with command.start("mcp", "--http", port, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert any(url.encode() in line for line in process.stderr)
+        until(lambda: is_open(port))
+        assert "The ferry leaves at nine." in asyncio.run(recalled())
+        assert httpx2.post(url, headers={"Authorization": "Bearer other"}).status_code == 401
+        assert httpx2.post(url).status_code == 401
+        assert httpx2.post(url, headers=SHOWN | {"Host": "evil.example"}, json={}).status_code == 421
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) in (0, 130)
 
 
 @pytest.mark.parametrize(("clients", "facts", "kills"), SIZES)
@@ -146,10 +191,7 @@ def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
     assert "agent default of fleet resident is ready" in again.out
 
     assert command("serve", "--stop").code == 0
-    give_up = time.monotonic() + 30
-    while processes_of(command.home) and time.monotonic() < give_up:
-        time.sleep(0.1)
-    assert not processes_of(command.home)
+    until(lambda: not processes_of(command.home))
     # The database is free again, and a plain command opens it.
     assert "stopped" not in command("ask", "Who?").err
 

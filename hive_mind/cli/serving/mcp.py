@@ -1,5 +1,6 @@
 """`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
 
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -13,16 +14,21 @@ from hive_mind.cli.running import command, exit_codes
 from hive_mind.cli.serving import clients
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled
+from hive_mind.runtime.settings import secret
 
 _EPILOG = examples(
     "hive-mind mcp",
     "hive-mind mcp --agent ines --allow-retract",
+    "hive-mind mcp --http 8765",
     "hive-mind mcp install claude",
 )
 _INSTALL_EPILOG = examples("hive-mind mcp install cursor", "hive-mind mcp install vscode --agent ines --yes")
 
 app = typer.Typer(help="An agent's memory for programs that speak the Model Context Protocol.", epilog=_EPILOG)
 
+Http = Annotated[
+    int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Over HTTP at this port.", show_default=False)
+]
 Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
 Client = Annotated[clients.Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(clients.Client)}.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -39,19 +45,21 @@ def mcp(
     agent: Agent = "",
     fleet: Fleet = "",
     allow_retract: Retract = False,
+    http: Http = 0,
     home: options.Home = None,
 ) -> None:
-    """Serve an agent's memory over standard input and output.
+    """Serve an agent's memory over standard input and output, or over HTTP on this machine.
 
-    A client starts this command itself: `hive-mind mcp install` writes its configuration. It opens no database: it asks the
+    A client starts this command itself: `hive-mind mcp install` writes its configuration. With --http it runs until Ctrl-C, and
+    clients show the token: that of HIVE_MIND_MCP_TOKEN, or one that is printed. It opens no database: it asks the
     process that has it open, which is started where there is none. So any number of clients work with one memory at once.
     """
     if context.invoked_subcommand is None:
-        _serve(home, fleet, agent, allow_retract)
+        _serve(home, fleet, agent, allow_retract, http)
 
 
 @command
-async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool) -> None:
+async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool, port: int) -> None:
     try:
         from hive_mind.mcp.server import memory_server
     except ModuleNotFoundError as error:
@@ -59,8 +67,18 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool)
             raise
         raise BackendNotInstalled("mcp", "server", "mcp") from error
     async with resident_agent(settings_for(home), fleet, agent) as served:
-        say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
-        await memory_server(served, allows_retract=allow_retract).run_stdio_async()
+        server = memory_server(served, allows_retract=allow_retract)
+        if not port:
+            say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
+            await server.run_stdio_async()
+            return
+        from hive_mind.mcp.http import HOST, PATH, serve_http
+
+        token = secret("MCP_TOKEN") or secrets.token_urlsafe(32)
+        say(f"serving agent {served.name} of fleet {served.fleet} at http://{HOST}:{port}{PATH}")
+        if not secret("MCP_TOKEN"):
+            say(f"token: {token}")
+        await serve_http(server, port, token)
 
 
 @app.command(epilog=_INSTALL_EPILOG)

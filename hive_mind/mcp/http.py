@@ -1,0 +1,37 @@
+"""The server over streamable HTTP, on this machine alone and for clients with the token."""
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import uvicorn
+from mcp.server import MCPServer
+
+HOST, PATH = "127.0.0.1", "/mcp"
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+async def serve_http(server: MCPServer, port: int, token: str) -> None:
+    """Listen until a signal comes. Requests for another host are refused: a page in a browser may have a name that leads here."""
+    app = with_token(server.streamable_http_app(streamable_http_path=PATH, host=HOST), token)
+    await uvicorn.Server(uvicorn.Config(app, host=HOST, port=port, log_level="warning")).serve()
+
+
+def with_token(app: App, token: str) -> App:
+    """Refuse requests that do not show the token, before anything of them is read."""
+    wanted = f"Bearer {token}".encode()
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] != "http" or hmac.compare_digest(shown, wanted):
+            await app(scope, receive, send)
+            return
+        headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b"show the token: Authorization: Bearer ...\n"})
+
+    return checked
