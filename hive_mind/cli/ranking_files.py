@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_mind.cli.output import say
-from hive_mind.ranking.pipeline import RankingSettings
+
+if TYPE_CHECKING:
+    from hive_mind.ranking.pipeline import RankingSettings
 
 ConfigFile = Annotated[
     Path | None,
@@ -23,7 +25,7 @@ class Ways:
 
     method: str
     limit: int
-    ranking: RankingSettings | None = None
+    ranking: "RankingSettings | None" = None
 
 
 def ways_of(context: typer.Context, file: Path | None, method: str, limit: int) -> Ways:

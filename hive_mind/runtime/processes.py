@@ -10,18 +10,11 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.errors import BackendError, BackendUnavailable
+from hive_mind.errors import BackendUnavailable
+from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.serving import LINE_BYTES_MAX, read_line
 
 Reply = dict[str, Any]
-
-
-class AgentFailed(BackendError):
-    """An agent answered a request with an error. `kind` is the name of that error."""
-
-    def __init__(self, name: str, kind: str, message: str) -> None:
-        self.kind = kind
-        super().__init__(name, message)
 
 
 class AgentProcess:

@@ -9,7 +9,7 @@ import pytest
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
-from hive_mind.runtime.processes import AgentFailed
+from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.settings import Settings
 from tests.contract.agents import NAMES, Agents, running, settled, until
 from tests.contract.wires import wire

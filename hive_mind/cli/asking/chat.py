@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.ask import show_answer
+from hive_mind.cli.asking.answer_shown import show_answer
 from hive_mind.cli.asking.reply_shown import show_reply
 from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for

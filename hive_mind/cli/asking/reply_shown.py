@@ -6,7 +6,7 @@ from typing import Any
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.counted import counted
-from hive_mind.model.answer import quotations
+from hive_mind.model.quotations import quotations
 
 Reply = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.cli.asking.ask import show_answer
+from hive_mind.cli.asking.answer_shown import show_answer
 from hive_mind.cli.output import show, show_prose, show_table
 from hive_mind.evals.demo import DemoQuestion
 from hive_mind.evals.demo.scoring import Outcome, Summary, outcome

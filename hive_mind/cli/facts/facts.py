@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.ask import show_hits
+from hive_mind.cli.asking.answer_shown import show_hits
 from hive_mind.cli.facts import facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent

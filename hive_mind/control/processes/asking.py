@@ -6,9 +6,9 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
-from hive_mind.runtime.processes import AgentFailed
+from hive_mind.runtime.replies import reply_of
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 _UNAUTHORISED = 401
@@ -32,16 +32,16 @@ class Asking:
 
     async def call(self, contact: Contact, agent: str, request: Mapping[str, object], timeout_s: float) -> Any:
         """Put a request to an agent. Raises what it refuses with, as `AgentFailed` where that is no mistake of the asker."""
-        return _reply(agent, await self._said("POST", contact, f"/v1/agents/{agent}", request, timeout_s))
+        return reply_of(agent, await self._said("POST", contact, f"/v1/agents/{agent}", request, timeout_s))
 
     async def leave(self, contact: Contact, timeout_s: float) -> None:
         """Let its nodes leave their hive. Raises `BackendTimeout` where they can't in time."""
         said = await self._said("POST", contact, "/v1/leave", {"timeout_s": timeout_s}, timeout_s + _ON_ITS_WAY_S)
-        _reply(contact.process, said)
+        reply_of(contact.process, said)
 
     async def members(self, contact: Contact, timeout_s: float) -> tuple[MembersSeen, ...]:
         """Who is a member of its hive, as each of its nodes sees it."""
-        said = _reply(contact.process, await self._said("GET", contact, "/v1/members", None, timeout_s))
+        said = reply_of(contact.process, await self._said("GET", contact, "/v1/members", None, timeout_s))
         try:
             return msgspec.convert(said, tuple[MembersSeen, ...])
         except msgspec.ValidationError as error:
@@ -49,7 +49,7 @@ class Asking:
 
     async def evict(self, contact: Contact, member: str, timeout_s: float) -> None:
         """Let it put a member out of its hive."""
-        _reply(contact.process, await self._said("POST", contact, "/v1/evict", {"member": member}, timeout_s))
+        reply_of(contact.process, await self._said("POST", contact, "/v1/evict", {"member": member}, timeout_s))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -74,22 +74,3 @@ class Asking:
             raise BackendTimeout(contact.process, f"no answer in {timeout_s:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise BackendUnavailable(contact.process, f"it can't be reached: {error}") from error
-
-
-def _reply(name: str, body: bytes) -> Any:
-    """What it answers. Raises what it refused with, as if it had been asked in this process."""
-    try:
-        reply = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BackendUnavailable(name, "it answered with something that is no reply") from error
-    if "error" not in reply:
-        return reply.get("ok")
-    kind, message = str(reply.get("kind", "")), str(reply["error"])
-    match kind:
-        case "InvalidInput":
-            raise InvalidInput(message)
-        case "BackendTimeout":
-            raise BackendTimeout(name, message)
-        case "BackendUnavailable":
-            raise BackendUnavailable(name, message)
-    raise AgentFailed(name, kind, message)

@@ -54,3 +54,11 @@ def test_commands_are_found_under_the_names_they_have(module):
     import_module(f"hive_mind.cli.{module}").register(some)
 
     assert set(typer.main.get_group(some).commands) == {name for name, found in MODULES.items() if found == module}
+
+
+def test_a_question_to_a_resident_agent_loads_no_more_than_it_takes_to_ask():
+    code = "import sys, hive_mind.cli.asking.ask, hive_mind.cli.serving.direct; print(*sys.modules)"
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()
+    assert [
+        name for name in (*HEAVY, "numpy", "hive_mind.control.controller", "hive_mind.memory.cognitive") if name in there
+    ] == []

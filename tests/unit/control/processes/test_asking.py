@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.control.processes.asking import Asking
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError, InvalidInput
-from hive_mind.runtime.processes import AgentFailed
+from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.workers.status import Contact
 
 Story = Callable[[Asking, Contact], Awaitable[None]]

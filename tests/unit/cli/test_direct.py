@@ -1,0 +1,104 @@
+"""A resident agent is asked where it runs; whatever is not as it should be is left to what knows fleets."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hive_mind.cli.serving.direct import resident
+from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.runtime.workers.status import AgentStatus, Contact, WorkerStatus
+
+TOKEN = "".join(("to", "ken"))
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A worker with the agents ada, who is ready, and ben, who failed."""
+
+    def do_GET(self) -> None:
+        agents = (AgentStatus("ada", phase="asleep"), AgentStatus("ben", phase="failed"))
+        phase = "ready" if self.headers["Authorization"] == f"Bearer {TOKEN}" else "draining"
+        self._say(msgspec.json.encode(WorkerStatus("w", 1, "", "", phase, 0, (), agents)))
+
+    def do_POST(self) -> None:
+        asked = msgspec.json.decode(self.rfile.read(int(self.headers["Content-Length"])))
+        known = {"ok": {"heard": asked}} if asked["do"] == "ask" else {"error": "no such thing", "kind": "InvalidInput"}
+        self._say(msgspec.json.encode(known))
+
+    def _say(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def contact(home: Path, port: int, token: str = TOKEN) -> Path:
+    """As a worker leaves it."""
+    folder = home / "fleets" / "resident" / "run"
+    folder.mkdir(parents=True)
+    file = folder / "resident-0.json"
+    file.write_bytes(msgspec.json.encode(Contact("resident-0", 1, 0.0, port, token, "")))
+    return file
+
+
+def test_an_agent_is_asked_and_its_refusals_are_those_of_any(tmp_path: Path, port: int) -> None:
+    contact(tmp_path, port)
+
+    found = resident(tmp_path, "ada")
+
+    assert found is not None
+    assert asyncio.run(found.call("ask", question="Who?")) == {"heard": {"do": "ask", "question": "Who?"}}
+    with pytest.raises(InvalidInput, match="no such thing"):
+        asyncio.run(found.call("dance"))
+
+
+@pytest.mark.parametrize("agent", ["ben", "cleo"])
+def test_an_agent_that_is_not_there_or_failed_is_left_to_others(tmp_path: Path, port: int, agent: str) -> None:
+    contact(tmp_path, port)
+
+    assert resident(tmp_path, agent) is None
+
+
+def test_where_another_fleet_may_be_meant_or_nothing_runs_it_is_left_to_others(tmp_path: Path, port: int) -> None:
+    assert resident(tmp_path, "ada") is None
+    file = contact(tmp_path, port)
+    (tmp_path / "fleets" / "town").mkdir()
+    assert resident(tmp_path, "ada") is None
+    (tmp_path / "fleets" / "town").rmdir()
+    assert resident(tmp_path, "ada") is not None
+    file.write_bytes(b"{")
+    assert resident(tmp_path, "ada") is None
+
+
+def test_a_wrong_token_and_a_port_where_nobody_listens_are_left_to_others(tmp_path: Path, port: int) -> None:
+    contact(tmp_path / "one", port, TOKEN * 2)
+    contact(tmp_path / "two", 1)
+
+    assert [resident(tmp_path / home, "ada") for home in ("one", "two")] == [None, None]
+
+
+def test_one_that_ends_before_it_answers_is_out_of_reach(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        contact(tmp_path, server.server_port)
+        found = resident(tmp_path, "ada")
+        server.shutdown()
+    assert found is not None
+    with pytest.raises(BackendUnavailable, match="can't be reached"):
+        asyncio.run(found.call("ask", question="Who?"))
