@@ -81,7 +81,8 @@ def _killed(path: Path, home: Path, text: Path, facts: int, rng: random.Random, 
                 acknowledged = reader.last_tick
         finally:
             child.kill()
-    assert is_seen, f"the command ended before a checkpoint was seen: {child.stdout.read() if child.stdout else ''!r}"
+            said = child.stdout.read() if child.stdout else b""
+    assert is_seen, f"no checkpoint was seen in {_COMMAND_MAX_S:g} s, or before the command ended: {said!r}"
     report.kills, report.inside = report.kills + 1, report.inside + checkpoints.was_under_way(path)
     return _judged(path, facts, acknowledged, report)
 
