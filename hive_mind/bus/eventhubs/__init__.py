@@ -26,6 +26,7 @@ from hive_mind.bus.base import (
     DeadLetter,
     Envelope,
     Inbox,
+    Key,
     QueueState,
     Subscription,
     Traffic,
@@ -142,7 +143,7 @@ class EventHubsBus:
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
         """Read all partitions from here on."""
         self._refuse_if_closed()
-        known: OrderedDict[str, None] = OrderedDict()
+        known: OrderedDict[Key, None] = OrderedDict()
         watch = _Watch()
 
         async def look(partition: int) -> None:
