@@ -279,7 +279,10 @@ class EventBus(Protocol):
         ...
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Deliver dead letters again, each to the name it was put aside for. How many there were; unreadable ones stay."""
+        """Deliver dead letters again, each to the name it was put aside for, and as it was sent, also to others: that is signed.
+
+        How many there were; unreadable ones stay.
+        """
         ...
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:

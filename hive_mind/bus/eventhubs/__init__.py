@@ -11,8 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-import msgspec
-
 from hive_mind.bus import codec
 from hive_mind.bus._meter import Meter
 from hive_mind.bus.address import BusAddress
@@ -175,11 +173,12 @@ class EventHubsBus:
         return await self._letters.all(hive, limit)
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Publish them again, each to its name alone."""
+        """Send them again as they were, each to the partition of its name alone."""
         replayed = 0
         for letter in await self._letters.find(hive, ids):
             if letter.envelope is not None:
-                await self.publish([msgspec.structs.replace(letter.envelope, target=(letter.name,))])
+                again = Event(hive, codec.encode(letter.envelope))
+                await self._hub.send({self._hub.partition_of(letter.name): [again]}, PUBLISH_TIMEOUT_S)
                 replayed += await self._letters.forget(hive, [letter.id])
         return replayed
 

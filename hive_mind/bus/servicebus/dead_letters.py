@@ -8,7 +8,6 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
-import msgspec
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusReceiver
 
@@ -16,7 +15,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.errors import Missing, translated
-from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, messages_of, text_of
+from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, message_to, text_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
 from hive_mind.errors import WireError
 
@@ -171,8 +170,8 @@ def _sending_to(name: str, outgoing: Outgoing, kept_s: float) -> Act:
         found = revived(message)
         if found is None:
             return False
-        envelope = msgspec.structs.replace(found[0], target=(name,))
-        await outgoing.publish(messages_of(envelope, codec.encode(envelope), kept_s, found[1]), _REPLAY_S)
+        envelope, suffix = found
+        await outgoing.publish([message_to(name, envelope, codec.encode(envelope), kept_s, suffix)], _REPLAY_S)
         return True
 
     return send_again
