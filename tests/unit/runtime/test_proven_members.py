@@ -10,6 +10,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
+from hive_mind.model.messages import Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
@@ -213,6 +214,35 @@ def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_path: Pa
             assert FALSE not in await known_to(one)
             assert one.member.membership.topology is not None
             assert {"ada", "cleo"} <= set(one.member.membership.topology.nodes)
+
+    in_town(play, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["off", "warn"])
+def test_a_peer_that_asks_for_less_proof_lowers_nobody_elses_and_is_told_apart(tmp_path: Path, mode: Mode) -> None:
+    """`off`: it also speaks the format that had no seals, which are the same bytes. `warn`: it signs, and hears strangers."""
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+
+    async def play(town: Town) -> None:
+        proofs = dict.fromkeys(MEMBERS, "require") | {"cleo": mode}
+        ada, bob, cleo = [
+            await town.begin(
+                plan(name, *MEMBERS, topology="flat", proof=Proof(proof, keys.path, name) if proof != "off" else None)
+            )
+            for name, proof in proofs.items()
+        ]
+        await until(lambda: ada.silent() == bob.silent() == (("cleo",) if mode == "off" else ()))
+        for one, text in ((cleo, FALSE), (ada, TRUE)):
+            await one.memory.store_fact("pumps", text)
+        await comes_to(bob, TRUE)
+        await town.bus.publish([Envelope("old", "hive", "cleo", ("ada", "bob"), "receipt", Receipt("old"))])
+        await until(lambda: all(one.runner.figures.unproven["unsigned"] > 0 for one in (ada, bob)))
+        await asyncio.sleep(0.3)
+        for one in (ada, bob):
+            assert one.signing is not None
+            assert one.signing.is_required
+            assert (FALSE in await known_to(one)) == (mode == "warn")
+            assert set(one.runner.figures.unproven) == {"unsigned"}
 
     in_town(play, tmp_path)
 
