@@ -8,8 +8,9 @@ Places are numbers of events, so one that was sent twice, in doubt, is known by 
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from hive_mind.bus import codec
 from hive_mind.bus._meter import Meter
@@ -58,6 +59,17 @@ async def open(address: BusAddress, settings: BusSettings) -> "EventHubsBus":
             raise BackendUnavailable(BACKEND, f"{address} did not answer within {settings.connect_timeout_s:g} s") from error
         raise
     return EventHubsBus(hub, keeper, settings, is_cloud=not address.is_loopback)
+
+
+async def scrub(
+    address: BusAddress, settings: BusSettings, hives: Sequence[str], names: Collection[str], is_meant: Callable[[Envelope], bool]
+) -> str:
+    """A hub deletes nothing: why what is meant stays, and until when."""
+    del address, settings, hives, names, is_meant
+    return (
+        f"a hub keeps each event until its retention time is over (an hour to 90 days, as it was made; the development broker: "
+        f"while it runs). What was sent until {datetime.now(UTC):%Y-%m-%d %H:%M} UTC is gone that much later"
+    )
 
 
 class EventHubsBus:
