@@ -247,6 +247,37 @@ def test_a_peer_that_asks_for_less_proof_lowers_nobody_elses_and_is_told_apart(t
     in_town(play, tmp_path)
 
 
+def test_what_was_said_unsigned_stays_where_it_was_believed_and_later_is_refused_and_counted(tmp_path: Path) -> None:
+    """Members started by hand, one of which is away when the other begins to require proof."""
+    keys, first, late, anew = keys_in(tmp_path / "keys", "ada", "bob"), "Pump 4 is old.", "Pump 4 is slow.", "Pump 4 is new."
+
+    async def play(town: Town) -> None:
+        async def began(name: str, mode: Mode) -> RunningMember:
+            proof = Proof(mode, keys.path, name) if mode != "off" else None
+            return await town.begin(plan(name, "ada", "bob", topology="flat", proof=proof), store="sqlite")
+
+        async def stopped(one: RunningMember) -> None:
+            town.open.remove(one)
+            await one.close()
+
+        ada, bob = await began("ada", "warn"), await began("bob", "off")
+        await until(lambda: not any(one.silent() for one in town.open))
+        await bob.memory.store_fact("pumps", first)
+        await comes_to(ada, first)
+        await stopped(ada)
+        await bob.memory.store_fact("pumps", late)
+        await stopped(bob)
+
+        ada, bob = await began("ada", "require"), await began("bob", "require")
+        await bob.memory.store_fact("pumps", anew)
+        await comes_to(ada, anew)
+        await until(lambda: ada.member.node.refused.get("not sealed by its agent", 0) > 0)
+        assert await known_to(ada) == {first, anew}
+        assert await known_to(bob) == {first, late, anew}
+
+    in_town(play, tmp_path)
+
+
 def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     keys = keys_in(tmp_path / "keys", "ada")
 
