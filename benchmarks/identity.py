@@ -80,8 +80,10 @@ async def sharing(folder: Path, count: int, names: Sequence[str], *, is_proven: 
             members.append(await open_member(plan, Settings(home=folder), NoEmbedder(), bus))
         for one in members:
             await one.until_ready(60, lambda _: None)
+        # To make them up is no part of what is measured.
+        batches = list(promotions(Prose(1), "ada", count, with_vectors=False))
         since = time.process_time()
-        for batch in promotions(Prose(1), "ada", count, with_vectors=False):
+        for batch in batches:
             await members[0].runner.promote(batch)
         # Nothing tells when all of them have everything.
         while any(one.is_busy or one.member.node.replica.is_behind for one in members):  # noqa: ASYNC110

@@ -8,6 +8,7 @@ A bus publishes and delivers; requests, replies and deadlines are the business o
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -278,7 +279,10 @@ class EventBus(Protocol):
         ...
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Deliver dead letters again, each to the name it was put aside for. How many there were; unreadable ones stay."""
+        """Deliver dead letters again, each to the name it was put aside for, and as it was sent, also to others: that is signed.
+
+        How many there were; unreadable ones stay.
+        """
         ...
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
@@ -325,6 +329,24 @@ def type_of(message: Message) -> str:
 @cache
 def _tag_of(kind: type[Message]) -> str:
     return str(kind.__struct_config__.tag)
+
+
+class Key(NamedTuple):
+    """What an envelope is known by: the same one again has the same, another that bears its id has not."""
+
+    sender: str
+    id: str
+    mark: str
+
+
+def key_of(envelope: Envelope) -> Key:
+    """Somebody who reads along knows which ids come next. So one that is sealed is not its id alone: what is forged under it is
+    another, and nobody takes the honest one for what was there already."""
+    if not envelope.seal:
+        return Key(envelope.sender, envelope.id, "")
+    told = (envelope.hive, *envelope.target, envelope.type, envelope.correlation_id, str(envelope.sent_ms))
+    mark = blake2b(envelope.seal + "\0".join(told).encode("utf-8", "replace") + b"\0" + envelope.data, digest_size=8)
+    return Key(envelope.sender, envelope.id, mark.hexdigest())
 
 
 def correlation_of(message: Message) -> str:

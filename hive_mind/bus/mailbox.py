@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from hive_mind.bus.base import EVERYONE, Envelope, Subscription
+from hive_mind.bus.base import EVERYONE, Envelope, Key, Subscription, key_of
 
 # What was acknowledged is remembered for 5 to 10 minutes and no more than so many: far more than a broker repeats after a
 # connection broke in the middle of sending.
@@ -44,7 +44,7 @@ class Mailbox(Generic[N]):
         self._waiting: deque[Held[N]] = deque()
         self._delayed: dict[Held[N], asyncio.TimerHandle] = {}
         self._inflight: dict[Held[N], float] = {}
-        self._held: dict[tuple[str, str], Held[N]] = {}
+        self._held: dict[Key, Held[N]] = {}
         # Two halves, each of hashes: the older one is dropped when the younger is full, or old.
         self._seen: tuple[set[int], set[int]] = set(), set()
         self._seen_since = 0.0
@@ -204,7 +204,7 @@ class Mailbox(Generic[N]):
             # There is room for one more in the subscriber's hands.
             self._on_ready()
 
-    def _knows(self, key: tuple[str, str]) -> bool:
+    def _knows(self, key: Key) -> bool:
         younger, older = self._seen
         return (known := hash(key)) in younger or known in older
 
@@ -247,7 +247,7 @@ class Held(Generic[N]):
     def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int) -> None:
         self._mailbox, self.native, self.envelope, self.attempt = mailbox, native, envelope, attempt
         # Its name among everything that is sent here.
-        self.key = envelope.sender, envelope.id
+        self.key = key_of(envelope)
 
     async def ack(self) -> None:
         """Forget it."""

@@ -124,12 +124,13 @@ class MemoryBus:
         return [letter for where, letter in self._dead.values() if where == hive][:limit]
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Publish them again, each to its name alone."""
-        letters = [letter for letter in self._of(hive, ids) if letter.envelope is not None]
-        await self.drop(hive, [letter.id for letter in letters])
-        for letter in letters:
-            if letter.envelope is not None:
-                await self.publish([msgspec.structs.replace(letter.envelope, target=(letter.name,))])
+        """Put them into the queue of their name again, as they were."""
+        letters = [(letter.id, letter.name, letter.envelope) for letter in self._of(hive, ids) if letter.envelope is not None]
+        await self.drop(hive, [id for id, _, _ in letters])
+        for _, name, envelope in letters:
+            queues = self._targets(msgspec.structs.replace(envelope, target=(name,)))
+            if full := self._put(envelope, queues):
+                await _wait_for_room(full, PUBLISH_TIMEOUT_S)
         return len(letters)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:

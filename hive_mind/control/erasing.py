@@ -5,7 +5,7 @@ A process that does not confirm in time is listed as owed: it learns of it on re
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S
@@ -84,7 +84,7 @@ async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Era
     ]
     why = "has not confirmed: it hears of it when it runs again; then erase again to see it here"
     erased.owed += [Owed(f"node {node}", why) for node in sorted(everybody - confirmed.keys())]
-    erased.owed += await _scrubbed_bus(controller.folder, state, wanted)
+    erased.owed += await _scrubbed_bus(controller.folder, state, everybody, wanted)
 
 
 async def _said_by_a_moderator(controller: Controller, state: FleetState, wanted: Sequence[Erasure]) -> str:
@@ -103,10 +103,10 @@ async def _said_by_a_moderator(controller: Controller, state: FleetState, wanted
     raise InvalidInput(f"only a moderator of fleet {controller.folder.fleet} can erase for all: {'; '.join(problems)}")
 
 
-async def _scrubbed_bus(folder: FleetFolder, state: FleetState, wanted: Sequence[Erasure]) -> list[Owed]:
+async def _scrubbed_bus(folder: FleetFolder, state: FleetState, nodes: Collection[str], wanted: Sequence[Erasure]) -> list[Owed]:
     """Leave nothing of it on the bus, also of what those that are away have not read; where that can't be done."""
     config = _config(folder)
-    return await scrub(config.bus, state.hives, folder.home, quotes(wanted)) if config is not None else []
+    return await scrub(config.bus, state.hives, nodes, folder.home, quotes(wanted)) if config is not None else []
 
 
 def _config(folder: FleetFolder) -> WorkerConfig | None:

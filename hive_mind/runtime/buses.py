@@ -1,6 +1,6 @@
 """Opening the bus of a process: one, or two as one where questions go over another than what must not be lost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -55,16 +55,19 @@ async def purge(config: BusConfig, hives: Sequence[str], home: Path) -> list[str
     return left
 
 
-async def scrub(config: BusConfig, hives: Sequence[str], home: Path, is_meant: Callable[[Envelope], bool]) -> list[Owed]:
-    """Leave nothing of what is meant on the bus of a worker and on that of its searches; where that can't be done, and why."""
+async def scrub(
+    config: BusConfig, hives: Sequence[str], names: Collection[str], home: Path, is_meant: Callable[[Envelope], bool]
+) -> list[Owed]:
+    """Leave nothing of what is meant on the bus of a worker and on that of its searches; where that can't be done, and why.
+
+    `names` are those of nodes that read there.
+    """
     owed: list[Owed] = []
     for address, given in _named_in(config, home):
         clean = getattr(backends.load("bus", address.backend), "scrub", None)
         try:
-            if clean is not None:
-                await clean(address, given, hives, is_meant)
-            elif address.backend != "memory":
-                owed.append(Owed(str(address), "keeps what was sent until it expires: wait for that, or empty its queues"))
+            if clean is not None and (why := await clean(address, given, hives, names, is_meant)):
+                owed.append(Owed(str(address), why))
         except BackendError as error:
             owed.append(Owed(str(address), str(error)))
     return owed

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.devbroker.broker import BrokerSettings
+from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.contract.test_bus_erasing import reached
 from tests.servers.redis_server import RedisServer
 
 ADA = "Ada Lovelace lives at 12 Elm Street in Corrin."
@@ -141,6 +144,43 @@ def test_no_file_stream_or_archive_of_a_fleet_of_ten_has_it_though_two_were_away
         assert files_with("chess", hive_mind.home, redis.folder) == []
     finally:
         hive_mind("delete", "--yes")
+
+
+@pytest.mark.thorough
+def test_over_amqp_queues_lose_it_and_of_a_hub_the_receipt_says_until_when_it_has_it(hive_mind: HiveMind, tmp_path: Path) -> None:
+    names = NAMES[:3]
+    (tmp_path / "notes.txt").write_text(f"{ADA}\n{FERRY}\n")
+    (tmp_path / "later.txt").write_text("Ada Lovelace plays chess on Sundays.\n")
+    with BrokerThread(settings=BrokerSettings(auto_partitions=4)) as broker:
+        here = f"127.0.0.1:{broker.port}"
+        buses = f'{{url: "servicebus://{here}/hive", searches: "eventhubs://{here}/searches"}}'
+        agents = "\n".join(f"    - {{name: {name}}}" for name in names)
+        manifest = FLEET.format(url="", agents=agents).replace('bus: ""', f"bus: {buses}")
+        (tmp_path / "fleet.yaml").write_text(manifest.replace("topology: flat", "topology: sharded"))
+        try:
+            assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
+            assert hive_mind("learn", tmp_path / "notes.txt", "--agent", names[1]).code == 0
+            assert "Elm Street" in hive_mind("ask", "Where does Ada Lovelace live?", "--agent", names[2]).out
+            kill(hive_mind, names[2])
+            assert hive_mind("learn", tmp_path / "later.txt", "--agent", names[1]).code == 0
+
+            first = hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "--timeout", "20", "-o", "json")
+            owed = {one["who"]: one["why"] for one in first.json["owed"]}
+            assert f"node {names[2]}" in owed
+            assert "retention time" in next(why for who, why in owed.items() if who.startswith("eventhubs://"))
+            assert not any(who.startswith("servicebus://") for who in owed), owed
+            queues = reached(broker.broker.entities.namespace, broker.broker)
+            assert not any(b"lovelace" in data.lower() for data in queues)
+
+            assert hive_mind("apply", "-f", tmp_path / "fleet.yaml").code == 0
+            until_s = time.monotonic() + 60
+            while len((done := hive_mind("erase", "--subject", "Ada Lovelace", "--yes", "-o", "json")).json["owed"]) > 1:
+                assert time.monotonic() < until_s, done.out
+            assert files_with("lovelace", hive_mind.home) + files_with("chess", hive_mind.home) == []
+            genuine = hive_mind("receipt", "verify", done.json["file"])
+            assert (genuine.code, "signed by this home" in genuine.out, "retention time" in genuine.out) == (1, True, True)
+        finally:
+            hive_mind("delete", "--yes")
 
 
 def kill(hive_mind: HiveMind, *names: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.killing import killed_while_refounding
 from tests.servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
@@ -115,6 +116,8 @@ def test_who_alone_has_something_is_put_out_only_by_force_and_it_is_said_what_is
     # What it alone had is in its journal still, and the hive can be founded again from that.
     before = fleet("fleet", "refound", "-o", "json").json
     assert (before["journals"], before["facts"]) == (["ada", "bob", "cleo", "dan"], len(FACTS))
+    # Killed in the middle of it, it is begun again.
+    killed_while_refounding(fleet, "harbour", "some have stopped")
     again = fleet("fleet", "refound", "--yes")
     assert again.code == 0, again.err
     assert len(fleet("get", "facts", "-o", "json").json) == len(FACTS)

@@ -1,6 +1,8 @@
 """A fleet of real processes over a real broker that has to prove who is who: attacked by a stranger; and made so later."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 NAMES = ("ada", "bob", "cleo")
 SEEN_WITHIN_S = 10.0
+LATER = "Pump 9 was bought in 2019."
 FLEET = """\
 apiVersion: hive-mind/v1
 kind: Hive
@@ -114,8 +117,15 @@ def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(fle
     before = answers(fleet)
 
     apply(fleet, redis, tmp_path, "warn")
+    # One is away when it begins to be required, with what it said unsigned.
+    pids = {one["name"]: one["pid"] for one in fleet("status", "-o", "json").json["processes"]}
+    os.kill(pids["cleo"], signal.SIGKILL)
+    (tmp_path / "later.txt").write_text(LATER)
+    assert fleet("learn", tmp_path / "later.txt", "--agent", "ada").code == 0
     apply(fleet, redis, tmp_path, "require")
 
+    assert all(LATER in fleet("ask", "When was pump 9 bought?", "--agent", name).out for name in NAMES)
+    assert condition(fleet)["reason"] == "Proven"
     assert {name: told.splitlines()[1] for name, told in answers(fleet).items()} == {
         name: told.splitlines()[1] for name, told in before.items()
     }

@@ -1,8 +1,12 @@
 """Every bus: what is acknowledged, refused, forgotten or set aside, and what comes of it."""
 
 import asyncio
+import time
+from pathlib import Path
 
+from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.codec import encode
+from hive_mind.runtime.secrets.keys import KeyFolder
 from tests.contract.bus_builders import Run, World, eventually, needs, text, texts
 from tests.contract.buses.base import BaseHarness
 
@@ -115,6 +119,36 @@ def test_after_its_last_attempt_an_envelope_is_a_dead_letter_and_can_be_sent_aga
         assert (again.envelope.message, again.attempt) == (poison.message, 1)
         await again.ack()
         assert await world.bus.dead_letters(world.hive) == []
+
+    with_bus(scenario)
+
+
+def test_a_dead_letter_that_is_sent_again_is_what_its_sender_signed_and_comes_to_its_name_alone(
+    with_bus: Run, tmp_path: Path
+) -> None:
+    keys = KeyFolder(tmp_path, "hive")
+    keys.found()
+    keys.issue("ann")
+    signing = keys.signing("ann", "require")
+
+    async def scenario(world: World) -> None:
+        bob, cleo = await world.listener(), await world.listener("cleo")
+        sent = [signing.signed(world.envelope(text, *to)) for text, to in (("both", ("bob", "cleo")), ("all", EVERYONE))]
+        await world.bus.publish(sent)
+        for delivery in await bob.take(2):
+            await delivery.dead_letter("not now")
+        assert await cleo.take_and_ack(2) == ["both", "all"]
+        await eventually(lambda: letters(world, 2))
+
+        kept = await world.bus.dead_letters(world.hive)
+        assert await world.bus.replay(world.hive, [letter.id for letter in kept]) == 2
+        again = await bob.take(2)
+        assert {text(one): one.envelope.target for one in again} == {"both": ("bob", "cleo"), "all": EVERYONE}
+        now_ms = time.time_ns() // 1_000_000
+        assert [signing.refusal(one.envelope, now_ms) for one in again] == ["", ""]
+        for one in again:
+            await one.ack()
+        assert await cleo.has_nothing()
 
     with_bus(scenario)
 

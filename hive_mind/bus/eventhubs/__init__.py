@@ -8,10 +8,9 @@ Places are numbers of events, so one that was sent twice, in doubt, is known by 
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-
-import msgspec
+from datetime import UTC, datetime
 
 from hive_mind.bus import codec
 from hive_mind.bus._meter import Meter
@@ -26,6 +25,7 @@ from hive_mind.bus.base import (
     DeadLetter,
     Envelope,
     Inbox,
+    Key,
     QueueState,
     Subscription,
     Traffic,
@@ -59,6 +59,17 @@ async def open(address: BusAddress, settings: BusSettings) -> "EventHubsBus":
             raise BackendUnavailable(BACKEND, f"{address} did not answer within {settings.connect_timeout_s:g} s") from error
         raise
     return EventHubsBus(hub, keeper, settings, is_cloud=not address.is_loopback)
+
+
+async def scrub(
+    address: BusAddress, settings: BusSettings, hives: Sequence[str], names: Collection[str], is_meant: Callable[[Envelope], bool]
+) -> str:
+    """A hub deletes nothing: why what is meant stays, and until when."""
+    del address, settings, hives, names, is_meant
+    return (
+        f"a hub keeps each event until its retention time is over (an hour to 90 days, as it was made; the development broker: "
+        f"while it runs). What was sent until {datetime.now(UTC):%Y-%m-%d %H:%M} UTC is gone that much later"
+    )
 
 
 class EventHubsBus:
@@ -142,7 +153,7 @@ class EventHubsBus:
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
         """Read all partitions from here on."""
         self._refuse_if_closed()
-        known: OrderedDict[str, None] = OrderedDict()
+        known: OrderedDict[Key, None] = OrderedDict()
         watch = _Watch()
 
         async def look(partition: int) -> None:
@@ -174,11 +185,12 @@ class EventHubsBus:
         return await self._letters.all(hive, limit)
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Publish them again, each to its name alone."""
+        """Send them again as they were, each to the partition of its name alone."""
         replayed = 0
         for letter in await self._letters.find(hive, ids):
             if letter.envelope is not None:
-                await self.publish([msgspec.structs.replace(letter.envelope, target=(letter.name,))])
+                again = Event(hive, codec.encode(letter.envelope))
+                await self._hub.send({self._hub.partition_of(letter.name): [again]}, PUBLISH_TIMEOUT_S)
                 replayed += await self._letters.forget(hive, [letter.id])
         return replayed
 

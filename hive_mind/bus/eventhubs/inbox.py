@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.bus.base import Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.partitions import Position, Watermark
 from hive_mind.bus.eventhubs.reading import Seen, Unreadable
 from hive_mind.bus.eventhubs.state import Dead, Place
@@ -117,7 +117,7 @@ class Watching:
 
     is_behind = False
 
-    def __init__(self, hive: str, start: int, known: OrderedDict[str, None], on_envelope: Callable[[Envelope], None]) -> None:
+    def __init__(self, hive: str, start: int, known: OrderedDict[Key, None], on_envelope: Callable[[Envelope], None]) -> None:
         self.hive, self.next, self._known, self._on_envelope = hive, start, known, on_envelope
 
     def hear(self, seen: Seen) -> None:
@@ -125,9 +125,9 @@ class Watching:
         if seen.number < self.next:
             return
         self.next = seen.number + 1
-        if not isinstance(seen.what, Envelope) or seen.what.hive != self.hive or seen.what.id in self._known:
+        if not isinstance(seen.what, Envelope) or seen.what.hive != self.hive or (key := key_of(seen.what)) in self._known:
             return
-        self._known[seen.what.id] = None
+        self._known[key] = None
         if len(self._known) > _SEEN_MAX:
             self._known.popitem(last=False)
         self._on_envelope(seen.what)

@@ -28,6 +28,8 @@ DEAD_LETTERS_MAX = 10_000
 
 _FILE = "eventhubs.sqlite"
 _BUSY_S = 5.0
+# What is deleted is overwritten: it may be what a person wants to be forgotten.
+_PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS position (
     hub TEXT, hive TEXT, name TEXT, partition INTEGER, next INTEGER NOT NULL, open TEXT NOT NULL,
@@ -82,7 +84,7 @@ class State:
                 # The log that SQLite makes beside it gets the same rights.
                 os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600))
             self._connection = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            self._connection.executescript(f"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; {_SCHEMA}")
+            self._connection.executescript(f"{_PRAGMAS} {_SCHEMA}")
 
     def positions(self, hive: str) -> dict[str, Stop]:
         """Where every name of a hive stopped."""
@@ -126,8 +128,12 @@ class State:
     def forget(self, hive: str, ids: Sequence[int]) -> int:
         """Drop dead letters. How many there were."""
         query = "DELETE FROM dead WHERE hub = ? AND hive = ? AND id = ?"
-        with _translating(self._path), _transaction(self._connection):
-            return sum(self._connection.execute(query, (self._hub, hive, id)).rowcount for id in ids)
+        with _translating(self._path):
+            with _transaction(self._connection):
+                count = sum(self._connection.execute(query, (self._hub, hive, id)).rowcount for id in ids)
+            # The log has them still. Where another process reads just now it goes on with it, and clears it the next time.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return count
 
     def close(self) -> None:
         """Release the file."""

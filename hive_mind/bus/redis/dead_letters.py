@@ -38,7 +38,6 @@ async def replayed(wire: Wire, hive: str, ids: Sequence[str]) -> int:
     for letter in await _of(wire, hive, ids):
         if letter.envelope is None:
             continue
-        # As it was sent, also to others: its sender has signed that.
         again = encode(letter.envelope)
         replies = await wire.call(
             ("MULTI",),

@@ -6,7 +6,7 @@ import random
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from hive_mind.bus.base import Envelope
+from hive_mind.bus.base import Envelope, Key, key_of
 from hive_mind.bus.codec import decode
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.tasks import begin
@@ -29,7 +29,7 @@ class Watcher:
     def __init__(self, place: Place, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
         self._wire, self._hive, self._on_envelope, self._forget = Wire(place), hive, on_envelope, forget
         self._read_up_to: dict[bytes, bytes] = {}
-        self._shown: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._shown: OrderedDict[Key, None] = OrderedDict()
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=place.settings.reconnect_s_max)
         self._rng = random.Random()  # noqa: S311 - jitter
         self._task: asyncio.Task[None] | None = None
@@ -91,7 +91,7 @@ class Watcher:
         except WireError:
             # Its reader puts it aside.
             return
-        known = envelope.sender, envelope.id
+        known = key_of(envelope)
         if known not in self._shown:
             self._shown[known] = None
             while len(self._shown) > _SHOWN_MAX:

@@ -40,8 +40,11 @@ from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import messages_of
 from hive_mind.bus.servicebus.names import name_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
+from hive_mind.bus.servicebus.scrubbing import scrub
 from hive_mind.bus.servicebus.watchdog import Watchdog
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
+
+__all__ = ["ServiceBus", "open", "scrub"]
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "ServiceBus":

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
-import msgspec
 from azure.servicebus import ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusReceiver
 
@@ -16,12 +15,12 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.errors import Missing, translated
-from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, messages_of, text_of
+from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, message_to, text_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
 from hive_mind.errors import WireError
 
 _PAGE = 200
-_READ_MAX = 10_000
+READ_MAX = 10_000
 # Those that are there come at once; the first may have to wait for its link.
 _PATIENCE_S = 3.0
 _DESCRIPTION = re.compile(r"(\d+) attempts, at (\d+)")
@@ -57,20 +56,13 @@ class DeadLetters:
     async def list(self, limit: int) -> list[DeadLetter]:
         """The oldest. Raises `BackendError`."""
         async with self._receiver() as receiver:
-            return [self._letter(message) for message in await _peek(receiver, limit)]
+            return [self._letter(message) for message in await peek(receiver, limit)]
 
     async def each(self, numbers: Collection[int], act: Act) -> int:
         """Do something with some of them. How many were taken off. Raises `BackendError`."""
         async with self._receiver() as receiver:
-            there = {message.sequence_number for message in await _peek(receiver, _READ_MAX)}
-            wanted = there.intersection(numbers)
-            others: list[ServiceBusReceivedMessage] = []
-            try:
-                return await _take_off(receiver, wanted, others, act)
-            finally:
-                for message in others:
-                    with suppress(Exception):
-                        await receiver.abandon_message(message)
+            there = {message.sequence_number for message in await peek(receiver, READ_MAX)}
+            return await taken_off(receiver, there.intersection(numbers), act)
 
     def _letter(self, message: ServiceBusReceivedMessage) -> DeadLetter:
         envelope, data = None, b""
@@ -95,7 +87,8 @@ class DeadLetters:
             await line.close()
 
 
-async def _peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusReceivedMessage]:
+async def peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusReceivedMessage]:
+    """The oldest, with bodies; nothing is taken away."""
     found: list[ServiceBusReceivedMessage] = []
     start = 1
     while len(found) < limit:
@@ -107,11 +100,27 @@ async def _peek(receiver: ServiceBusReceiver, limit: int) -> list[ServiceBusRece
     return found
 
 
+async def taken_off(receiver: ServiceBusReceiver, wanted: set[int | None], act: Act) -> int:
+    """Do something with some, and give back what had to be read on the way. How many were taken off."""
+    others: list[ServiceBusReceivedMessage] = []
+    try:
+        return await _take_off(receiver, wanted, others, act)
+    finally:
+        for message in others:
+            with suppress(Exception):
+                await receiver.abandon_message(message)
+
+
+async def forget(_: ServiceBusReceivedMessage) -> bool:
+    """An `Act`: take it off, no more."""
+    return True
+
+
 async def _take_off(
     receiver: ServiceBusReceiver, wanted: set[int | None], others: list[ServiceBusReceivedMessage], act: Act
 ) -> int:
     taken = 0
-    while wanted and len(others) < _READ_MAX:
+    while wanted and len(others) < READ_MAX:
         messages = await receiver.receive_messages(1, max_wait_time=_PATIENCE_S)
         if not messages:
             break
@@ -147,10 +156,6 @@ async def replay(account: Account, outgoing: Outgoing, kept_s: float, paths: Pat
 
 async def drop(account: Account, paths: Paths, ids: Sequence[str]) -> int:
     """Take some off. Raises `BackendError`."""
-
-    async def forget(_: ServiceBusReceivedMessage) -> bool:
-        return True
-
     return await _each(account, paths, ids, lambda _: forget)
 
 
@@ -171,8 +176,8 @@ def _sending_to(name: str, outgoing: Outgoing, kept_s: float) -> Act:
         found = revived(message)
         if found is None:
             return False
-        envelope = msgspec.structs.replace(found[0], target=(name,))
-        await outgoing.publish(messages_of(envelope, codec.encode(envelope), kept_s, found[1]), _REPLAY_S)
+        envelope, suffix = found
+        await outgoing.publish([message_to(name, envelope, codec.encode(envelope), kept_s, suffix)], _REPLAY_S)
         return True
 
     return send_again

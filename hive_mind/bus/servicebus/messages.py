@@ -8,7 +8,7 @@ from typing import Any
 from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import BRIEF_S, Envelope
+from hive_mind.bus.base import BRIEF_S, Envelope, key_of
 from hive_mind.bus.servicebus.names import TARGET, message_id_of, target_of
 
 _PING = "hive-mind.ping"
@@ -40,21 +40,24 @@ class Parcel:
         return hash(self.number)
 
 
-def messages_of(envelope: Envelope, data: bytes, kept_s: float, suffix: str = "") -> list[ServiceBusMessage]:
-    """One message per target, with everything filters and people want to see outside. `suffix` makes it one that is new."""
+def messages_of(envelope: Envelope, data: bytes, kept_s: float) -> list[ServiceBusMessage]:
+    """One message per target."""
+    return [message_to(name, envelope, data, kept_s) for name in envelope.target]
+
+
+def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float, suffix: str = "") -> ServiceBusMessage:
+    """It has everything filters and people want to see outside. `suffix` makes it one that is new."""
     kept_s = min(kept_s, BRIEF_S) if envelope.is_brief else kept_s
     kept = timedelta(seconds=max(kept_s, _KEPT_S_MIN)) if kept_s < _KEPT_S_MAX else None
-    return [
-        ServiceBusMessage(
-            data,
-            message_id=message_id_of(envelope.hive, envelope.sender, envelope.id + suffix, target),
-            application_properties={TARGET: target, "type": envelope.type},
-            content_type="application/vnd.msgpack",
-            correlation_id=envelope.correlation_id[:128] or None,
-            time_to_live=kept,
-        )
-        for target in (target_of(envelope.hive, name) for name in envelope.target)
-    ]
+    target, key = target_of(envelope.hive, name), key_of(envelope)
+    return ServiceBusMessage(
+        data,
+        message_id=message_id_of(envelope.hive, key._replace(id=key.id + suffix), target),
+        application_properties={TARGET: target, "type": envelope.type},
+        content_type="application/vnd.msgpack",
+        correlation_id=envelope.correlation_id[:128] or None,
+        time_to_live=kept,
+    )
 
 
 def ping_of(target: str, token: str) -> ServiceBusMessage:

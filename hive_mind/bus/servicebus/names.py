@@ -8,7 +8,7 @@ Entities have at most 50 characters, and upper and lower case are the same there
 import hashlib
 import re
 
-from hive_mind.bus.base import EVERYONE
+from hive_mind.bus.base import EVERYONE, Key
 
 TARGET = "target"
 """The property that filters look at."""
@@ -48,10 +48,10 @@ def name_of(hive: str, subscription: str) -> str | None:
     return name if name and its_hive == label_of(hive) else None
 
 
-def message_id_of(hive: str, sender: str, id: str, target: str) -> str:
+def message_id_of(hive: str, key: Key, target: str) -> str:
     """The same for the same envelope and target, so that the broker's duplicate detection drops what is sent again."""
-    plain = f"{label_of(hive)}/{sender}/{id}/{target}"
-    return plain if len(plain) <= _MESSAGE_ID_CHARS_MAX else _digest("\0".join((hive, sender, id, target)))
+    plain = f"{label_of(hive)}/{'/'.join(filter(None, key))}/{target}"
+    return plain if len(plain) <= _MESSAGE_ID_CHARS_MAX else _digest("\0".join((hive, *key, target)))
 
 
 def _digest(text: str) -> str:

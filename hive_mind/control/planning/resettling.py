@@ -65,7 +65,8 @@ def founders_of(hive: HiveConfig | None) -> dict[str, str]:
 
 def _of_founding(old: HiveConfig, new: HiveConfig) -> Iterator[str]:
     if old.is_sealed != new.is_sealed:
-        yield "every fact is to bear its author's seal" if new.is_sealed else "facts need no seals any more"
+        unproven = "nobody has to prove anything any more, so write access to the bus is full control of the hive"
+        yield "every fact is to bear its author's seal" if new.is_sealed else unproven
     if old.replicas != new.replicas:
         yield f"every fact had {old.replicas} copies and is to have {new.replicas}"
     if old.broadcast_threshold != new.broadcast_threshold:

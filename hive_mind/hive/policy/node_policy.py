@@ -55,7 +55,7 @@ class NodePolicy:
         self._erasures = Erasures(tenant=settings.tenant)
         self._erased_since = _FOR_EVER
         self._quarantined: frozenset[str] = frozenset()
-        self._read_version = self._judged_version = -1
+        self._seen_version = self._read_version = self._judged_version = -1
         self._version = 0
 
     @property
@@ -197,6 +197,9 @@ class NodePolicy:
 
     def _read(self) -> None:
         """Bring up to date what is asked for every assertion."""
+        if self._seen_version == self.registry.version:
+            return
+        self._seen_version = self.registry.version
         version = self.registry.version_of("quarantine", "retracted", "redacted", "erasure")
         if self._read_version == version:
             return

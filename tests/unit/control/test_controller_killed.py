@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control import remembering
-from hive_mind.control.state import FleetFolder
+from hive_mind.control import controller, remembering
+from hive_mind.control.controller import HiveController
+from hive_mind.control.converging import Outcome
+from hive_mind.control.refounding import Remains
+from hive_mind.control.state import FleetFolder, FleetState
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
-from tests.unit.control.fake_platform import Killed, World, played
+from tests.unit.control.fake_platform import Killed, World, played, surroundings
 
 FOUR = agents("ada", "bob", "cy", "di")
 CHANGES = {
@@ -68,6 +71,49 @@ async def test_a_controller_killed_at_any_step_is_followed_by_one_that_gets_ther
         if not was_killed:
             return
     pytest.fail("it never got to the end")
+
+
+@pytest.mark.parametrize("then", ["founded again", "applied"])
+@played
+async def test_founding_a_hive_again_is_killed_at_any_step_and_ends_the_next_time(
+    then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def there(_home: Path, state: FleetState) -> Remains:
+        return Remains(state.hive.id if state.hive else "")
+
+    monkeypatch.setattr(controller, "remains", there)
+    wanted = source(tmp_path, FOUR)
+    for at in range(1, 500):
+        home, world = tmp_path / f"at{at}", World()
+        await apply(home, world, wanted)
+        for process in tuple(world.alive):
+            world.learn(process, f"{process} knows")
+        known = world.facts("team")
+        was_killed = await killed_at(at, world, monkeypatch, lambda home=home, world=world: refound(home, world))
+        told = f"killed at step {at}: {world.calls}"
+        if was_killed and at % 3 == 0 and world.alive:
+            world.crash(next(iter(world.alive)))
+
+        outcome = await (refound(home, world) if then == "founded again" else apply(home, world, wanted))
+
+        assert (outcome.problems, world.violations) == ((), []), told
+        assert not await planned(home, world, wanted), told
+        state = FleetFolder(home, "team").state()
+        assert state.hive is not None
+        assert not state.is_refounding, told
+        assert {process.config.hive.id for process in world.alive.values()} == {state.hive.id}, told
+        assert set(world.alive) == set(state.allocation), told
+        assert world.facts(state.hive.id) >= known, told
+        shutil.rmtree(home)
+        if not was_killed:
+            assert state.generation == (3 if then == "founded again" else 2)
+            return
+    pytest.fail("it never got to the end")
+
+
+async def refound(home: Path, world: World) -> Outcome:
+    async with HiveController.open(home, "team", around=surroundings(world)) as opened:
+        return await opened.refound()
 
 
 async def killed_at(at: int, world: World, monkeypatch: pytest.MonkeyPatch, call: Callable[[], Awaitable[object]]) -> bool:

@@ -10,6 +10,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
+from hive_mind.model.messages import Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
@@ -213,6 +214,66 @@ def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_path: Pa
             assert FALSE not in await known_to(one)
             assert one.member.membership.topology is not None
             assert {"ada", "cleo"} <= set(one.member.membership.topology.nodes)
+
+    in_town(play, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["off", "warn"])
+def test_a_peer_that_asks_for_less_proof_lowers_nobody_elses_and_is_told_apart(tmp_path: Path, mode: Mode) -> None:
+    """`off`: it also speaks the format that had no seals, which are the same bytes. `warn`: it signs, and hears strangers."""
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+
+    async def play(town: Town) -> None:
+        proofs = dict.fromkeys(MEMBERS, "require") | {"cleo": mode}
+        ada, bob, cleo = [
+            await town.begin(
+                plan(name, *MEMBERS, topology="flat", proof=Proof(proof, keys.path, name) if proof != "off" else None)
+            )
+            for name, proof in proofs.items()
+        ]
+        await until(lambda: ada.silent() == bob.silent() == (("cleo",) if mode == "off" else ()))
+        for one, text in ((cleo, FALSE), (ada, TRUE)):
+            await one.memory.store_fact("pumps", text)
+        await comes_to(bob, TRUE)
+        await town.bus.publish([Envelope("old", "hive", "cleo", ("ada", "bob"), "receipt", Receipt("old"))])
+        await until(lambda: all(one.runner.figures.unproven["unsigned"] > 0 for one in (ada, bob)))
+        await asyncio.sleep(0.3)
+        for one in (ada, bob):
+            assert one.signing is not None
+            assert one.signing.is_required
+            assert (FALSE in await known_to(one)) == (mode == "warn")
+            assert set(one.runner.figures.unproven) == {"unsigned"}
+
+    in_town(play, tmp_path)
+
+
+def test_what_was_said_unsigned_stays_where_it_was_believed_and_later_is_refused_and_counted(tmp_path: Path) -> None:
+    """Members started by hand, one of which is away when the other begins to require proof."""
+    keys, first, late, anew = keys_in(tmp_path / "keys", "ada", "bob"), "Pump 4 is old.", "Pump 4 is slow.", "Pump 4 is new."
+
+    async def play(town: Town) -> None:
+        async def began(name: str, mode: Mode) -> RunningMember:
+            proof = Proof(mode, keys.path, name) if mode != "off" else None
+            return await town.begin(plan(name, "ada", "bob", topology="flat", proof=proof), store="sqlite")
+
+        async def stopped(one: RunningMember) -> None:
+            town.open.remove(one)
+            await one.close()
+
+        ada, bob = await began("ada", "warn"), await began("bob", "off")
+        await until(lambda: not any(one.silent() for one in town.open))
+        await bob.memory.store_fact("pumps", first)
+        await comes_to(ada, first)
+        await stopped(ada)
+        await bob.memory.store_fact("pumps", late)
+        await stopped(bob)
+
+        ada, bob = await began("ada", "require"), await began("bob", "require")
+        await bob.memory.store_fact("pumps", anew)
+        await comes_to(ada, anew)
+        await until(lambda: ada.member.node.refused.get("not sealed by its agent", 0) > 0)
+        assert await known_to(ada) == {first, anew}
+        assert await known_to(bob) == {first, late, anew}
 
     in_town(play, tmp_path)
 

@@ -48,6 +48,18 @@ def test_dead_letters_outlive_the_process_and_are_found_by_their_id(tmp_path: Pa
     again.close()
 
 
+def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
+    state = State(tmp_path, "hub")
+    for number in range(20):
+        state.keep_dead(Place("hive", "bob"), letter(number)._replace(data=b"Ada Lovelace" * 300))
+    assert any(b"Lovelace" in path.read_bytes() for path in tmp_path.iterdir())
+
+    assert state.forget("hive", [dead.id for dead in state.dead("hive", 100)]) == 20
+
+    assert not any(b"Lovelace" in path.read_bytes() for path in tmp_path.iterdir())
+    state.close()
+
+
 def test_dead_letters_have_a_bound_and_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_eventhubs_state, "DEAD_LETTERS_MAX", 2)
     state = State(tmp_path, "hub")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hive_mind.bus.base import Key
 from hive_mind.bus.servicebus.names import label_of, message_id_of, name_of, subscription_of, target_of, target_of_all
 
 NAMES = st.text(min_size=1, max_size=60) | st.from_regex(r"[a-zA-Z0-9._-]{1,30}", fullmatch=True)
@@ -51,9 +52,9 @@ def test_a_subscription_tells_its_node_to_its_own_hive_alone(path: str, name: st
 @given(sender=NAMES, id=NAMES, target=NAMES)
 @example(sender="s" * 200, id="1", target="t")
 def test_a_message_id_fits_and_is_always_the_same(sender: str, id: str, target: str) -> None:
-    made = message_id_of("hive", sender, id, target)
+    made = message_id_of("hive", Key(sender, id, ""), target)
 
     assert len(made) <= 128
-    assert made == message_id_of("hive", sender, id, target)
-    assert made != message_id_of("hive", sender, id + "x", target)
-    assert made != message_id_of("other", sender, id, target)
+    assert made == message_id_of("hive", Key(sender, id, ""), target)
+    assert made != message_id_of("hive", Key(sender, id + "x", ""), target)
+    assert made != message_id_of("other", Key(sender, id, ""), target)

@@ -3,6 +3,7 @@ import pytest
 
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.desired import desired, hive_id
+from hive_mind.control.planning.resettling import Hives, why_to_move
 from hive_mind.control.state import FleetState
 from hive_mind.forms.fields import everywhere, section_of
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
@@ -491,3 +492,16 @@ def test_a_fleet_there_is_stays_as_it_is_where_nothing_is_said():
 
     assert not of_bus(FAR_AWAY, FleetState(hive=believing.hive)).hive.is_sealed
     assert of_bus("redis://127.0.0.1:6379", FleetState(hive=proving.hive)).processes["ada"].identity.mode == "require"
+
+
+def test_a_plan_that_lets_everybody_be_believed_again_says_what_that_means():
+    proving, believing = of_bus(FAR_AWAY), of_bus(FAR_AWAY, identity="off")
+
+    assert why_of(believing, proving.hive) == (
+        "nobody has to prove anything any more, so write access to the bus is full control of the hive",
+    )
+    assert why_of(proving, believing.hive) == ("every fact is to bear its author's seal",)
+
+
+def why_of(found, former):
+    return why_to_move(Hives(FleetState(hive=former), found.hive, found.allocation, {}))
