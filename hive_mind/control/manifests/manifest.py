@@ -365,6 +365,9 @@ class Platform(_Part):
     namespace: str = Field("default", description="kubernetes: where the objects live.")
     storage: Literal["persistent", "ephemeral"] = Field("persistent", description="Cloud: whether a disk outlives its container.")
     storage_gb: int = Field(1, ge=1, le=10_000, description="Cloud: size of that disk.")
+    keys: Literal["issued", "given"] = Field(
+        "issued", description="Cloud: given: the key of each process is a secret of yours; nothing is issued for it."
+    )
     autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
 
 

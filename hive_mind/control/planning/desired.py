@@ -209,8 +209,7 @@ def _identity(manifest: HiveManifest, state: FleetState) -> Identity:
         return spec.identity
     if state.hive is not None and state.hive.topology != SINGLE:
         return "require" if state.hive.is_sealed else "off"
-    is_issued_here = spec.platform.kind in ("local", "inprocess")
-    return "require" if is_issued_here and is_elsewhere(spec.bus.url) else "off"
+    return "require" if is_elsewhere(spec.bus.url) else "off"
 
 
 def _quota(state: FleetState, identity: Identity) -> int:

@@ -274,7 +274,7 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
     """The same without an agent: `attach` as many as there are."""
     founding = plan.founding()
     proof = plan.proof
-    signing = KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode) if proof else None
+    signing = KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key) if proof else None
     seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
     opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
     runner: NodeRunner | None = None

@@ -3,7 +3,8 @@
     root.key   root.pub   NAME.key   NAME.cert   revoked
 
 A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
-elsewhere. What a fleet learned of other certificates is in its beats.
+elsewhere. What a fleet learned of other certificates is in its beats. In a container the key is mounted from a secret of its own,
+and the folder is what `published` gives, with all certificates in one file, a line each.
 """
 
 import base64
@@ -27,17 +28,23 @@ DAYS = 365
 """How long a certificate holds where nothing else is said."""
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN = 0o644
-_FILE_BYTES_MAX = 128 << 10
+# What a ConfigMap holds: certificates of some 3,000 processes.
+_FILE_BYTES_MAX = 1 << 20
+_ALL = "certificates"
 _Kind = TypeVar("_Kind", Certificate, Revocations)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How a process proves who it is: with the key of this name in a folder. `warn`: others are believed without."""
+    """How a process proves who it is: with the key of this name in a folder, or in a file elsewhere.
+
+    `warn`: others are believed without.
+    """
 
     mode: Mode
     folder: Path
     name: str
+    key: Path | None = None
 
 
 class KeyFolder:
@@ -124,12 +131,13 @@ class KeyFolder:
         data = self._read("revoked")
         return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
 
-    def signing(self, name: str, mode: Mode) -> Signing:
-        """What a process of this name signs and checks with."""
-        own, data = self._key(name), self._read(f"{_file(name)}.cert")
+    def signing(self, name: str, mode: Mode, key: Path | None = None) -> Signing:
+        """What a process of this name signs and checks with; `key` is the file of its key where that is not in the folder."""
+        own = self._key(name) if key is None else self._key_in(str(key))
+        data = self._read(f"{_file(name)}.cert") if key is None else self._certificate_of(name, own)
         if own is None or not data:
             raise ConfigError(
-                f"{self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
+                f"{key or self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
             )
         try:
             keyring = Keyring(self._public(), own, data)
@@ -141,9 +149,21 @@ class KeyFolder:
 
     def refresh(self, signing: Signing) -> None:
         """Take in what was issued and revoked since. Files that can't be read now are read the next time."""
-        for file in sorted(self.path.glob("*.cert")):
-            signing.keyring.learn(self._read(file.name))
+        for data in self._all():
+            signing.keyring.learn(data)
         signing.keyring.revoke(self._read("revoked"))
+
+    def published(self) -> dict[str, str]:
+        """What every process may read, as texts by file name: nothing of it is secret."""
+        found = {"root.pub": [self._public()], _ALL: [*self._all()], "revoked": [self._read("revoked")]}
+        return {name: "".join(f"{_text(one)}\n" for one in parts) for name, parts in found.items() if any(parts)}
+
+    def key_of(self, name: str) -> tuple[str, str]:
+        """What the key of a process is called, and the text of its file: a secret, for this process alone."""
+        own = self._key(name)
+        if own is None:
+            raise ConfigError(f"{self.path} has no key for {name}: hive-mind keys issue {name}")
+        return own.id.hex(), f"{_text(own.raw)}\n"
 
     def export(self, target: Path, name: str) -> list[str]:
         """Copy what a process of this name needs, and nothing more; the names of the files."""
@@ -185,9 +205,27 @@ class KeyFolder:
             raise ConfigError(f"{self.path} says no root: bring root.pub of the fleet here, or make one with hive-mind keys init")
         return public
 
+    def _all(self) -> Iterator[bytes]:
+        """Every certificate, as it was issued."""
+        for file in (*sorted(self.path.glob("*.cert")), self.path / _ALL):
+            yield from self._lines(file.name)
+
+    def _certificate_of(self, name: str, own: PrivateKey | None) -> bytes:
+        """The certificate of a key that lies elsewhere. Raises `ConfigError` where it is another process's."""
+        for data in self._all() if own else ():
+            made = self._checked(data, Certificate)
+            if own is not None and made.key_id == own.id:
+                if made.speaks_for(name):
+                    return data
+                raise ConfigError(f"the key that {name} was given is that of {made.names[0]}: give each process its own")
+        return b""
+
     def _key(self, name: str) -> PrivateKey | None:
-        raw = self._read(f"{_file(name)}.key")
-        return self._private(raw, f"{name}.key") if raw else None
+        return self._key_in(f"{_file(name)}.key")
+
+    def _key_in(self, file: str) -> PrivateKey | None:
+        raw = self._read(file)
+        return self._private(raw, file) if raw else None
 
     def _private(self, raw: bytes, name: str) -> PrivateKey:
         try:
@@ -202,19 +240,27 @@ class KeyFolder:
             raise ConfigError(f"{self.path}: {error}") from error
 
     def _read(self, name: str) -> bytes:
-        """What is in a file, b"" where there is none. In base64, so that it can be copied and kept anywhere."""
+        """What is in a file, b"" where there is none."""
+        return next(self._lines(name), b"")
+
+    def _lines(self, name: str) -> Iterator[bytes]:
+        """What is in each line of a file. In base64, so that it can be copied and kept anywhere."""
         try:
             text = (self.path / name).read_bytes()[:_FILE_BYTES_MAX]
-            return base64.b64decode(text.strip(), validate=True)
+            yield from [base64.b64decode(line, validate=True) for line in text.split()]
         except FileNotFoundError:
-            return b""
+            return
         except (OSError, binascii.Error) as error:
             raise ConfigError(f"{self.path / name} can't be read: {error}") from error
 
     def _write(self, name: str, body: bytes) -> None:
         is_secret = name.endswith(".key")
         private_folder(self.path)
-        write_whole(self.path / name, base64.b64encode(body) + b"\n", *(() if is_secret else (_SHOWN,)))
+        write_whole(self.path / name, f"{_text(body)}\n".encode(), *(() if is_secret else (_SHOWN,)))
+
+
+def _text(body: bytes) -> str:
+    return base64.b64encode(body).decode()
 
 
 def _file(name: str) -> str:

@@ -29,7 +29,7 @@ _KEYS_EVERY = 5
 
 def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
     """A node as a member of its hive. One that is no founder joins."""
-    hive, identity = config.hive, config.identity
+    hive = config.hive
     founders = {name: group for group, names in hive.founders.items() for name in names}
     has_groups = reads(hive.topology, "groups")
     return MemberPlan(
@@ -46,7 +46,7 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
         domains=hive.domains,
         broadcast_threshold=hive.broadcast_threshold,
         routes_by_domain=config.domain_routing and reads(hive.topology, "domains"),
-        proof=None if identity.mode == "off" else Proof(identity.mode, Path(identity.folder), config.process),
+        proof=_proof(config),
         gate=config.gate,
         nodes=config.tuning,
         membership=config.membership,
@@ -56,6 +56,13 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
             outgoing=OutgoingSettings(wait_s=5.0),
         ),
     )
+
+
+def _proof(config: WorkerConfig) -> Proof | None:
+    identity = config.identity
+    if identity.mode == "off":
+        return None
+    return Proof(identity.mode, Path(identity.folder), config.process, Path(identity.key) if identity.key else None)
 
 
 class WorkerNode:

@@ -214,6 +214,7 @@ ELSEWHERE = {
     "spec.platform.namespace": "rendered",
     "spec.platform.storage": "rendered",
     "spec.platform.storageGb": "rendered",
+    "spec.platform.keys": "rendered",
     "spec.platform.autoscaling": "rendered",
 }
 
