@@ -27,6 +27,12 @@ def issue_for(config: WorkerConfig, keys: KeyFolder | None = None) -> None:
     also = sorted({node.name for node in config.nodes} | {agent.name for agent in config.agents})
     if not keys.is_issued(config.process, also, days_left=_DAYS_LEFT):
         keys.issue(config.process, also)
+    if config.identity.encryption:
+        if not getattr(keys.certificate(config.process), "box", b""):
+            # Of an earlier version.
+            keys.issue(config.process, also)
+        keys.advance()
+        keys.admit(config.process)
 
 
 def issued_for(configs: Mapping[str, WorkerConfig], keys: KeyFolder, *, is_given: bool) -> Keys:
@@ -41,6 +47,14 @@ def issued_for(configs: Mapping[str, WorkerConfig], keys: KeyFolder, *, is_given
         issue_for(config, keys)
     ids = {name: keys.key_of(name)[0] for name in proving} if not is_given else {}
     return Keys(keys.published(), ids)
+
+
+def shut_out(member: str, keys: KeyFolder, report: Callable[[str], None]) -> None:
+    """Encrypt for all but the process of a member that was put out, where anything is encrypted."""
+    try:
+        keys.advance(member)
+    except ConfigError as error:
+        report(f"{member} still reads what is sent: {error}; then hive-mind keys revoke {member}")
 
 
 def renew(processes: Iterable[WorkerConfig], report: Callable[[str], None]) -> None:

@@ -128,7 +128,7 @@ def test_keys_that_a_person_gives_are_referred_to_and_not_made(hive_mind: HiveMi
 def test_workers_with_what_was_rendered_share_and_one_with_anothers_key_is_refused(
     hive_mind: HiveMind, redis: str, tmp_path: Path
 ) -> None:
-    folder = render(hive_mind, tmp_path)
+    folder = render(hive_mind, tmp_path, identity="{mode: require, encryption: true}")
     workers = {name: Container(name, folder, tmp_path / "roots" / name, redis) for name in NAMES}
     with running(workers):
         workers["ada"].call("/v1/agents/ada", do="learn", text=FACT)
@@ -138,7 +138,7 @@ def test_workers_with_what_was_rendered_share_and_one_with_anothers_key_is_refus
             )
             assert "blue door" in str(answer)
             (node,) = workers[name].call("/v1/status")["nodes"]
-            assert (node["identity"], node["unproven"]) == ("require", {})
+            assert (node["identity"], node["unproven"], node["secret_epoch"]) == ("require", {}, 1)
             assert not [file for file in workers[name].root.rglob("*") if file.name == "root.key"]
 
     key = workers["ben"].inside("/etc/hive-mind-key/key")

@@ -50,6 +50,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _watched(manifest)
     yield from _served(manifest)
     yield from _judged(manifest)
+    yield from _encryption(manifest)
     yield from _retrieval(manifest.spec.retrieval)
     yield from _models(manifest)
 
@@ -196,6 +197,13 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(("spec", "queen", "agent"), told, (_KIND,))
     if not spec.health.warn <= spec.health.degraded <= spec.health.critical:
         yield Finding(("spec", "health"), "warn is at most degraded, and degraded at most critical")
+
+
+def _encryption(manifest: HiveManifest) -> Iterator[Finding]:
+    identity = manifest.spec.identity
+    if identity.encryption and identity.mode != "require":
+        told = "is for members that prove who they are: write identity: {mode: require, encryption: true}"
+        yield Finding(("spec", "identity", "encryption"), told, (("spec", "identity", "mode"),))
 
 
 def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ API_VERSION = "hive-mind/v1"
 NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
 PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubernetes"]
+IdentityMode = Literal["off", "warn", "require"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -371,6 +372,23 @@ class Platform(_Part):
     autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
 
 
+class Identity(_Part):
+    """Who may say something in the hive, and who may read it. May be written as its mode alone, `identity: require`."""
+
+    mode: Annotated[IdentityMode | None, _OFF] = Field(
+        None,
+        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
+        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
+    )
+    encryption: bool = Field(
+        False, description="Whether messages are encrypted for members alone, so that who runs the bus reads none; needs require."
+    )
+
+
+def _with_mode(given: Any) -> Any:
+    return given if isinstance(given, dict) else {"mode": given}
+
+
 def _with_kind(given: Any) -> Any:
     return {"kind": given} if isinstance(given, str) else given
 
@@ -388,6 +406,7 @@ _Store = Annotated[
 ]
 # A section may be written as the one word that matters most; the published schema knows both forms.
 _Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyName)]
+_Identity = Annotated[Identity, BeforeValidator(_with_mode, json_schema_input_type=Identity | IdentityMode)]
 _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
 _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
 
@@ -415,11 +434,7 @@ class Spec(_Part):
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
-    identity: Annotated[Literal["off", "warn", "require"] | None, _OFF] = Field(
-        None,
-        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
-        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
-    )
+    identity: _Identity = Field(default_factory=lambda: Identity())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())
     platform: _Platform = Field(default_factory=lambda: Platform())

@@ -6,6 +6,7 @@ process is one member with one agent; `open_node` is for those that are more.
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -25,6 +26,7 @@ from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, Founding, spec_of
+from hive_mind.identity.cipher import Cipher
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -39,6 +41,7 @@ from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.node.app_message_log import ToldLog
 from hive_mind.runtime.node.domain_routing import ByDomain
+from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.node import HIVE, RunnerSettings, system_clock
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.node.runner import NodeRunner
@@ -120,9 +123,12 @@ class RunningMember:
         release: Callable[[], Awaitable[None]],
         *,
         signing: Signing | None,
+        unread: Counter[str],
         is_kept: bool,
     ) -> None:
         self.signing = signing
+        self.unread = unread
+        """What came and was not encrypted for it, by reason."""
         self.is_kept = is_kept
         """Whether its agents' memories outlive the process."""
         self.plan, self.member, self.app_messages, self.told, self.post, self.runner = (
@@ -164,6 +170,18 @@ class RunningMember:
         """Take in what was issued and revoked in its folder since. Raises `ConfigError`."""
         if self.plan.proof is not None and self.signing is not None:
             KeyFolder(self.plan.proof.folder, self.plan.hive).refresh(self.signing)
+
+    @property
+    def secret_epoch(self) -> int:
+        """Number of the newest epoch that it encrypts in, or waits for the key of; 0 where it encrypts nothing."""
+        epochs = self.signing.epochs if self.signing is not None else None
+        return epochs.newest if epochs is not None else 0
+
+    @property
+    def keyless(self) -> str:
+        """Why it can't encrypt, where it has to; "" else."""
+        epochs = self.signing.epochs if self.signing is not None else None
+        return epochs.lack if epochs is not None else ""
 
     async def erase(self) -> None:
         """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
@@ -274,9 +292,17 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
     """The same without an agent: `attach` as many as there are."""
     founding = plan.founding()
     proof = plan.proof
-    signing = KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key) if proof else None
+    signing = (
+        KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key, is_encrypted=proof.is_encrypted)
+        if proof
+        else None
+    )
     seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
     opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
+    unread = Counter[str]()
+    carrier = opened
+    if signing is not None and signing.epochs is not None:
+        carrier = encrypted(opened, Cipher(signing.epochs, plan.hive, plan.nodes.standing.tenant), unread)
     runner: NodeRunner | None = None
 
     async def release() -> None:
@@ -287,7 +313,7 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
 
     try:
         chance = fresh_chance()
-        tuned = _tuned(plan.nodes, opened.capabilities.envelope_bytes_max)
+        tuned = _tuned(plan.nodes, carrier.capabilities.envelope_bytes_max)
         membership = Membership(
             plan.name,
             secrets.token_bytes(8),
@@ -319,7 +345,7 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         runner = NodeRunner(
             app_messages,
             journal,
-            opened,
+            carrier,
             settings=replace(plan.runner, hive=plan.hive),
             knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
             signing=signing,
@@ -329,7 +355,16 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         await release()
         raise
     return RunningMember(
-        plan, member, app_messages, told, post, runner, release, signing=signing, is_kept=settings.store != "memory"
+        plan,
+        member,
+        app_messages,
+        told,
+        post,
+        runner,
+        release,
+        signing=signing,
+        unread=unread,
+        is_kept=settings.store != "memory",
     )
 
 

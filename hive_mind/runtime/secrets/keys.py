@@ -1,6 +1,6 @@
 """The keys of a fleet in a folder: the root's, which issues, and those of processes. root.key and NAME.key are secret (0600).
 
-    root.key   root.pub   NAME.key   NAME.cert   revoked
+    root.key   root.pub   NAME.key   NAME.cert   revoked   NUMBER.epoch
 
 A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
 elsewhere. What a fleet learned of other certificates is in its beats. In a container the key is mounted from a secret of its own,
@@ -17,8 +17,9 @@ from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Revocations, Revoked, issued, read
+from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Epoch, Revocations, Revoked, issued, read
 from hive_mind.identity.envelopes import Mode, Signing
+from hive_mind.identity.epochs import EpochKeys, handed_out
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import KEY_BYTES, PrivateKey
 from hive_mind.private import private_folder
@@ -31,20 +32,24 @@ _SHOWN = 0o644
 # What a ConfigMap holds: certificates of some 3,000 processes.
 _FILE_BYTES_MAX = 1 << 20
 _ALL = "certificates"
-_Kind = TypeVar("_Kind", Certificate, Revocations)
+_EPOCHS = "epochs"
+# Of which messages may still wait on the bus, for a member that was away.
+_EPOCHS_KEPT = 8
+_Kind = TypeVar("_Kind", Certificate, Revocations, Epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """How a process proves who it is: with the key of this name in a folder, or in a file elsewhere.
 
-    `warn`: others are believed without.
+    `warn`: others are believed without. `is_encrypted`: it sends nothing in plain, and hears nothing that is.
     """
 
     mode: Mode
     folder: Path
     name: str
     key: Path | None = None
+    is_encrypted: bool = False
 
 
 class KeyFolder:
@@ -85,8 +90,11 @@ class KeyFolder:
         now_ms = time.time_ns() // 1_000_000
         # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
         since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms
-        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher)
+        box = own.box.public_key().public_bytes_raw()
+        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher, box)
         self._write(f"{_file(name)}.cert", issued(root, made))
+        if self.epoch() is not None:
+            self.admit(name)
         return made
 
     def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
@@ -123,7 +131,48 @@ class KeyFolder:
             raise InvalidInput(f"at most {REVOKED_MAX:,} keys can be revoked: found the fleet anew under another root")
         made = Revocations(self.fleet, tuple(Revoked(key, since) for key, since in sorted(entries.items())))
         self._write("revoked", issued(self._root(), made))
+        self.advance()
         return made
+
+    def epoch(self) -> Epoch | None:
+        """The newest, None where nothing is encrypted."""
+        files = self._epoch_files()
+        return self._checked(self._read(files[-1].name), Epoch) if files else None
+
+    def admit(self, name: str) -> None:
+        """Hand the secret of the epoch to a process that has a certificate; the first epoch begins with the first one."""
+        last, made = self.epoch(), self.certificate(name)
+        if made is None or (last is not None and made.key_id in last.handed):
+            return
+        if not made.box:
+            raise ConfigError(f"the certificate of {name} is of an earlier version: hive-mind keys issue {name}")
+        self._hand_out(last.number if last else 1, {*(last.handed if last else ()), made.key_id})
+
+    def advance(self, without: str = "") -> bool:
+        """Begin another epoch, if anybody of this one may not know what is sent from now on; whether one was begun.
+
+        That is who was revoked, and `without`: the process of a member that was put out, which can be admitted again.
+        """
+        if (last := self.epoch()) is None:
+            return False
+        revoked, gone = self.revoked, {made.key_id for made in self._issued() if without and without in made.names}
+        kept = {key for key in last.handed if key not in revoked and key not in gone}
+        if len(kept) < len(last.handed):
+            self._hand_out(last.number + 1, kept)
+        return len(kept) < len(last.handed)
+
+    def _hand_out(self, number: int, keys: set[bytes]) -> None:
+        to = {made.key_id: made for made in self._issued() if made.key_id in keys and made.box}
+        self._write(f"{number:09}.epoch", handed_out(self._root(), self.fleet, number, to.values()))
+        for old in self._epoch_files()[:-_EPOCHS_KEPT]:
+            old.unlink(missing_ok=True)
+
+    def _epoch_files(self) -> list[Path]:
+        return sorted(self.path.glob("*.epoch"))
+
+    def _issued(self) -> Iterator[Certificate]:
+        for data in self._all():
+            yield self._checked(data, Certificate)
 
     @property
     def revoked(self) -> dict[bytes, int]:
@@ -131,7 +180,7 @@ class KeyFolder:
         data = self._read("revoked")
         return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
 
-    def signing(self, name: str, mode: Mode, key: Path | None = None) -> Signing:
+    def signing(self, name: str, mode: Mode, key: Path | None = None, *, is_encrypted: bool = False) -> Signing:
         """What a process of this name signs and checks with; `key` is the file of its key where that is not in the folder."""
         own = self._key(name) if key is None else self._key_in(str(key))
         data = self._read(f"{_file(name)}.cert") if key is None else self._certificate_of(name, own)
@@ -143,7 +192,8 @@ class KeyFolder:
             keyring = Keyring(self._public(), own, data)
         except InvalidInput as error:
             raise ConfigError(f"{self.path}, {name}: {error}") from error
-        signing = Signing(keyring, is_required=mode == "require")
+        epochs = EpochKeys(self._public(), own) if is_encrypted else None
+        signing = Signing(keyring, is_required=mode == "require", epochs=epochs)
         self.refresh(signing)
         return signing
 
@@ -152,10 +202,14 @@ class KeyFolder:
         for data in self._all():
             signing.keyring.learn(data)
         signing.keyring.revoke(self._read("revoked"))
+        for data in self._epochs() if signing.epochs else ():
+            if signing.epochs:
+                signing.epochs.learn(data)
 
     def published(self) -> dict[str, str]:
         """What every process may read, as texts by file name: nothing of it is secret."""
         found = {"root.pub": [self._public()], _ALL: [*self._all()], "revoked": [self._read("revoked")]}
+        found[_EPOCHS] = [*self._epochs()]
         return {name: "".join(f"{_text(one)}\n" for one in parts) for name, parts in found.items() if any(parts)}
 
     def key_of(self, name: str) -> tuple[str, str]:
@@ -171,6 +225,7 @@ class KeyFolder:
             raise InvalidInput(f"{name} has no certificate that is good: hive-mind keys issue {name}")
         files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
         files += ["revoked"] if self._read("revoked") else []
+        files += [file.name for file in self._epoch_files()]
         there = KeyFolder(target, self.fleet)
         for file in files:
             there._write(file, self._read(file))
@@ -208,6 +263,10 @@ class KeyFolder:
     def _all(self) -> Iterator[bytes]:
         """Every certificate, as it was issued."""
         for file in (*sorted(self.path.glob("*.cert")), self.path / _ALL):
+            yield from self._lines(file.name)
+
+    def _epochs(self) -> Iterator[bytes]:
+        for file in (*self._epoch_files(), self.path / _EPOCHS):
             yield from self._lines(file.name)
 
     def _certificate_of(self, name: str, own: PrivateKey | None) -> bytes:

@@ -105,6 +105,7 @@ class IdentityConfig(msgspec.Struct, frozen=True):
     mode: Literal["off", "warn", "require"] = "off"
     folder: str = ""
     key: str = ""
+    encryption: bool = False
 
 
 class ModelsConfig(msgspec.Struct, frozen=True):

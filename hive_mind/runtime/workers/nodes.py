@@ -62,7 +62,8 @@ def _proof(config: WorkerConfig) -> Proof | None:
     identity = config.identity
     if identity.mode == "off":
         return None
-    return Proof(identity.mode, Path(identity.folder), config.process, Path(identity.key) if identity.key else None)
+    key = Path(identity.key) if identity.key else None
+    return Proof(identity.mode, Path(identity.folder), config.process, key, is_encrypted=identity.encryption)
 
 
 class WorkerNode:
@@ -155,7 +156,9 @@ class WorkerNode:
             error=self._trouble(),
             damaged=running.runner.damaged,
             identity=running.plan.proof.mode if running.plan.proof else "off",
-            unproven=dict(running.runner.figures.unproven),
+            unproven={**running.runner.figures.unproven, **running.unread},
+            secret_epoch=running.secret_epoch,
+            keyless=running.keyless,
             refusal=self._refusal or vitals.trouble,
             broker_used_bytes=vitals.used_bytes,
             broker_limit_bytes=vitals.limit_bytes,

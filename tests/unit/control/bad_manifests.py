@@ -315,6 +315,11 @@ def trigger(fields: str) -> str:
 
 WORK = (
     bad(
+        "encryption for members that nobody knows",
+        within("  identity: {mode: warn, encryption: true}\n"),
+        (7, "spec.identity.encryption", "is for members that prove who they are"),
+    ),
+    bad(
         "a trigger that is two", trigger("everyS: 60, hook: mail"), (6, AT_TRIGGER, "needs one of everyS, cron, hook and events")
     ),
     bad("events of no address", trigger("events: alarms.example.org"), (6, f"{AT_TRIGGER}.events", "is no address")),
