@@ -7,9 +7,10 @@ a manifest that is kept, shown or compared holds no secret.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from hive_mind.control.manifests.identity import Identity, WrittenIdentity
+from hive_mind.control.manifests.part import OFF, Part
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings
@@ -32,14 +33,7 @@ API_VERSION = "hive-mind/v1"
 NAME = r"^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME)]
 PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubernetes"]
-IdentityMode = Literal["off", "warn", "require"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-
-
-class _Part(BaseModel):
-    """A section of a manifest: unknown keys are refused, names are written in camelCase."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
 
 
 # Defaults are those of the parts that a field tunes.
@@ -52,14 +46,14 @@ _MODELS: Any = worker.ModelsConfig()
 _SEEN: Any = worker.SeenConfig()
 
 
-class Metadata(_Part):
+class Metadata(Part):
     """What the fleet is called."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes; its folder is called so too.")
     labels: dict[str, str] = Field(default_factory=dict, description="Words of your own; nothing depends on them.")
 
 
-class Group(_Part):
+class Group(Part):
     """A group of a federated hive."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes.")
@@ -70,7 +64,7 @@ def _for(setting: str) -> str:
     return " and ".join(readers(setting))
 
 
-class Topology(_Part):
+class Topology(Part):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
     kind: TopologyName = Field(
@@ -90,15 +84,7 @@ class Topology(_Part):
     replicas: int = Field(REPLICAS, ge=1, le=9, description=f"{_for('replicas')}: copies of each fact.")
 
 
-def _off(given: Any) -> Any:
-    return "off" if given is False else given
-
-
-# To YAML `off` is a truth value.
-_OFF = BeforeValidator(_off)
-
-
-class Resources(_Part):
+class Resources(Part):
     """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
@@ -106,7 +92,7 @@ class Resources(_Part):
     sleep_after_s: float = Field(0.0, ge=0, description="Release database and index after this many idle seconds; 0: never.")
 
 
-class Trigger(_Part):
+class Trigger(Part):
     """What begins a run of an agent's worker by itself."""
 
     every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
@@ -117,7 +103,7 @@ class Trigger(_Part):
     inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
 
 
-class RunLimits(_Part):
+class RunLimits(Part):
     """What a run may spend, instead of what its worker says."""
 
     turns: int | None = Field(None, ge=1, description="Turns of a language model.")
@@ -126,7 +112,7 @@ class RunLimits(_Part):
     seconds: float | None = Field(None, gt=0, description="Time in which something is done.")
 
 
-class Agent(_Part):
+class Agent(Part):
     """One agent, or `count` of them, named by a pattern: `name: reader-{n}` counts from 1."""
 
     name: str = Field(min_length=1, max_length=60, description="Its name; with `count`, a pattern with {n} in it.")
@@ -151,7 +137,7 @@ def _url(given: str) -> str:
     return "memory:" if given == "memory" else given
 
 
-class Bus(_Part):
+class Bus(Part):
     """What carries messages between processes. May be written as its URL alone."""
 
     url: Annotated[str, AfterValidator(_url)] = Field(
@@ -162,7 +148,7 @@ class Bus(_Part):
     searches_credential: str = Field("", description="The same for `searches`.")
 
 
-class Embedding(_Part):
+class Embedding(Part):
     """How text becomes vectors."""
 
     kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
@@ -172,7 +158,7 @@ class Embedding(_Part):
     index: Literal["exact", "quantised", "usearch"] = Field(_MODELS.ann, description="How vectors are searched.")
 
 
-class Llm(_Part):
+class Llm(Part):
     """The language model that reads and answers, where there is one."""
 
     model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
@@ -181,7 +167,7 @@ class Llm(_Part):
     token_budget: int = Field(_MODELS.token_budget, ge=0, description="Tokens an agent may cost from start to stop.")
 
 
-class Gossip(_Part):
+class Gossip(Part):
     """How nodes bring each other up to date."""
 
     period_s: float = Field(
@@ -199,7 +185,7 @@ class Gossip(_Part):
     )
 
 
-class Lifecycle(_Part):
+class Lifecycle(Part):
     """How a hive forgets. Off by default."""
 
     forget: bool = Field(_EXPIRY.is_on, description="Whether facts fade and expire at all.")
@@ -214,7 +200,7 @@ class Lifecycle(_Part):
     )
 
 
-class Promotion(_Part):
+class Promotion(Part):
     """The gate: which facts an agent shares."""
 
     confidence_min: Share = Field(_GATE.confidence_min, description="Facts less sure than this stay with their agent.")
@@ -235,10 +221,10 @@ class Promotion(_Part):
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 
-class Judge(_Part):
+class Judge(Part):
     """Who judges facts that the gate would let through, before others learn of them."""
 
-    facts: Annotated[Literal["off", "rules", "people", "model"], _OFF] = Field(
+    facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
         worker.ReviewConfig().facts,
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
         "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
@@ -265,7 +251,7 @@ class Judge(_Part):
     audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
-class Mcp(_Part):
+class Mcp(Part):
     """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
 
     name: Name = Field(description="What workers call it.")
@@ -275,7 +261,7 @@ class Mcp(_Part):
     idempotent: list[str] = Field(default_factory=list, description='Tools that may be called twice, such as "get_*".')
 
 
-class Queen(_Part):
+class Queen(Part):
     """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
 
     agent: str = Field(
@@ -283,7 +269,7 @@ class Queen(_Part):
     )
 
 
-class Health(_Part):
+class Health(Part):
     """Who looks after the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
@@ -294,7 +280,7 @@ class Health(_Part):
     stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
-class Trust(_Part):
+class Trust(Part):
     """Whom the hive believes."""
 
     moderators: list[str] = Field(
@@ -314,7 +300,7 @@ class Trust(_Part):
     )
 
 
-class Retrieval(_Part):
+class Retrieval(Part):
     """How candidates become a ranking."""
 
     config: str = Field(
@@ -342,7 +328,7 @@ class Retrieval(_Part):
 RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k")
 
 
-class Observability(_Part):
+class Observability(Part):
     """What can be seen from outside."""
 
     log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
@@ -350,7 +336,7 @@ class Observability(_Part):
     trace: str = Field("", description="Where spans go: console, or the URL of an OTLP collector.")
 
 
-class Platform(_Part):
+class Platform(Part):
     """Where processes run. May be written as its kind alone."""
 
     kind: PlatformKind = Field(
@@ -372,23 +358,6 @@ class Platform(_Part):
     autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
 
 
-class Identity(_Part):
-    """Who may say something in the hive, and who may read it. May be written as its mode alone, `identity: require`."""
-
-    mode: Annotated[IdentityMode | None, _OFF] = Field(
-        None,
-        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
-        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
-    )
-    encryption: bool = Field(
-        False, description="Whether messages are encrypted for members alone, so that who runs the bus reads none; needs require."
-    )
-
-
-def _with_mode(given: Any) -> Any:
-    return given if isinstance(given, dict) else {"mode": given}
-
-
 def _with_kind(given: Any) -> Any:
     return {"kind": given} if isinstance(given, str) else given
 
@@ -406,12 +375,11 @@ _Store = Annotated[
 ]
 # A section may be written as the one word that matters most; the published schema knows both forms.
 _Topology = Annotated[Topology, BeforeValidator(_with_kind, json_schema_input_type=Topology | TopologyName)]
-_Identity = Annotated[Identity, BeforeValidator(_with_mode, json_schema_input_type=Identity | IdentityMode)]
 _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | str)]
 _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
 
 
-class Spec(_Part):
+class Spec(Part):
     """What the fleet should be."""
 
     topology: _Topology = Field(default_factory=lambda: Topology())
@@ -434,13 +402,13 @@ class Spec(_Part):
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
-    identity: _Identity = Field(default_factory=lambda: Identity())
+    identity: WrittenIdentity = Field(default_factory=lambda: Identity())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())
     platform: _Platform = Field(default_factory=lambda: Platform())
 
 
-class HiveManifest(_Part):
+class HiveManifest(Part):
     """The whole file."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")

@@ -15,7 +15,8 @@ import msgspec
 
 from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
-from hive_mind.control.manifests.manifest import HiveManifest, IdentityMode, Mcp
+from hive_mind.control.manifests.identity import IdentityMode
+from hive_mind.control.manifests.manifest import HiveManifest, Mcp
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
