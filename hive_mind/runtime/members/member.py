@@ -17,9 +17,10 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.hive.chance import Chance
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership.membership import Membership, MembershipSettings
-from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
@@ -290,19 +291,11 @@ async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, 
 
 async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """The same without an agent: `attach` as many as there are."""
-    founding = plan.founding()
-    proof = plan.proof
-    signing = (
-        KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key, is_encrypted=proof.is_encrypted)
-        if proof
-        else None
-    )
+    founding, signing = plan.founding(), _signing(plan)
     seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
     opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
     unread = Counter[str]()
-    carrier = opened
-    if signing is not None and signing.epochs is not None:
-        carrier = encrypted(opened, Cipher(signing.epochs, plan.hive, plan.nodes.standing.tenant), unread)
+    carrier = _carrier(opened, signing, plan, unread)
     runner: NodeRunner | None = None
 
     async def release() -> None:
@@ -314,17 +307,7 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
     try:
         chance = fresh_chance()
         tuned = _tuned(plan.nodes, carrier.capabilities.envelope_bytes_max)
-        membership = Membership(
-            plan.name,
-            secrets.token_bytes(8),
-            founding,
-            plan.membership,
-            chance,
-            wants_in=True,
-            group=plan.group,
-            seal=seal,
-            hive=plan.hive,
-        )
+        membership = _membership(plan, founding, chance, seal)
         member = Member(
             lambda topology, is_founding: make_node(
                 plan.name, topology, tuned, settings, embedder, is_founding=is_founding, seal=seal
@@ -366,6 +349,24 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         unread=unread,
         is_kept=settings.store != "memory",
     )
+
+
+def _signing(plan: MemberPlan) -> Signing | None:
+    if (proof := plan.proof) is None:
+        return None
+    return KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key, is_encrypted=proof.is_encrypted)
+
+
+def _membership(plan: MemberPlan, founding: Topology | None, chance: Chance, seal: Seal) -> Membership:
+    boot, settings = secrets.token_bytes(8), plan.membership
+    return Membership(plan.name, boot, founding, settings, chance, wants_in=True, group=plan.group, seal=seal, hive=plan.hive)
+
+
+def _carrier(bus: EventBus, signing: Signing | None, plan: MemberPlan, unread: Counter[str]) -> EventBus:
+    """The bus as a node has it: where that is wanted, it carries nothing in plain."""
+    if signing is None or signing.epochs is None:
+        return bus
+    return encrypted(bus, Cipher(signing.epochs, plan.hive, plan.nodes.standing.tenant), unread)
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
