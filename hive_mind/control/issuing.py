@@ -43,8 +43,12 @@ def issued_for(configs: Mapping[str, WorkerConfig], keys: KeyFolder, *, is_given
     proving = {name: config for name, config in configs.items() if config.identity.mode != "off"}
     if not proving:
         return NO_KEYS
-    for config in proving.values() if not is_given else ():
-        issue_for(config, keys)
+    for config in proving.values():
+        if not is_given:
+            issue_for(config, keys)
+        elif config.identity.encryption:
+            keys.advance()
+            keys.admit(config.process)
     ids = {name: keys.key_of(name)[0] for name in proving} if not is_given else {}
     return Keys(keys.published(), ids)
 

@@ -78,6 +78,7 @@ def test_after_two_hundred_facts_the_broker_has_no_word_of_them(redis: RedisServ
     assert [word for word in (*WORDS, "replicate") if word.encode() in carried] == []
 
 
+@pytest.mark.thorough
 def test_the_search_finds_them_where_nothing_is_encrypted(redis: RedisServer, tmp_path: Path) -> None:
     carried = asyncio.run(talked(redis, tmp_path, is_encrypted=False))
 

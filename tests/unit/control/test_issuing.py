@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hive_mind.control.issuing import issue_for, movers_seal, renew, shut_out
+from hive_mind.control.issuing import issue_for, issued_for, movers_seal, renew, shut_out
 from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.identity.certificate import issued
@@ -107,6 +107,19 @@ def test_where_messages_are_encrypted_each_process_that_is_started_is_handed_the
     assert keys.epoch() == first
     lack = [keys.signing("town-0", "require", is_encrypted=True).epochs, keys.signing("town-0", "require").epochs]
     assert (lack[0] and lack[0].lack, lack[1]) == ("", None)
+
+
+def test_keys_that_a_person_gives_are_handed_the_epoch_and_nothing_is_issued(tmp_path: Path) -> None:
+    keys, ada = KeyFolder(tmp_path, "town"), process(tmp_path, "ada")
+    encrypted = msgspec.structs.replace(ada, identity=msgspec.structs.replace(ada.identity, encryption=True))
+    keys.found()
+    made = keys.issue("town-0", ["ada"])
+    given = issued_for({"town-0": encrypted, "town-1": msgspec.structs.replace(encrypted, process="town-1")}, keys, is_given=True)
+
+    assert given.ids == {}
+    assert set(given.public) == {"root.pub", "certificates", "epochs"}
+    assert keys.certificate("town-1") is None
+    assert set(getattr(keys.epoch(), "handed", {})) == {made.key_id}
 
 
 def test_who_was_put_out_is_told_to_read_on_where_the_root_is_not_here(tmp_path: Path) -> None:
