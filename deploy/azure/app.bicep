@@ -1,6 +1,6 @@
 // One process: an identity with the few rights it needs, and the app that runs it once.
 
-import { Process } from 'types.bicep'
+import { Process, PublicKeys } from 'types.bicep'
 
 param location string
 param fleet string
@@ -19,12 +19,14 @@ param eventHubsNamespace string
 param hubName string
 param stopTimeoutS int
 param process Process
+param keys PublicKeys[]
 
 var hasServiceBus = !empty(serviceBusNamespace)
 var hasEventHubs = !empty(eventHubsNamespace)
 var hasRegistry = !empty(registryName)
 var isPersistent = !empty(shareStorageName)
 var configSecret = 'worker-config'
+var publicSecret = 'public-key'
 var home = '/var/lib/hive-mind'
 
 // Names of built-in roles are the same everywhere.
@@ -37,7 +39,8 @@ var roles = {
   serviceBusSender: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39')
 }
 
-var vaultSecrets = union(map(process.secrets, one => one.secret), map(process.files, one => one.secret))
+var ownKey = empty(process.key) ? [] : [process.key]
+var vaultSecrets = union(map(process.secrets, one => one.secret), map(process.files, one => one.secret), ownKey)
 
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31' = {
   name: process.app
@@ -180,7 +183,10 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
           name: configSecret
           value: process.config
         }
-      ], map(vaultSecrets, name => {
+      ], map(keys, (one, at) => {
+        name: '${publicSecret}-${at}'
+        value: one.text
+      }), map(vaultSecrets, name => {
         name: toLower(name)
         keyVaultUrl: '${vault.properties.vaultUri}secrets/${name}'
         identity: identity.id
@@ -279,6 +285,15 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
               volumeName: 'files'
               mountPath: '/etc/hive-mind-files'
             }
+          ], empty(ownKey) ? [] : [
+            {
+              volumeName: 'keys'
+              mountPath: '/etc/hive-mind-keys'
+            }
+            {
+              volumeName: 'key'
+              mountPath: '/etc/hive-mind-key'
+            }
           ])
         }
       ]
@@ -314,6 +329,25 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
             secretRef: toLower(one.secret)
             path: one.file
           })
+        }
+      ], empty(ownKey) ? [] : [
+        {
+          name: 'keys'
+          storageType: 'Secret'
+          secrets: map(keys, (one, at) => {
+            secretRef: '${publicSecret}-${at}'
+            path: one.file
+          })
+        }
+        {
+          name: 'key'
+          storageType: 'Secret'
+          secrets: [
+            {
+              secretRef: toLower(process.key)
+              path: 'key'
+            }
+          ]
         }
       ])
     }

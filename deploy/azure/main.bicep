@@ -5,7 +5,7 @@
 
 targetScope = 'resourceGroup'
 
-import { Process } from 'types.bicep'
+import { Process, PublicKeys } from 'types.bicep'
 
 param location string = resourceGroup().location
 
@@ -55,6 +55,9 @@ param storageGb int = 1
 param stopTimeoutS int = 20
 
 param processes Process[]
+
+@description('What all processes may know of keys; nothing where nobody has to prove who it is.')
+param keys PublicKeys[] = []
 
 @description('false: everything but the apps, so that secrets can be put into the vault first.')
 param withApps bool = true
@@ -123,6 +126,7 @@ module apps 'app.bicep' = [for process in processes: if (withApps) {
     hubName: eventHub
     stopTimeoutS: stopTimeoutS
     process: process
+    keys: keys
   }
   dependsOn: [
     serviceBus

@@ -23,6 +23,14 @@ type SecretFile = {
 }
 
 @export()
+type PublicKeys = {
+  @description('The name of the file in /etc/hive-mind-keys.')
+  file: string
+  @description('What is in it: nothing secret.')
+  text: string
+}
+
+@export()
 type Process = {
   @maxLength(32)
   app: string
@@ -31,6 +39,8 @@ type Process = {
   variables: Variable[]
   secrets: SecretVariable[]
   files: SecretFile[]
+  @description('The secret in the key vault by which it proves who it is; empty where nobody has to.')
+  key: string
   @description('Cores, such as 0.25.')
   cpu: string
   @description('Such as 0.5Gi: twice as many as cores.')

@@ -17,6 +17,7 @@ from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
 from hive_mind.control.converging import Converging, Outcome
 from hive_mind.control.evicting import Evicted, HiveMember, hive_members
+from hive_mind.control.issuing import shut_out
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.manifests.missing import refuse_uninstalled
 from hive_mind.control.manifests.reading import Source, read_text, refuse_unresolved, settled
@@ -35,6 +36,7 @@ from hive_mind.control.status.fleet_status import FleetStatus
 from hive_mind.control.status.watching import PERIOD_S, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
+from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
@@ -148,7 +150,10 @@ class HiveController:
             state = self._folder.state()
             process = next((name for name, nodes in state.allocation.items() if member in nodes), "")
             members = Members(await self._platform(state.platform), time.monotonic)
-            return await members.evict(member, await self.observe(), process, is_forced=is_forced, timeout_s=timeout_s)
+            evicted = await members.evict(member, await self.observe(), process, is_forced=is_forced, timeout_s=timeout_s)
+            keys = KeyFolder(self._folder.path / "keys", self._folder.fleet)
+            await asyncio.to_thread(shut_out, member, keys, self._report)
+            return evicted
 
     async def remains(self) -> Remains:
         """What `refound` would begin with, as it is now. Raises `HiveError`."""

@@ -1,8 +1,9 @@
 """Certificates for the processes of a fleet, issued where they are started; the root is made with the first of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from hive_mind.control.platforms.in_containers import NO_KEYS, Keys
 from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.identity.seals import KeySeal
@@ -13,16 +14,51 @@ from hive_mind.runtime.workers.config import WorkerConfig
 _DAYS_LEFT = 30
 
 
-def issue_for(config: WorkerConfig) -> None:
-    """What it needs to prove who it is, where it has to. Raises `ConfigError` where the root's key is not here."""
+def issue_for(config: WorkerConfig, keys: KeyFolder | None = None) -> None:
+    """What it needs to prove who it is, where it has to; into `keys` where its own folder is in a container.
+
+    Raises `ConfigError` where the root's key is not here.
+    """
     if config.identity.mode == "off":
         return
-    keys = KeyFolder(Path(config.identity.folder), config.fleet)
+    keys = keys or KeyFolder(Path(config.identity.folder), config.fleet)
     if not keys.is_founded:
         keys.found()
     also = sorted({node.name for node in config.nodes} | {agent.name for agent in config.agents})
     if not keys.is_issued(config.process, also, days_left=_DAYS_LEFT):
         keys.issue(config.process, also)
+    if config.identity.encryption:
+        if not getattr(keys.certificate(config.process), "box", b""):
+            # Of an earlier version.
+            keys.issue(config.process, also)
+        keys.advance()
+        keys.admit(config.process)
+
+
+def issued_for(configs: Mapping[str, WorkerConfig], keys: KeyFolder, *, is_given: bool) -> Keys:
+    """What processes in containers need to prove who they are; `is_given`: a person issues, and brings each its key.
+
+    Raises `ConfigError` where the root's key, or all of it, is not here.
+    """
+    proving = {name: config for name, config in configs.items() if config.identity.mode != "off"}
+    if not proving:
+        return NO_KEYS
+    for config in proving.values():
+        if not is_given:
+            issue_for(config, keys)
+        elif config.identity.encryption:
+            keys.advance()
+            keys.admit(config.process)
+    ids = {name: keys.key_of(name)[0] for name in proving} if not is_given else {}
+    return Keys(keys.published(), ids)
+
+
+def shut_out(member: str, keys: KeyFolder, report: Callable[[str], None]) -> None:
+    """Encrypt for all but the process of a member that was put out, where anything is encrypted."""
+    try:
+        keys.advance(member)
+    except ConfigError as error:
+        report(f"{member} still reads what is sent: {error}; then hive-mind keys revoke {member}")
 
 
 def renew(processes: Iterable[WorkerConfig], report: Callable[[str], None]) -> None:

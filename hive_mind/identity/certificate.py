@@ -1,4 +1,5 @@
-"""What the root of a fleet signs: certificates, which say whose key it is, and revocations, which say whose it is no more.
+"""What the root of a fleet signs: certificates, which say whose key it is, revocations, which say whose it is no more, and
+epochs, which hand to each of some keys the secret that messages are encrypted with.
 
 On the wire and on disk each is one byte for its kind, the root's signature, and MessagePack. Nothing of it is secret.
 """
@@ -21,6 +22,7 @@ class Certificate(msgspec.Struct, frozen=True):
     """`names` may be said by who holds the key: those of its nodes, and of the agents on them. Times are Unix milliseconds.
 
     `voucher` is who answers for it: several certificates of one voucher count as one voice among those that confirm a fact.
+    By the public key `box` something can be handed to it in secret; b"" on certificates of earlier versions.
     """
 
     fleet: str
@@ -29,6 +31,7 @@ class Certificate(msgspec.Struct, frozen=True):
     not_before_ms: int
     not_after_ms: int
     voucher: str = ""
+    box: bytes = b""
 
     def speaks_for(self, name: str) -> bool:
         """Whether who holds the key may say things under this name."""
@@ -54,11 +57,23 @@ class Revocations(msgspec.Struct, frozen=True):
     revoked: tuple[Revoked, ...] = ()
 
 
-T = TypeVar("T", Certificate, Revocations)
-_KINDS: dict[type, bytes] = {Certificate: b"C", Revocations: b"R"}
+class Epoch(msgspec.Struct, frozen=True):
+    """Its secret for some keys, by their ids. `one_off` is a public key made to hand it over; its private half was forgotten.
+
+    A higher number replaces a lower one; who is not among the keys of it reads nothing that is sent from then on.
+    """
+
+    fleet: str
+    number: int
+    one_off: bytes
+    handed: dict[bytes, bytes]
 
 
-def issued(root: Signer, made: Certificate | Revocations) -> bytes:
+T = TypeVar("T", Certificate, Revocations, Epoch)
+_KINDS: dict[type, bytes] = {Certificate: b"C", Revocations: b"R", Epoch: b"E"}
+
+
+def issued(root: Signer, made: Certificate | Revocations | Epoch) -> bytes:
     """The same, signed by the root."""
     body = msgspec.msgpack.encode(made)
     return _KINDS[type(made)] + root.sign(_payload(_KINDS[type(made)], body)) + body

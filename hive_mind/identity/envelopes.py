@@ -10,20 +10,27 @@ from typing import Literal
 import msgspec
 
 from hive_mind.bus.base import Envelope
+from hive_mind.identity.epochs import EpochKeys
 from hive_mind.identity.keyring import UNSIGNED, Keyring
 from hive_mind.model import wire
 from hive_mind.model.messages import Beat
 
 Mode = Literal["off", "warn", "require"]
 
+# Beats until the epoch is told again: it has 70 bytes for each process of the fleet.
+_EPOCH_EVERY = 4
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Signing:
-    """Signs what a node sends and checks what comes. `is_required`: what is not proven is not taken in, only counted."""
+    """Signs what a node sends and checks what comes. `is_required`: what is not proven is not taken in, only counted.
 
-    def __init__(self, keyring: Keyring, *, is_required: bool) -> None:
-        self.keyring, self.is_required = keyring, is_required
+    `epochs`: what it was handed to encrypt with, where that is wanted.
+    """
+
+    def __init__(self, keyring: Keyring, *, is_required: bool, epochs: EpochKeys | None = None) -> None:
+        self.keyring, self.is_required, self.epochs = keyring, is_required, epochs
         self._turn = 0
 
     def signed(self, envelope: Envelope) -> Envelope:
@@ -34,7 +41,7 @@ class Signing:
         return msgspec.structs.replace(envelope, data=data, seal=sealed, vouched=vouched)
 
     def _vouched(self) -> Iterator[bytes]:
-        """What goes with a beat: its own certificate, what was revoked, and in turn one of those of others.
+        """What goes with a beat: its own certificate, what was revoked, in turn one of those of others, at times the epoch.
 
         So a newcomer also learns whose keys they were whose facts it is given, and who are here no more.
         """
@@ -44,6 +51,8 @@ class Signing:
         yield from filter(None, (keyring.certificate, keyring.revocations))
         if others:
             yield others[self._turn % len(others)]
+        if self.epochs is not None and self.epochs.announced and self._turn % _EPOCH_EVERY == 0:
+            yield self.epochs.announced
 
     def refusal(self, envelope: Envelope, now_ms: int) -> str:
         """Why it is not believed that its sender sent it: one of `keyring.REASONS`, or ""."""

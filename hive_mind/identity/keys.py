@@ -6,6 +6,9 @@ from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from hive_mind.errors import InvalidInput
 
@@ -46,6 +49,11 @@ class PrivateKey:
         self.public = self._key.public_key().public_bytes_raw()
         self.id = key_id(self.public)
 
+    @property
+    def box(self) -> X25519PrivateKey:
+        """The key by which something is handed to its owner in secret."""
+        return X25519PrivateKey.from_private_bytes(derived(self.raw, b"box"))
+
     @classmethod
     def generate(cls) -> "PrivateKey":
         """A new one."""
@@ -57,6 +65,11 @@ class PrivateKey:
 
     def __repr__(self) -> str:
         return f"PrivateKey({self.id.hex()})"
+
+
+def derived(secret: bytes, purpose: bytes, salt: bytes = b"") -> bytes:
+    """Another secret of 32 bytes (HKDF, RFC 5869): it says nothing of the first, nor of those for other purposes."""
+    return HKDF(SHA256(), 32, salt, b"hive-mind/1/" + purpose).derive(secret)
 
 
 def key_id(public: bytes) -> bytes:

@@ -290,11 +290,23 @@ class ListReply(msgspec.Struct, frozen=True, tag="list"):
     cut_at: ListPlace | None = None
 
 
+class Encrypted(msgspec.Struct, frozen=True, tag="encrypted"):
+    """Any other message, for those that have the key of an epoch. It is opened below the node, which never hears of it.
+
+    `salt` names the boot of its sender, `number` counts what that sent.
+    """
+
+    epoch: int
+    salt: bytes
+    number: int
+    body: bytes
+
+
 SearchRequest = PoolRequest | FactsRequest | ListRequest
 SearchReply = PoolReply | FactsReply | ListReply
 MembershipMessage = Beat | ArrangementRequest | Arrangement
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
-Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply
+Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply | Encrypted
 
 LIVE: frozenset[type] = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Beat))
 """Of what kind messages are that are worth something only while they are fresh."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.control.state import FleetFolder, FleetState, fleets
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CLOUD = """
@@ -94,7 +94,8 @@ def test_objects_for_a_cloud_are_written_again_the_same_and_nothing_is_started(h
     assert len(first.out.splitlines()) == len(written)
     assert file in written
     assert {path.name: path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()} == written
-    assert not hive_mind.home.exists()
+    assert {path.relative_to(hive_mind.home).parts[:3] for path in hive_mind.home.rglob("*.key")} <= {("fleets", "cloud", "keys")}
+    assert not fleets(hive_mind.home)
 
 
 def test_objects_are_for_clouds(hive_mind, tmp_path):

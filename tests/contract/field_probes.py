@@ -11,6 +11,7 @@ from typing import Any
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.judge.items import Item
 from hive_mind.runtime.node.domain_routing import ByDomain
+from hive_mind.runtime.node.encrypted_bus import EncryptedBus
 from tests.contract.field_fleets import QUICK, Fleet, Ground, Sight, Story
 
 Spec = Callable[[Ground], dict[str, Any]]
@@ -364,8 +365,11 @@ JUDGED_BY_A_MODEL = Story(
 IDENTITY = Story(
     "identity",
     fixed(agents=[{"name": "ada"}, {"name": "bob"}], gossip=QUICK, identity="warn"),
-    fixed(agents=[{"name": "ada"}, {"name": "bob"}], gossip=QUICK, identity="require"),
-    {"spec.identity": Sight(lambda f: f.runner._intake._signing.is_required, False, True)},
+    fixed(agents=[{"name": "ada"}, {"name": "bob"}], gossip=QUICK, identity={"mode": "require", "encryption": True}),
+    {
+        "spec.identity.mode": Sight(lambda f: f.runner._intake._signing.is_required, False, True),
+        "spec.identity.encryption": Sight(lambda f: isinstance(f.runner._bus, EncryptedBus), False, True),
+    },
 )
 
 STORIES = (

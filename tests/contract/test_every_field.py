@@ -38,6 +38,7 @@ CLOUD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "spec.platform.namespace": ({"namespace": "north"}, {"namespace": "south"}, "namespace: south"),
     "spec.platform.storage": ({"storage": "ephemeral"}, {"storage": "persistent"}, "volumeClaimTemplates"),
     "spec.platform.storageGb": ({"storageGb": 3}, {"storageGb": 7}, "storage: 7Gi"),
+    "spec.platform.keys": ({"keys": "issued"}, {"keys": "given"}, "create secret generic works-agent-1-key"),
     "spec.platform.autoscaling": ({"autoscaling": False}, {"autoscaling": True}, "ScaledObject"),
 }
 # Fields with one value: another one is another form of manifest.

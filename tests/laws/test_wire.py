@@ -18,6 +18,7 @@ from hive_mind.model.messages import (
     Beat,
     Changes,
     ClockSample,
+    Encrypted,
     FactsReply,
     FactsRequest,
     ListReply,
@@ -101,6 +102,7 @@ MESSAGES = {
     FactsReply: st.builds(FactsReply, TEXT, some(FACT)),
     ListRequest: st.builds(ListRequest, TEXT, TEXT, MS, TEXT, MS, MS),
     ListReply: st.builds(ListReply, TEXT, TEXT, some(FACT), TEXTS),
+    Encrypted: st.builds(Encrypted, MS, BYTES, MS, BYTES),
 }
 ANY = st.one_of(*MESSAGES.values())
 

@@ -88,7 +88,7 @@ def apply(
     if render is not None:
         from hive_mind.cli.fleet.rendering import render_into
 
-        return render_into(source, render)
+        return render_into(source, render, folder)
     if dry_run:
         return show_planned(source, folder, output)
     return _apply(source, folder, Ways(timeout, output, is_losing_allowed=allow_data_loss))

@@ -1,9 +1,10 @@
 """`hive-mind apply --render`: what Compose or a cloud needs to run the fleet, as files to look at, to keep, and to apply."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hive_mind.cli.output import say, show
 from hive_mind.counted import counted
@@ -11,6 +12,8 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
+    from hive_mind.control.platforms.in_containers import Keys
+    from hive_mind.runtime.secrets.keys import KeyFolder
     from hive_mind.runtime.workers.config import WorkerConfig
 
 # Where containers keep what they keep, and say where they are.
@@ -20,34 +23,93 @@ _NEXT = {
     "kubernetes": "next: kubectl apply -k {}",
     "containerapps": "next: az deployment group create -g GROUP -f deploy/azure/main.bicep -p @{}/parameters.json",
 }
+_IGNORED = (
+    "# Secret: in secrets/ the key of each process, for that process alone, and passwords; in .env what compose.yaml asks for.",
+    "/secrets/",
+    "/.env",
+)
 _SUFFIXES = frozenset({".yaml", ".yml", ".json", ".bicep", ".bicepparam"})
 
 
-async def render_into(source: "Source", folder: Path) -> None:
-    """Write the files. Other files of the folder stay. Raises `ConfigError`."""
+async def render_into(source: "Source", folder: Path, home: Path) -> None:
+    """Write the files. Other files of the folder stay. `home` has the keys of the fleet. Raises `ConfigError`."""
+    from hive_mind.control.issuing import issued_for
+    from hive_mind.control.platforms.in_containers import USER, secret_files
+    from hive_mind.control.state import FleetFolder
+    from hive_mind.runtime.secrets.keys import KeyFolder
+
+    platform, fleet, kind = _platform(source), source.manifest.metadata.name, source.manifest.spec.platform.kind
+    issuer = KeyFolder(FleetFolder(home, fleet).path / "keys", fleet)
     try:
-        files = rendered(source, _texts_in(folder))
+        before = _texts_in(folder)
+        configs = _configs(source, platform.configs_in(before))
+        _refuse_other_root(folder, issuer)
+        keys = issued_for(configs, issuer, is_given=source.manifest.spec.platform.keys == "given")
+        files = {**platform.render(source, configs, before, keys), **_public(folder, keys)}
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
+        wanted = secret_files(platform.workers_of(source, configs, keys), keys)
+        for path in _written(folder, wanted, issuer):
+            if kind == "compose" and os.geteuid() == 0:
+                os.chown(path, USER, USER)
     except OSError as error:
         raise InvalidInput(f"{folder} can't be written to: {error}") from error
-    for name in files:
+    for name in (*files, *wanted):
         show(str(folder / name))
-    say(f"{counted(len(files), 'file')} written, nothing was started. Keep them: to render again goes on from them")
-    say(_NEXT[source.manifest.spec.platform.kind].format(folder))
+    written = counted(len(files) + len(wanted), "file")
+    say(f"{written} written, nothing was started. Keep them: to render again goes on from them")
+    if keys.ids:
+        say(f"secrets/ has a secret key for each process; the root that issues them is in {issuer.path}: keep it")
+    say(_NEXT[kind].format(folder))
 
 
 def rendered(source: "Source", before: "Mapping[str, str]") -> "Mapping[str, str]":
-    """Texts by file name. `before` are those of last time: a hive is founded once. Raises `ConfigError`."""
+    """Texts by file name, without keys. `before` are those of last time: a hive is founded once. Raises `ConfigError`."""
+    platform = _platform(source)
+    files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)), before)
+    return files
+
+
+def _platform(source: "Source") -> Any:
+    """The module of a platform; those that render have the same functions."""
     kind = source.manifest.spec.platform.kind
     if kind not in _NEXT:
         raise InvalidInput(f"--render is for platform compose, containerapps or kubernetes; this fleet's is {kind}")
-    # They have the same two functions.
-    platform = import_module(f"hive_mind.control.platforms.{kind}")
-    files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)), before)
-    return files
+    return import_module(f"hive_mind.control.platforms.{kind}")
+
+
+def _refuse_other_root(folder: Path, issuer: "KeyFolder") -> None:
+    """Certificates of another root would be worthless to members that run."""
+    known, ours = folder / "keys" / "root.pub", issuer.path / "root.pub"
+    if known.exists() and (not ours.exists() or ours.read_text("utf-8").strip() != known.read_text("utf-8").strip()):
+        raise InvalidInput(f"{folder} was rendered with the keys of another home: bring its folder of keys to {issuer.path}")
+
+
+def _public(folder: Path, keys: "Keys") -> dict[str, str]:
+    """Files with what everybody may know, and one that keeps what is secret out of version control."""
+    if not keys.public:
+        return {}
+    ignored = folder / ".gitignore"
+    lines = ignored.read_text("utf-8").splitlines() if ignored.exists() else []
+    lines += [line for line in _IGNORED if line not in lines]
+    return {f"keys/{name}": text for name, text in keys.public.items()} | {".gitignore": "\n".join(lines) + "\n"}
+
+
+def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> Iterator[Path]:
+    """Write the key of each process, for its owner alone, and delete those that were replaced. The files that are new."""
+    from hive_mind.runtime.files import write_whole
+
+    for name, process in wanted.items():
+        path = folder / name
+        # Called after what is in it; by now it may be the user's who runs the containers.
+        if not path.exists():
+            write_whole(path, issuer.key_of(process)[1].encode())
+            yield path
+    for path in (folder / "secrets").glob("key-*.key") if wanted else ():
+        if f"secrets/{path.name}" not in wanted:
+            path.unlink()
 
 
 def _texts_in(folder: Path) -> dict[str, str]:

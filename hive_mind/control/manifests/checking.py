@@ -50,7 +50,7 @@ def contradictions(manifest: HiveManifest) -> Iterator[Finding]:
     yield from _watched(manifest)
     yield from _served(manifest)
     yield from _judged(manifest)
-    yield from _identity(manifest)
+    yield from _encryption(manifest)
     yield from _retrieval(manifest.spec.retrieval)
     yield from _models(manifest)
 
@@ -199,11 +199,11 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(("spec", "health"), "warn is at most degraded, and degraded at most critical")
 
 
-def _identity(manifest: HiveManifest) -> Iterator[Finding]:
-    kind = manifest.spec.platform.kind
-    if manifest.spec.identity not in (None, "off") and kind not in ("local", "inprocess"):
-        told = f"certificates are not issued on platform {kind} yet; leave it off there, and guard the bus"
-        yield Finding(("spec", "identity"), told, (("spec", "platform", "kind"),))
+def _encryption(manifest: HiveManifest) -> Iterator[Finding]:
+    identity = manifest.spec.identity
+    if identity.encryption and identity.mode != "require":
+        told = "is for members that prove who they are: write identity: {mode: require, encryption: true}"
+        yield Finding(("spec", "identity", "encryption"), told, (("spec", "identity", "mode"),))
 
 
 def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:

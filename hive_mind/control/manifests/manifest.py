@@ -7,9 +7,10 @@ a manifest that is kept, shown or compared holds no secret.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from hive_mind.control.manifests.identity import Identity, WrittenIdentity
+from hive_mind.control.manifests.part import OFF, Part
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings
@@ -35,12 +36,6 @@ PlatformKind = Literal["local", "inprocess", "compose", "containerapps", "kubern
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class _Part(BaseModel):
-    """A section of a manifest: unknown keys are refused, names are written in camelCase."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
-
-
 # Defaults are those of the parts that a field tunes.
 _GATE, _RANKING, _HEALTH = PromotionSettings(), RankingSettings(), HealthSettings()
 _EXPIRY, _TRUST = ExpirySettings(), TrustSettings()
@@ -51,14 +46,14 @@ _MODELS: Any = worker.ModelsConfig()
 _SEEN: Any = worker.SeenConfig()
 
 
-class Metadata(_Part):
+class Metadata(Part):
     """What the fleet is called."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes; its folder is called so too.")
     labels: dict[str, str] = Field(default_factory=dict, description="Words of your own; nothing depends on them.")
 
 
-class Group(_Part):
+class Group(Part):
     """A group of a federated hive."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes.")
@@ -69,7 +64,7 @@ def _for(setting: str) -> str:
     return " and ".join(readers(setting))
 
 
-class Topology(_Part):
+class Topology(Part):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
     kind: TopologyName = Field(
@@ -89,15 +84,7 @@ class Topology(_Part):
     replicas: int = Field(REPLICAS, ge=1, le=9, description=f"{_for('replicas')}: copies of each fact.")
 
 
-def _off(given: Any) -> Any:
-    return "off" if given is False else given
-
-
-# To YAML `off` is a truth value.
-_OFF = BeforeValidator(_off)
-
-
-class Resources(_Part):
+class Resources(Part):
     """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
@@ -105,7 +92,7 @@ class Resources(_Part):
     sleep_after_s: float = Field(0.0, ge=0, description="Release database and index after this many idle seconds; 0: never.")
 
 
-class Trigger(_Part):
+class Trigger(Part):
     """What begins a run of an agent's worker by itself."""
 
     every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
@@ -116,7 +103,7 @@ class Trigger(_Part):
     inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
 
 
-class RunLimits(_Part):
+class RunLimits(Part):
     """What a run may spend, instead of what its worker says."""
 
     turns: int | None = Field(None, ge=1, description="Turns of a language model.")
@@ -125,7 +112,7 @@ class RunLimits(_Part):
     seconds: float | None = Field(None, gt=0, description="Time in which something is done.")
 
 
-class Agent(_Part):
+class Agent(Part):
     """One agent, or `count` of them, named by a pattern: `name: reader-{n}` counts from 1."""
 
     name: str = Field(min_length=1, max_length=60, description="Its name; with `count`, a pattern with {n} in it.")
@@ -150,7 +137,7 @@ def _url(given: str) -> str:
     return "memory:" if given == "memory" else given
 
 
-class Bus(_Part):
+class Bus(Part):
     """What carries messages between processes. May be written as its URL alone."""
 
     url: Annotated[str, AfterValidator(_url)] = Field(
@@ -161,7 +148,7 @@ class Bus(_Part):
     searches_credential: str = Field("", description="The same for `searches`.")
 
 
-class Embedding(_Part):
+class Embedding(Part):
     """How text becomes vectors."""
 
     kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
@@ -171,7 +158,7 @@ class Embedding(_Part):
     index: Literal["exact", "quantised", "usearch"] = Field(_MODELS.ann, description="How vectors are searched.")
 
 
-class Llm(_Part):
+class Llm(Part):
     """The language model that reads and answers, where there is one."""
 
     model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
@@ -180,7 +167,7 @@ class Llm(_Part):
     token_budget: int = Field(_MODELS.token_budget, ge=0, description="Tokens an agent may cost from start to stop.")
 
 
-class Gossip(_Part):
+class Gossip(Part):
     """How nodes bring each other up to date."""
 
     period_s: float = Field(
@@ -198,7 +185,7 @@ class Gossip(_Part):
     )
 
 
-class Lifecycle(_Part):
+class Lifecycle(Part):
     """How a hive forgets. Off by default."""
 
     forget: bool = Field(_EXPIRY.is_on, description="Whether facts fade and expire at all.")
@@ -213,7 +200,7 @@ class Lifecycle(_Part):
     )
 
 
-class Promotion(_Part):
+class Promotion(Part):
     """The gate: which facts an agent shares."""
 
     confidence_min: Share = Field(_GATE.confidence_min, description="Facts less sure than this stay with their agent.")
@@ -234,10 +221,10 @@ class Promotion(_Part):
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 
-class Judge(_Part):
+class Judge(Part):
     """Who judges facts that the gate would let through, before others learn of them."""
 
-    facts: Annotated[Literal["off", "rules", "people", "model"], _OFF] = Field(
+    facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
         worker.ReviewConfig().facts,
         description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
         "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
@@ -264,7 +251,7 @@ class Judge(_Part):
     audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
-class Mcp(_Part):
+class Mcp(Part):
     """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
 
     name: Name = Field(description="What workers call it.")
@@ -274,7 +261,7 @@ class Mcp(_Part):
     idempotent: list[str] = Field(default_factory=list, description='Tools that may be called twice, such as "get_*".')
 
 
-class Queen(_Part):
+class Queen(Part):
     """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
 
     agent: str = Field(
@@ -282,7 +269,7 @@ class Queen(_Part):
     )
 
 
-class Health(_Part):
+class Health(Part):
     """Who looks after the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
@@ -293,7 +280,7 @@ class Health(_Part):
     stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
-class Trust(_Part):
+class Trust(Part):
     """Whom the hive believes."""
 
     moderators: list[str] = Field(
@@ -313,7 +300,7 @@ class Trust(_Part):
     )
 
 
-class Retrieval(_Part):
+class Retrieval(Part):
     """How candidates become a ranking."""
 
     config: str = Field(
@@ -341,7 +328,7 @@ class Retrieval(_Part):
 RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k")
 
 
-class Observability(_Part):
+class Observability(Part):
     """What can be seen from outside."""
 
     log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
@@ -349,7 +336,7 @@ class Observability(_Part):
     trace: str = Field("", description="Where spans go: console, or the URL of an OTLP collector.")
 
 
-class Platform(_Part):
+class Platform(Part):
     """Where processes run. May be written as its kind alone."""
 
     kind: PlatformKind = Field(
@@ -365,6 +352,9 @@ class Platform(_Part):
     namespace: str = Field("default", description="kubernetes: where the objects live.")
     storage: Literal["persistent", "ephemeral"] = Field("persistent", description="Cloud: whether a disk outlives its container.")
     storage_gb: int = Field(1, ge=1, le=10_000, description="Cloud: size of that disk.")
+    keys: Literal["issued", "given"] = Field(
+        "issued", description="Cloud: given: the key of each process is a secret of yours; nothing is issued for it."
+    )
     autoscaling: bool = Field(False, description="kubernetes: render a KEDA scaler too.")
 
 
@@ -389,7 +379,7 @@ _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | st
 _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
 
 
-class Spec(_Part):
+class Spec(Part):
     """What the fleet should be."""
 
     topology: _Topology = Field(default_factory=lambda: Topology())
@@ -412,17 +402,13 @@ class Spec(_Part):
     queen: Queen = Field(default_factory=lambda: Queen())
     health: Health = Field(default_factory=lambda: Health())
     trust: Trust = Field(default_factory=lambda: Trust())
-    identity: Annotated[Literal["off", "warn", "require"] | None, _OFF] = Field(
-        None,
-        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
-        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
-    )
+    identity: WrittenIdentity = Field(default_factory=lambda: Identity())
     retrieval: Retrieval = Field(default_factory=lambda: Retrieval())
     observability: Observability = Field(default_factory=lambda: Observability())
     platform: _Platform = Field(default_factory=lambda: Platform())
 
 
-class HiveManifest(_Part):
+class HiveManifest(Part):
     """The whole file."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")

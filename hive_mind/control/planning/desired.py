@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
+from hive_mind.control.manifests.identity import IdentityMode
 from hive_mind.control.manifests.manifest import HiveManifest, Mcp
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
@@ -39,7 +40,6 @@ from hive_mind.runtime.workers.config import (
     WorkerConfig,
 )
 
-Identity = Literal["off", "warn", "require"]
 Sources = Mapping[str, tuple[SourceConfig, ...]]
 """Files to learn by agent."""
 
@@ -132,7 +132,7 @@ class _Shared:
     bus: BusConfig
     home: str
     run: str
-    identity: Identity
+    identity: IdentityMode
 
     def process(self, name: str, nodes: Mapping[str, tuple[str, ...]], agents: Iterable[AgentSpec]) -> WorkerConfig:
         mine = {agent for names in nodes.values() for agent in names}
@@ -160,7 +160,7 @@ class _Shared:
             seen=seen(spec.observability),
             identity=IdentityConfig()
             if self.identity == "off"
-            else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys"),
+            else IdentityConfig(self.identity, f"{self.home}/fleets/{fleet}/keys", encryption=spec.identity.encryption),
             env={key: self._seen_from_here(value) for agent in own[:1] for key, value in sorted(agent.env.items())},
         )
 
@@ -200,20 +200,19 @@ class _Shared:
         return files_from(self.folder, text)
 
 
-def _identity(manifest: HiveManifest, state: FleetState) -> Identity:
+def _identity(manifest: HiveManifest, state: FleetState) -> IdentityMode:
     """What is said; else as it was; else what a new fleet needs where its bus can be reached from other machines."""
     spec = manifest.spec
     if spec.topology.kind == SINGLE:
         return "off"
-    if spec.identity is not None:
-        return spec.identity
+    if spec.identity.mode is not None:
+        return spec.identity.mode
     if state.hive is not None and state.hive.topology != SINGLE:
         return "require" if state.hive.is_sealed else "off"
-    is_issued_here = spec.platform.kind in ("local", "inprocess")
-    return "require" if is_issued_here and is_elsewhere(spec.bus.url) else "off"
+    return "require" if is_elsewhere(spec.bus.url) else "off"
 
 
-def _quota(state: FleetState, identity: Identity) -> int:
+def _quota(state: FleetState, identity: IdentityMode) -> int:
     """Facts each agent may share where the manifest says nothing: few in a new fleet that knows its agents; else as it was."""
     if state.hive is not None:
         return state.hive.quota_per_agent
@@ -221,7 +220,7 @@ def _quota(state: FleetState, identity: Identity) -> int:
 
 
 def _hive(
-    manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, state: FleetState, identity: Identity
+    manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, state: FleetState, identity: IdentityMode
 ) -> HiveConfig:
     """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
     topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, state.generation)

@@ -47,10 +47,15 @@ def gives_away(seen: Running | None, wanted: Desired) -> bool:
 
 
 def hear_each_other(seen: Running | None, config: WorkerConfig) -> bool:
-    """Whether the process as it runs meets one of this configuration: the same hive over the same bus, at the same pace."""
+    """Whether the process as it runs meets one of this configuration: the same hive over the same bus, at the same pace.
+
+    Encrypted or not, they don't hear each other.
+    """
     if seen is None or seen.config is None:
         return False
     there = seen.config
+    if there.identity.encryption != config.identity.encryption:
+        return False
     return (there.hive, there.bus, there.membership) == (config.hive, config.bus, config.membership)
 
 

@@ -19,11 +19,16 @@ from hive_mind.control.platforms.in_containers import (
     CONFIG_FOLDER,
     FILES,
     HOME,
+    NO_KEYS,
+    OWN_KEY_FILE,
+    OWN_KEY_FOLDER,
+    PUBLIC_KEYS,
     RUN,
     SOURCES,
     TOKEN_VARIABLE,
     USER,
     Contained,
+    Keys,
     contained,
     label,
 )
@@ -51,19 +56,24 @@ async def open(folder: Path, home: Path) -> NoReturn:
 
 
 def render(
-    source: Source, configs: Mapping[str, WorkerConfig], before: Mapping[str, str] = MappingProxyType({})
+    source: Source,
+    configs: Mapping[str, WorkerConfig],
+    before: Mapping[str, str] = MappingProxyType({}),
+    keys: Keys = NO_KEYS,
 ) -> dict[str, str]:
     """Files by name; a process keeps the port it had. Raises `ManifestError` for what can't be in a container."""
     has_redis = not source.manifest.spec.bus.url and len(configs) > 1
-    workers = [_fitted(one, has_redis) for one in contained(source, configs, name_chars_max=_NAME_CHARS_MAX)]
+    workers = [_fitted(one, has_redis) for one in workers_of(source, configs, keys)]
     ports = _ports(workers, {name: config.seen.port for name, config in configs_in(before).items()})
     services: dict[str, Any] = {"network": _network(sorted(ports.values()))}
     if has_redis:
         services["redis"] = _redis()
     services |= {worker.name: _service(source, worker, ports[worker.config.process], has_redis) for worker in workers}
     files = {key: path for worker in workers for key, path in worker.files.items()}
+    own = {worker.key: worker.key_file for worker in workers if worker.key}
     secrets = ({PASSWORD: {"file": f"secrets/{PASSWORD}"}} if has_redis else {}) | {
-        key: {"file": str(source.folder / path)} for key, path in sorted(files.items())
+        key: {"file": file}
+        for key, file in ({key: str(source.folder / path) for key, path in sorted(files.items())} | own).items()
     }
     objects = {
         "name": source.manifest.metadata.name,
@@ -74,6 +84,11 @@ def render(
     }
     text = _heading(source, workers, has_redis) + yaml.safe_dump(objects, sort_keys=False, allow_unicode=True, width=130)
     return {_FILE: text} | {f"{worker.name}.json": _config(worker, ports) for worker in workers}
+
+
+def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
+    """What is to be contained, each with its name. Raises `ManifestError`."""
+    return contained(source, configs, name_chars_max=_NAME_CHARS_MAX, keys=keys)
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
@@ -173,7 +188,11 @@ def _service(source: Source, worker: Contained, port: int, has_redis: bool) -> d
     token = {TOKEN_VARIABLE: f"${{{TOKEN_VARIABLE}:?see the head of {_FILE}}}"}
     secret = {name: f"${{{key}:?}}" for name, key in worker.secret.items() if name != TOKEN_VARIABLE}
     mounted = [{"source": key, "target": f"{FILES}/{key}"} for key in sorted(worker.files)]
+    mounted += [{"source": worker.key, "target": f"{OWN_KEY_FOLDER}/{OWN_KEY_FILE}"}] if worker.key else []
     secrets = [*([PASSWORD] if has_redis else []), *mounted]
+    folders = [f"{source.folder}:{SOURCES}:ro"] if learns else []
+    # The folder and not its files, so that what is revoked is seen at once.
+    folders += [f"./keys:{PUBLIC_KEYS}:ro"] if worker.key else []
     return {
         "image": source.manifest.spec.platform.image or IMAGE,
         "network_mode": "service:network",
@@ -181,7 +200,7 @@ def _service(source: Source, worker: Contained, port: int, has_redis: bool) -> d
         "environment": {**{name: text.replace("$", "$$") for name, text in worker.plain.items()}, **token, **secret},
         "configs": [{"source": worker.name, "target": f"{CONFIG_FOLDER}/{CONFIG_FILE}"}],
         **({"secrets": secrets} if secrets else {}),
-        "volumes": [f"{worker.name}:{HOME}", *([f"{source.folder}:{SOURCES}:ro"] if learns else [])],
+        "volumes": [f"{worker.name}:{HOME}", *folders],
         "tmpfs": ["/tmp:size=256m,mode=1777", f"{RUN}:size=16m,uid={USER},gid={USER},mode=0700"],  # noqa: S108 - a container's
         "healthcheck": {
             "test": ["CMD", "python", "-c", ready],
@@ -204,5 +223,7 @@ def _heading(source: Source, workers: list[Contained], has_redis: bool) -> str:
     lines += [f'  echo "{TOKEN_VARIABLE}=$(openssl rand -hex 24)" > .env']
     lines += [f'  echo "{key}=…" >> .env' for key in keys]
     if has_redis:
-        lines += ["  mkdir -m 700 secrets", f"  openssl rand -hex 24 | tr -d '\\n' > secrets/{PASSWORD}"]
+        lines += ["  mkdir -pm 700 secrets", f"  openssl rand -hex 24 | tr -d '\\n' > secrets/{PASSWORD}"]
+    if any(worker.key for worker in workers):
+        lines += [f"  sudo chown {USER} secrets/*.key   # that of a worker's user, and nobody else reads it"]
     return "".join(f"# {line}\n" for line in lines)

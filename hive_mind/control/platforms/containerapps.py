@@ -17,7 +17,7 @@ import msgspec
 from hive_mind import backends
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.control.manifests.reading import Source
-from hive_mind.control.platforms.in_containers import Contained, contained, label, located
+from hive_mind.control.platforms.in_containers import NO_KEYS, Contained, Keys, contained, label, located
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
 from hive_mind.runtime.secrets.references import references_in
 from hive_mind.runtime.workers.config import BusConfig, WorkerConfig
@@ -51,24 +51,33 @@ async def open(folder: Path, home: Path) -> NoReturn:
 
 
 def render(
-    source: Source, configs: Mapping[str, WorkerConfig], before: Mapping[str, str] = MappingProxyType({})
+    source: Source,
+    configs: Mapping[str, WorkerConfig],
+    before: Mapping[str, str] = MappingProxyType({}),
+    keys: Keys = NO_KEYS,
 ) -> dict[str, str]:
     """One file of parameters; the same for the same manifest. `before` are the files of an earlier one, if there was any.
 
     Raises `ManifestError` for what can't be on Container Apps, `InvalidInput` for any other files.
     """
-    workers = contained(source, configs, name_chars_max=_APP_CHARS_MAX)
+    workers = workers_of(source, configs, keys)
     buses = _buses(source)
     hub = _hub(buses.get("eventhubs"), workers, _parameters(before))
     if problems := [*_problems_of(source, workers, buses, hub)]:
         raise ManifestError(problems, source.name)
     values = {**_fleet(source), **_topic(buses.get("servicebus")), **hub, "processes": [asdict(_app(one)) for one in workers]}
+    values |= {"keys": [{"file": name, "text": text} for name, text in keys.public.items()]} if keys.public else {}
     document = {
         "$schema": _SCHEMA,
         "contentVersion": "1.0.0.0",
         "parameters": {name: {"value": value} for name, value in values.items()},
     }
     return {_FILE: json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
+
+
+def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
+    """What is to be contained, each with its name. Raises `ManifestError`."""
+    return contained(source, configs, name_chars_max=_APP_CHARS_MAX, keys=keys)
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
@@ -94,6 +103,7 @@ class _App:
     variables: list[dict[str, str]]
     secrets: list[dict[str, str]]
     files: list[dict[str, str]]
+    key: str
     cpu: str
     memory: str
     subscriptions: list[str]
@@ -119,6 +129,7 @@ def _app(worker: Contained) -> _App:
         variables=[{"name": name, "value": value} for name, value in sorted(worker.plain.items())],
         secrets=[{"variable": name, "secret": _vault_name(key)} for name, key in worker.secret.items()],
         files=[{"file": key, "secret": _vault_name(f"file-{key}")} for key in worker.files],
+        key=_vault_name(worker.key),
         cpu=f"{steps * _STEP_CPU:g}",
         memory=f"{steps * _STEP_MB / 1024:g}Gi",
         subscriptions=[*_subscriptions(worker.config)],
@@ -216,7 +227,8 @@ def _size_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[P
 def _name_problems(source: Source, workers: tuple[Contained, ...]) -> Iterator[Problem]:
     """A key vault takes A and a for the same."""
     by_name: dict[str, set[str]] = {}
-    for key in (key for worker in workers for key in worker.secret.values()):
+    own = [worker.key for worker in workers if worker.key]
+    for key in (*own, *(key for worker in workers for key in worker.secret.values())):
         by_name.setdefault(_vault_name(key).lower(), set()).add(key)
     for name, keys in by_name.items():
         if len(keys) > 1:

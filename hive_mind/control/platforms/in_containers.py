@@ -6,8 +6,8 @@ machine become those of the image, and every reference is listed, so that a plat
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from hive_mind.errors import HiveError, ManifestError, Problem
 from hive_mind.forms.reading import tree_of
 from hive_mind.forms.tree import spelled
 from hive_mind.runtime.secrets.references import references_in
-from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.config import IdentityConfig, SourceConfig, WorkerConfig
 
 HOME = "/var/lib/hive-mind"
 RUN = "/run/hive-mind"
@@ -27,6 +27,10 @@ CONFIG_FOLDER = "/etc/hive-mind"
 CONFIG_FILE = "worker.json"
 FILES = "/etc/hive-mind-files"
 """Where files that a manifest refers to as `${file:…}` are mounted."""
+PUBLIC_KEYS = "/etc/hive-mind-keys"
+"""The root's public key, certificates and what was revoked: the same for all processes of a fleet."""
+OWN_KEY_FOLDER, OWN_KEY_FILE = "/etc/hive-mind-key", "key"
+"""Where a process has the key that no other has."""
 SOURCES = "/sources"
 """Where an image has what agents are to learn; below it, paths are those seen from the manifest."""
 PORT = 8080
@@ -40,15 +44,32 @@ TOKEN_VARIABLE, TOKEN = "HIVE_MIND_WORKER_TOKEN", "WORKER_TOKEN"
 _PROCESS_MB, _AGENT_MB, _MODEL_MB = 192, 64, 1024
 # `$${` is no reference, see `runtime.references`.
 _ELSEWHERE = re.compile(r"\$\$\{|\$\{(file|credential):([^{}]*)\}")
+# As `hive-mind keys list` shows it.
+_KEY_ID_CHARS = 12
 _SECRET_KEY = re.compile(r"[^-._a-zA-Z0-9]+")
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """Keys of a fleet. `public`: texts by file name; `ids`: what the key of each process is called, where it is issued here."""
+
+    public: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_KEYS = Keys()
+
+
+@dataclass(frozen=True, slots=True)
 class Contained:
     """One worker. `plain` are variables with their values, `secret` variables with the name of the secret that has theirs;
-    `files` are names of mounted files and where they lie, seen from the manifest. `cpu` 0: nobody said."""
+    `files` are names of mounted files and where they lie, seen from the manifest. `cpu` 0: nobody said.
+
+    `key`: the secret with the key by which it proves who it is, "" where it proves nothing. Another key has another name, where
+    it was made here: so what runs is started again with it.
+    """
 
     name: str
     config: WorkerConfig
@@ -57,9 +78,17 @@ class Contained:
     files: Mapping[str, str]
     cpu: float
     memory_mb: int
+    key: str = ""
+
+    @property
+    def key_file(self) -> str:
+        """Where its key is written, beside what is rendered."""
+        return f"secrets/{self.key}.key"
 
 
-def contained(source: Source, configs: Mapping[str, WorkerConfig], *, name_chars_max: int) -> tuple[Contained, ...]:
+def contained(
+    source: Source, configs: Mapping[str, WorkerConfig], *, name_chars_max: int, keys: Keys = NO_KEYS
+) -> tuple[Contained, ...]:
     """All workers of a fleet, by name. Raises `ManifestError` for what can't be in a container."""
     problems = []
     fleet = source.manifest.metadata.name
@@ -67,12 +96,18 @@ def contained(source: Source, configs: Mapping[str, WorkerConfig], *, name_chars
     for process, config in sorted(configs.items()):
         name = fleet if process == fleet else f"{fleet}-{process}"
         try:
-            found.append(_contained(label(name, name_chars_max), config, source.folder))
+            worker = _contained(label(name, name_chars_max), config, source.folder)
+            found.append(replace(worker, key=_key_name(worker, keys)))
         except _Unfit as error:
             problems.append(located(source, error.path, str(error)))
     if problems:
         raise ManifestError(problems, source.name)
     return tuple(found)
+
+
+def secret_files(workers: Iterable[Contained], keys: Keys) -> dict[str, str]:
+    """The process whose key goes into each file, for those that are made here."""
+    return {one.key_file: one.config.process for one in workers if one.config.process in keys.ids}
 
 
 def credential_variable(name: str) -> str:
@@ -117,6 +152,7 @@ def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
         ),
         models=msgspec.structs.replace(moved.models, embed_model=_model(moved.models.embed_model, folder)),
         seen=msgspec.structs.replace(moved.seen, port=PORT),
+        identity=_identity(moved),
     )
     plain, secret = _variables(fitted)
     # Set where the container is run.
@@ -126,6 +162,19 @@ def _contained(name: str, config: WorkerConfig, folder: Path) -> Contained:
     return Contained(
         name, fitted, plain, secret, dict(sorted(files.items())), sum(agent.cpu for agent in config.agents), memory_mb
     )
+
+
+def _identity(config: WorkerConfig) -> IdentityConfig:
+    if config.identity.mode == "off":
+        return config.identity
+    return msgspec.structs.replace(config.identity, folder=PUBLIC_KEYS, key=f"{OWN_KEY_FOLDER}/{OWN_KEY_FILE}")
+
+
+def _key_name(worker: Contained, keys: Keys) -> str:
+    if worker.config.identity.mode == "off":
+        return ""
+    id = keys.ids.get(worker.config.process, "")[:_KEY_ID_CHARS]
+    return f"key-{worker.name}-{id}" if id else f"key-{worker.name}"
 
 
 def _moved(value: T, folder: Path, files: dict[str, str]) -> T | Any:

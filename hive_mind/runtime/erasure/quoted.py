@@ -7,13 +7,19 @@ import msgspec
 
 from hive_mind.bus.base import Envelope
 from hive_mind.model.erasure import Erasure, Erasures
+from hive_mind.model.messages import Encrypted
 
 
 def quotes(wanted: Sequence[Erasure]) -> Callable[[Envelope], bool]:
-    """Whether any text in a message names or is what is meant. What only lets go of it is deleted, too: it comes again."""
+    """Whether any text in a message names or is what is meant. What only lets go of it is deleted, too: it comes again.
+
+    So does what is encrypted: nobody can look into it here, and its sender says it again.
+    """
     erasures = Erasures(wanted)
 
     def is_meant(envelope: Envelope) -> bool:
+        if isinstance(envelope.message, Encrypted):
+            return True
         return any(map(_is_it, _texts_in(msgspec.to_builtins(envelope.message, builtin_types=(bytes,)))))
 
     def _is_it(text: str) -> bool:

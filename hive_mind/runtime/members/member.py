@@ -6,6 +6,7 @@ process is one member with one agent; `open_node` is for those that are more.
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -16,15 +17,17 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.reader import Reader
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.hive.chance import Chance
 from hive_mind.hive.member import Member
 from hive_mind.hive.membership.membership import Membership, MembershipSettings
-from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT, Founding, spec_of
+from hive_mind.identity.cipher import Cipher
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
@@ -39,6 +42,7 @@ from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.node.app_message_log import ToldLog
 from hive_mind.runtime.node.domain_routing import ByDomain
+from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.node import HIVE, RunnerSettings, system_clock
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.node.runner import NodeRunner
@@ -120,9 +124,12 @@ class RunningMember:
         release: Callable[[], Awaitable[None]],
         *,
         signing: Signing | None,
+        unread: Counter[str],
         is_kept: bool,
     ) -> None:
         self.signing = signing
+        self.unread = unread
+        """What came and was not encrypted for it, by reason."""
         self.is_kept = is_kept
         """Whether its agents' memories outlive the process."""
         self.plan, self.member, self.app_messages, self.told, self.post, self.runner = (
@@ -164,6 +171,18 @@ class RunningMember:
         """Take in what was issued and revoked in its folder since. Raises `ConfigError`."""
         if self.plan.proof is not None and self.signing is not None:
             KeyFolder(self.plan.proof.folder, self.plan.hive).refresh(self.signing)
+
+    @property
+    def secret_epoch(self) -> int:
+        """Number of the newest epoch that it encrypts in, or waits for the key of; 0 where it encrypts nothing."""
+        epochs = self.signing.epochs if self.signing is not None else None
+        return epochs.newest if epochs is not None else 0
+
+    @property
+    def keyless(self) -> str:
+        """Why it can't encrypt, where it has to; "" else."""
+        epochs = self.signing.epochs if self.signing is not None else None
+        return epochs.lack if epochs is not None else ""
 
     async def erase(self) -> None:
         """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
@@ -272,11 +291,11 @@ async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, 
 
 async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """The same without an agent: `attach` as many as there are."""
-    founding = plan.founding()
-    proof = plan.proof
-    signing = KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode) if proof else None
+    founding, signing = plan.founding(), _signing(plan)
     seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED
     opened = bus or await open_buses(plan.bus, plan.searches, settings.home / "hives" / plan.hive, plan.name)
+    unread = Counter[str]()
+    carrier = _carrier(opened, signing, plan, unread)
     runner: NodeRunner | None = None
 
     async def release() -> None:
@@ -287,18 +306,8 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
 
     try:
         chance = fresh_chance()
-        tuned = _tuned(plan.nodes, opened.capabilities.envelope_bytes_max)
-        membership = Membership(
-            plan.name,
-            secrets.token_bytes(8),
-            founding,
-            plan.membership,
-            chance,
-            wants_in=True,
-            group=plan.group,
-            seal=seal,
-            hive=plan.hive,
-        )
+        tuned = _tuned(plan.nodes, carrier.capabilities.envelope_bytes_max)
+        membership = _membership(plan, founding, chance, seal)
         member = Member(
             lambda topology, is_founding: make_node(
                 plan.name, topology, tuned, settings, embedder, is_founding=is_founding, seal=seal
@@ -319,7 +328,7 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         runner = NodeRunner(
             app_messages,
             journal,
-            opened,
+            carrier,
             settings=replace(plan.runner, hive=plan.hive),
             knows=lambda name: membership.topology is not None and name in membership.topology.nodes,
             signing=signing,
@@ -329,8 +338,35 @@ async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bu
         await release()
         raise
     return RunningMember(
-        plan, member, app_messages, told, post, runner, release, signing=signing, is_kept=settings.store != "memory"
+        plan,
+        member,
+        app_messages,
+        told,
+        post,
+        runner,
+        release,
+        signing=signing,
+        unread=unread,
+        is_kept=settings.store != "memory",
     )
+
+
+def _signing(plan: MemberPlan) -> Signing | None:
+    if (proof := plan.proof) is None:
+        return None
+    return KeyFolder(proof.folder, plan.hive).signing(proof.name, proof.mode, proof.key, is_encrypted=proof.is_encrypted)
+
+
+def _membership(plan: MemberPlan, founding: Topology | None, chance: Chance, seal: Seal) -> Membership:
+    boot, settings = secrets.token_bytes(8), plan.membership
+    return Membership(plan.name, boot, founding, settings, chance, wants_in=True, group=plan.group, seal=seal, hive=plan.hive)
+
+
+def _carrier(bus: EventBus, signing: Signing | None, plan: MemberPlan, unread: Counter[str]) -> EventBus:
+    """The bus as a node has it: where that is wanted, it carries nothing in plain."""
+    if signing is None or signing.epochs is None:
+        return bus
+    return encrypted(bus, Cipher(signing.epochs, plan.hive, plan.nodes.standing.tenant), unread)
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:

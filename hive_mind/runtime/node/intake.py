@@ -11,6 +11,7 @@ from hive_mind.bus.base import Delivery, Envelope, Inbox
 from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
 from hive_mind.identity.envelopes import Signing
+from hive_mind.model.messages import Encrypted
 from hive_mind.runtime.node.effect_executor import Carrier, PutAside, unique_ids
 from hive_mind.runtime.observing.timings import Timings
 
@@ -91,6 +92,8 @@ class Intake:
         try:
             if envelope.hive != self._hive:
                 raise WireError(f"it belongs to hive {envelope.hive!r}")
+            if isinstance(envelope.message, Encrypted):
+                raise WireError("it is encrypted, and nothing is here: let all members have the same identity.encryption")
             event = Received(envelope.sender, envelope.message, name)
             if envelope.trace:
                 with tracing.span(f"hive {envelope.type}", parent=envelope.trace, kind="consumer") as span:

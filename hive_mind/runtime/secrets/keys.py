@@ -1,9 +1,10 @@
 """The keys of a fleet in a folder: the root's, which issues, and those of processes. root.key and NAME.key are secret (0600).
 
-    root.key   root.pub   NAME.key   NAME.cert   revoked
+    root.key   root.pub   NAME.key   NAME.cert   revoked   NUMBER.epoch
 
 A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
-elsewhere. What a fleet learned of other certificates is in its beats.
+elsewhere. What a fleet learned of other certificates is in its beats. In a container the key is mounted from a secret of its own,
+and the folder is what `published` gives, with all certificates in one file, a line each.
 """
 
 import base64
@@ -16,8 +17,9 @@ from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from hive_mind.errors import ConfigError, InvalidInput
-from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Revocations, Revoked, issued, read
+from hive_mind.identity.certificate import REVOKED_MAX, Certificate, Epoch, Revocations, Revoked, issued, read
 from hive_mind.identity.envelopes import Mode, Signing
+from hive_mind.identity.epochs import EpochKeys, handed_out
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import KEY_BYTES, PrivateKey
 from hive_mind.private import private_folder
@@ -27,17 +29,27 @@ DAYS = 365
 """How long a certificate holds where nothing else is said."""
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN = 0o644
-_FILE_BYTES_MAX = 128 << 10
-_Kind = TypeVar("_Kind", Certificate, Revocations)
+# What a ConfigMap holds: certificates of some 3,000 processes.
+_FILE_BYTES_MAX = 1 << 20
+_ALL = "certificates"
+_EPOCHS = "epochs"
+# Of which messages may still wait on the bus, for a member that was away.
+_EPOCHS_KEPT = 8
+_Kind = TypeVar("_Kind", Certificate, Revocations, Epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How a process proves who it is: with the key of this name in a folder. `warn`: others are believed without."""
+    """How a process proves who it is: with the key of this name in a folder, or in a file elsewhere.
+
+    `warn`: others are believed without. `is_encrypted`: it sends nothing in plain, and hears nothing that is.
+    """
 
     mode: Mode
     folder: Path
     name: str
+    key: Path | None = None
+    is_encrypted: bool = False
 
 
 class KeyFolder:
@@ -78,8 +90,11 @@ class KeyFolder:
         now_ms = time.time_ns() // 1_000_000
         # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
         since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms
-        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher)
+        box = own.box.public_key().public_bytes_raw()
+        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher, box)
         self._write(f"{_file(name)}.cert", issued(root, made))
+        if self.epoch() is not None:
+            self.admit(name)
         return made
 
     def is_issued(self, name: str, also: Iterable[str], *, days_left: int) -> bool:
@@ -116,7 +131,48 @@ class KeyFolder:
             raise InvalidInput(f"at most {REVOKED_MAX:,} keys can be revoked: found the fleet anew under another root")
         made = Revocations(self.fleet, tuple(Revoked(key, since) for key, since in sorted(entries.items())))
         self._write("revoked", issued(self._root(), made))
+        self.advance()
         return made
+
+    def epoch(self) -> Epoch | None:
+        """The newest, None where nothing is encrypted."""
+        files = self._epoch_files()
+        return self._checked(self._read(files[-1].name), Epoch) if files else None
+
+    def admit(self, name: str) -> None:
+        """Hand the secret of the epoch to a process that has a certificate; the first epoch begins with the first one."""
+        last, made = self.epoch(), self.certificate(name)
+        if made is None or (last is not None and made.key_id in last.handed):
+            return
+        if not made.box:
+            raise ConfigError(f"the certificate of {name} is of an earlier version: hive-mind keys issue {name}")
+        self._hand_out(last.number if last else 1, {*(last.handed if last else ()), made.key_id})
+
+    def advance(self, without: str = "") -> bool:
+        """Begin another epoch, if anybody of this one may not know what is sent from now on; whether one was begun.
+
+        That is who was revoked, and `without`: the process of a member that was put out, which can be admitted again.
+        """
+        if (last := self.epoch()) is None:
+            return False
+        revoked, gone = self.revoked, {made.key_id for made in self._issued() if without and without in made.names}
+        kept = {key for key in last.handed if key not in revoked and key not in gone}
+        if len(kept) < len(last.handed):
+            self._hand_out(last.number + 1, kept)
+        return len(kept) < len(last.handed)
+
+    def _hand_out(self, number: int, keys: set[bytes]) -> None:
+        to = {made.key_id: made for made in self._issued() if made.key_id in keys and made.box}
+        self._write(f"{number:09}.epoch", handed_out(self._root(), self.fleet, number, to.values()))
+        for old in self._epoch_files()[:-_EPOCHS_KEPT]:
+            old.unlink(missing_ok=True)
+
+    def _epoch_files(self) -> list[Path]:
+        return sorted(self.path.glob("*.epoch"))
+
+    def _issued(self) -> Iterator[Certificate]:
+        for data in self._all():
+            yield self._checked(data, Certificate)
 
     @property
     def revoked(self) -> dict[bytes, int]:
@@ -124,26 +180,44 @@ class KeyFolder:
         data = self._read("revoked")
         return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
 
-    def signing(self, name: str, mode: Mode) -> Signing:
-        """What a process of this name signs and checks with."""
-        own, data = self._key(name), self._read(f"{_file(name)}.cert")
+    def signing(self, name: str, mode: Mode, key: Path | None = None, *, is_encrypted: bool = False) -> Signing:
+        """What a process of this name signs and checks with; `key` is the file of its key where that is not in the folder."""
+        own = self._key(name) if key is None else self._key_in(str(key))
+        data = self._read(f"{_file(name)}.cert") if key is None else self._certificate_of(name, own)
         if own is None or not data:
             raise ConfigError(
-                f"{self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
+                f"{key or self.path} has no key and certificate for {name}: hive-mind keys issue {name}, and bring them here"
             )
         try:
             keyring = Keyring(self._public(), own, data)
         except InvalidInput as error:
             raise ConfigError(f"{self.path}, {name}: {error}") from error
-        signing = Signing(keyring, is_required=mode == "require")
+        epochs = EpochKeys(self._public(), own) if is_encrypted else None
+        signing = Signing(keyring, is_required=mode == "require", epochs=epochs)
         self.refresh(signing)
         return signing
 
     def refresh(self, signing: Signing) -> None:
         """Take in what was issued and revoked since. Files that can't be read now are read the next time."""
-        for file in sorted(self.path.glob("*.cert")):
-            signing.keyring.learn(self._read(file.name))
+        for data in self._all():
+            signing.keyring.learn(data)
         signing.keyring.revoke(self._read("revoked"))
+        for data in self._epochs() if signing.epochs else ():
+            if signing.epochs:
+                signing.epochs.learn(data)
+
+    def published(self) -> dict[str, str]:
+        """What every process may read, as texts by file name: nothing of it is secret."""
+        found = {"root.pub": [self._public()], _ALL: [*self._all()], "revoked": [self._read("revoked")]}
+        found[_EPOCHS] = [*self._epochs()]
+        return {name: "".join(f"{_text(one)}\n" for one in parts) for name, parts in found.items() if any(parts)}
+
+    def key_of(self, name: str) -> tuple[str, str]:
+        """What the key of a process is called, and the text of its file: a secret, for this process alone."""
+        own = self._key(name)
+        if own is None:
+            raise ConfigError(f"{self.path} has no key for {name}: hive-mind keys issue {name}")
+        return own.id.hex(), f"{_text(own.raw)}\n"
 
     def export(self, target: Path, name: str) -> list[str]:
         """Copy what a process of this name needs, and nothing more; the names of the files."""
@@ -151,6 +225,7 @@ class KeyFolder:
             raise InvalidInput(f"{name} has no certificate that is good: hive-mind keys issue {name}")
         files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
         files += ["revoked"] if self._read("revoked") else []
+        files += [file.name for file in self._epoch_files()]
         there = KeyFolder(target, self.fleet)
         for file in files:
             there._write(file, self._read(file))
@@ -185,9 +260,31 @@ class KeyFolder:
             raise ConfigError(f"{self.path} says no root: bring root.pub of the fleet here, or make one with hive-mind keys init")
         return public
 
+    def _all(self) -> Iterator[bytes]:
+        """Every certificate, as it was issued."""
+        for file in (*sorted(self.path.glob("*.cert")), self.path / _ALL):
+            yield from self._lines(file.name)
+
+    def _epochs(self) -> Iterator[bytes]:
+        for file in (*self._epoch_files(), self.path / _EPOCHS):
+            yield from self._lines(file.name)
+
+    def _certificate_of(self, name: str, own: PrivateKey | None) -> bytes:
+        """The certificate of a key that lies elsewhere. Raises `ConfigError` where it is another process's."""
+        for data in self._all() if own else ():
+            made = self._checked(data, Certificate)
+            if own is not None and made.key_id == own.id:
+                if made.speaks_for(name):
+                    return data
+                raise ConfigError(f"the key that {name} was given is that of {made.names[0]}: give each process its own")
+        return b""
+
     def _key(self, name: str) -> PrivateKey | None:
-        raw = self._read(f"{_file(name)}.key")
-        return self._private(raw, f"{name}.key") if raw else None
+        return self._key_in(f"{_file(name)}.key")
+
+    def _key_in(self, file: str) -> PrivateKey | None:
+        raw = self._read(file)
+        return self._private(raw, file) if raw else None
 
     def _private(self, raw: bytes, name: str) -> PrivateKey:
         try:
@@ -202,19 +299,27 @@ class KeyFolder:
             raise ConfigError(f"{self.path}: {error}") from error
 
     def _read(self, name: str) -> bytes:
-        """What is in a file, b"" where there is none. In base64, so that it can be copied and kept anywhere."""
+        """What is in a file, b"" where there is none."""
+        return next(self._lines(name), b"")
+
+    def _lines(self, name: str) -> Iterator[bytes]:
+        """What is in each line of a file. In base64, so that it can be copied and kept anywhere."""
         try:
             text = (self.path / name).read_bytes()[:_FILE_BYTES_MAX]
-            return base64.b64decode(text.strip(), validate=True)
+            yield from [base64.b64decode(line, validate=True) for line in text.split()]
         except FileNotFoundError:
-            return b""
+            return
         except (OSError, binascii.Error) as error:
             raise ConfigError(f"{self.path / name} can't be read: {error}") from error
 
     def _write(self, name: str, body: bytes) -> None:
         is_secret = name.endswith(".key")
         private_folder(self.path)
-        write_whole(self.path / name, base64.b64encode(body) + b"\n", *(() if is_secret else (_SHOWN,)))
+        write_whole(self.path / name, f"{_text(body)}\n".encode(), *(() if is_secret else (_SHOWN,)))
+
+
+def _text(body: bytes) -> str:
+    return base64.b64encode(body).decode()
 
 
 def _file(name: str) -> str:

@@ -100,10 +100,12 @@ class HiveConfig(msgspec.Struct, frozen=True):
 
 
 class IdentityConfig(msgspec.Struct, frozen=True):
-    """Whether members prove who they are, and the folder with the keys of the fleet."""
+    """Whether members prove who they are, and the folder with the keys of the fleet; `key`: the file of its own, if elsewhere."""
 
     mode: Literal["off", "warn", "require"] = "off"
     folder: str = ""
+    key: str = ""
+    encryption: bool = False
 
 
 class ModelsConfig(msgspec.Struct, frozen=True):

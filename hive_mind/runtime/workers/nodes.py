@@ -29,7 +29,7 @@ _KEYS_EVERY = 5
 
 def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
     """A node as a member of its hive. One that is no founder joins."""
-    hive, identity = config.hive, config.identity
+    hive = config.hive
     founders = {name: group for group, names in hive.founders.items() for name in names}
     has_groups = reads(hive.topology, "groups")
     return MemberPlan(
@@ -46,7 +46,7 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
         domains=hive.domains,
         broadcast_threshold=hive.broadcast_threshold,
         routes_by_domain=config.domain_routing and reads(hive.topology, "domains"),
-        proof=None if identity.mode == "off" else Proof(identity.mode, Path(identity.folder), config.process),
+        proof=_proof(config),
         gate=config.gate,
         nodes=config.tuning,
         membership=config.membership,
@@ -56,6 +56,14 @@ def plan_of(config: WorkerConfig, node: NodeConfig) -> MemberPlan:
             outgoing=OutgoingSettings(wait_s=5.0),
         ),
     )
+
+
+def _proof(config: WorkerConfig) -> Proof | None:
+    identity = config.identity
+    if identity.mode == "off":
+        return None
+    key = Path(identity.key) if identity.key else None
+    return Proof(identity.mode, Path(identity.folder), config.process, key, is_encrypted=identity.encryption)
 
 
 class WorkerNode:
@@ -148,7 +156,9 @@ class WorkerNode:
             error=self._trouble(),
             damaged=running.runner.damaged,
             identity=running.plan.proof.mode if running.plan.proof else "off",
-            unproven=dict(running.runner.figures.unproven),
+            unproven={**running.runner.figures.unproven, **running.unread},
+            secret_epoch=running.secret_epoch,
+            keyless=running.keyless,
             refusal=self._refusal or vitals.trouble,
             broker_used_bytes=vitals.used_bytes,
             broker_limit_bytes=vitals.limit_bytes,

@@ -41,7 +41,11 @@ class NodeStatus(msgspec.Struct, frozen=True):
     """Records of its journal that were set aside when it was started."""
     identity: str = "off"
     unproven: dict[str, int] = {}
-    """Messages not proven to be from whom they say, by reason, since it was started."""
+    """Messages not proven to be from whom they say, or not encrypted for it, by reason, since it was started."""
+    secret_epoch: int = 0
+    """Number of the newest epoch it heard of, in which it encrypts unless it is `keyless`; 0: it encrypts nothing."""
+    keyless: str = ""
+    """Why it can't encrypt, and so sends nothing; "" while it can, or need not."""
     refusal: str = ""
     """Why what it writes, to its journal or to the bus, is not taken; "" while it is."""
     broker_used_bytes: int = 0

@@ -313,11 +313,11 @@ def trigger(fields: str) -> str:
     return one_agent(f"name: ada, worker: incident-review, triggers: [{{{fields}}}]")
 
 
-WORK_AND_IDENTITY = (
+WORK = (
     bad(
-        "certificates where nobody issues them",
-        within("  identity: require\n  platform: compose\n"),
-        (7, "spec.identity", "certificates are not issued on platform compose yet"),
+        "encryption for members that nobody knows",
+        within("  identity: {mode: warn, encryption: true}\n"),
+        (7, "spec.identity.encryption", "is for members that prove who they are"),
     ),
     bad(
         "a trigger that is two", trigger("everyS: 60, hook: mail"), (6, AT_TRIGGER, "needs one of everyS, cron, hook and events")
@@ -340,4 +340,4 @@ WORK_AND_IDENTITY = (
     ),
 )
 
-EVERY = (*NO_YAML, *WRONG_FORM, *CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *WORK_AND_IDENTITY)
+EVERY = (*NO_YAML, *WRONG_FORM, *CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *WORK)

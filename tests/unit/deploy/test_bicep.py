@@ -151,7 +151,12 @@ def test_an_app_is_the_container_that_the_image_is_made_for():
 
     assert ("args", f"['agent', '--config', '{in_containers.CONFIG_FOLDER}/{in_containers.CONFIG_FILE}']") in said
     assert {value for name, value in said if name == "port"} == {str(in_containers.PORT)}
-    assert {value for name, value in said if name == "path"} >= {"'/healthz'", "'/readyz'", f"'{in_containers.CONFIG_FILE}'"}
+    assert {value for name, value in said if name == "path"} >= {
+        "'/healthz'",
+        "'/readyz'",
+        f"'{in_containers.CONFIG_FILE}'",
+        f"'{in_containers.OWN_KEY_FILE}'",
+    }
     assert f"var home = '{in_containers.HOME}'" in code(APP)
     assert f"var configSecret = '{containerapps.CONFIG_NAME}'" in code(APP)
     assert {value for name, value in said if name == "mountPath"} == {
@@ -159,6 +164,8 @@ def test_an_app_is_the_container_that_the_image_is_made_for():
         "'/share'",
         f"'{in_containers.CONFIG_FOLDER}'",
         f"'{in_containers.FILES}'",
+        f"'{in_containers.PUBLIC_KEYS}'",
+        f"'{in_containers.OWN_KEY_FOLDER}'",
     }
     assert [value for name, value in said if name in ("minReplicas", "maxReplicas")] == ["1", "1"]
     assert "ingress" not in {name for name, _ in said}

@@ -14,9 +14,17 @@ import msgspec
 import yaml
 
 from hive_mind.control.manifests.reading import Source
-from hive_mind.control.platforms.in_containers import CONFIG_FILE, Contained, contained
+from hive_mind.control.platforms.in_containers import (
+    CONFIG_FILE,
+    NO_KEYS,
+    OWN_KEY_FILE,
+    Contained,
+    Keys,
+    contained,
+    secret_files,
+)
 from hive_mind.control.platforms.kubernetes.common import common_objects
-from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, name_problems
+from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, key_secret, name_problems, public_keys
 from hive_mind.control.platforms.kubernetes.process import process_objects
 from hive_mind.control.platforms.kubernetes.scaling import scaler
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError
@@ -32,13 +40,16 @@ async def open(folder: Path, home: Path) -> NoReturn:
 
 
 def render(
-    source: Source, configs: Mapping[str, WorkerConfig], before: Mapping[str, str] = MappingProxyType({})
+    source: Source,
+    configs: Mapping[str, WorkerConfig],
+    before: Mapping[str, str] = MappingProxyType({}),
+    keys: Keys = NO_KEYS,
 ) -> dict[str, str]:
     """Files by name; the same for the same manifest, whatever was before. Raises `ManifestError` for what no cluster takes."""
     del before
     if problems := [*name_problems(source)]:
         raise ManifestError(problems, source.name)
-    workers = contained(source, configs, name_chars_max=PROCESS_CHARS_MAX)
+    workers = workers_of(source, configs, keys)
     files = {"fleet.yaml": [*common_objects(source, workers)]}
     for worker in workers:
         files[f"process-{worker.name}.yaml"] = [*process_objects(source, worker)]
@@ -49,9 +60,15 @@ def render(
         "kind": "Kustomization",
         "namespace": source.manifest.spec.platform.namespace,
         "resources": sorted(files),
+        **_generated(source, workers, keys),
     }
     written = {name: _written(objects) for name, objects in files.items()}
     return {**written, "kustomization.yaml": _heading(source, workers) + _written([kustomization])}
+
+
+def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
+    """What is to be contained, each with its name. Raises `ManifestError`."""
+    return contained(source, configs, name_chars_max=PROCESS_CHARS_MAX, keys=keys)
 
 
 def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
@@ -69,16 +86,37 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _generated(source: Source, workers: tuple[Contained, ...], keys: Keys) -> dict[str, Any]:
+    """What kustomize makes of the files with keys: a ConfigMap for all, and a Secret for each process whose key is made here."""
+    own = [
+        {"name": key_secret(worker), "files": [f"{OWN_KEY_FILE}={worker.key_file}"]}
+        for worker in workers
+        if worker.key_file in secret_files(workers, keys)
+    ]
+    if not keys.public:
+        return {}
+    return {
+        # Without a hash in their names: what is revoked is seen by pods that run on.
+        "generatorOptions": {"disableNameSuffixHash": True},
+        "configMapGenerator": [{"name": public_keys(source), "files": [f"keys/{name}" for name in keys.public]}],
+        **({"secretGenerator": own} if own else {}),
+    }
+
+
 def _heading(source: Source, workers: tuple[Contained, ...]) -> str:
     """What has to be there before, as comments: names of secrets, and of the files that one of them has."""
     fleet, namespace = source.manifest.metadata.name, source.manifest.spec.platform.namespace
-    keys = sorted({key for worker in workers for key in worker.secret.values()})
+    names = sorted({key for worker in workers for key in worker.secret.values()})
     files = {key: path for worker in workers for key, path in worker.files.items()}
     lines = [f"Fleet {fleet}. Before `kubectl apply -k .`, make its secrets:"]
-    lines += [f"  kubectl -n {namespace} create secret generic {fleet}-secrets " + " ".join(f"--from-file={key}" for key in keys)]
+    lines += [
+        f"  kubectl -n {namespace} create secret generic {fleet}-secrets " + " ".join(f"--from-file={key}" for key in names)
+    ]
     if files:
-        given = " ".join(f"--from-file={key}={path}" for key, path in sorted(files.items()))
-        lines += [f"  kubectl -n {namespace} create secret generic {fleet}-files {given}"]
+        sources = " ".join(f"--from-file={key}={path}" for key, path in sorted(files.items()))
+        lines += [f"  kubectl -n {namespace} create secret generic {fleet}-files {sources}"]
+    given = [worker for worker in workers if worker.key and source.manifest.spec.platform.keys == "given"]
+    lines += [f"  kubectl -n {namespace} create secret generic {key_secret(one)} --from-file={OWN_KEY_FILE}" for one in given]
     lines += ["where each --from-file names a file with the value, without a newline at its end."]
     if any(agent.sources for worker in workers for agent in worker.config.agents):
         lines += ["Its agents learn from /sources: put the folder of the manifest there, in an image on top of ours."]

@@ -42,6 +42,16 @@ def metadata(source: Source, name: str, selecting: dict[str, str] | None = None)
     return found
 
 
+def key_secret(worker: Contained) -> str:
+    """The Secret with the key of one process, whatever key that is."""
+    return f"{worker.name}-key"
+
+
+def public_keys(source: Source) -> str:
+    """The ConfigMap with what all processes may know of keys."""
+    return f"{source.manifest.metadata.name}-keys"
+
+
 def name_problems(source: Source) -> Iterator[Problem]:
     """Labels of the manifest that no annotation can be called after."""
     for key in source.manifest.metadata.labels:

@@ -7,7 +7,7 @@ from typing import Any
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms import in_containers as image
 from hive_mind.control.platforms.in_containers import Contained
-from hive_mind.control.platforms.kubernetes.names import HTTP, metadata, process_labels
+from hive_mind.control.platforms.kubernetes.names import HTTP, key_secret, metadata, process_labels, public_keys
 from hive_mind.errors import InvalidInput
 
 # What etcd takes in one object, less what is around it.
@@ -51,8 +51,11 @@ def _set(source: Source, worker: Contained, labels: dict[str, str], digest: str)
         "serviceName": source.manifest.metadata.name,
         "selector": {"matchLabels": labels},
         "template": {
-            # A changed configuration is a changed pod.
-            "metadata": {"labels": labels, "annotations": {"hive-mind.io/config": digest}},
+            # A changed configuration is a changed pod, and so is another key.
+            "metadata": {
+                "labels": labels,
+                "annotations": {"hive-mind.io/config": digest} | ({"hive-mind.io/key": worker.key} if worker.key else {}),
+            },
             "spec": _pod(source, worker),
         },
     }
@@ -111,6 +114,9 @@ def _container(source: Source, worker: Contained) -> dict[str, Any]:
     ]
     if worker.files:
         mounts.append({"name": "files", "mountPath": image.FILES, "readOnly": True})
+    if worker.key:
+        mounts.append({"name": "keys", "mountPath": image.PUBLIC_KEYS, "readOnly": True})
+        mounts.append({"name": "key", "mountPath": image.OWN_KEY_FOLDER, "readOnly": True})
     return {
         "name": "worker",
         "image": source.manifest.spec.platform.image,
@@ -165,3 +171,7 @@ def _volumes(source: Source, worker: Contained) -> Iterator[dict[str, Any]]:
             "name": "files",
             "secret": {"secretName": f"{source.manifest.metadata.name}-files", "defaultMode": 0o440, "items": items},
         }
+    if worker.key:
+        own = [{"key": image.OWN_KEY_FILE, "path": image.OWN_KEY_FILE}]
+        yield {"name": "keys", "configMap": {"name": public_keys(source), "defaultMode": 0o444}}
+        yield {"name": "key", "secret": {"secretName": key_secret(worker), "defaultMode": 0o440, "items": own}}

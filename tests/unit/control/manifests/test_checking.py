@@ -10,7 +10,7 @@ from tests.unit.control.bad_manifests import (
     HEAD,
     MISSING,
     SECRETS_AND_REFERENCES,
-    WORK_AND_IDENTITY,
+    WORK,
     one_agent,
     within,
 )
@@ -26,9 +26,7 @@ def read(tmp_path):
     return read_here
 
 
-@pytest.mark.parametrize(
-    "bad", [*CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *WORK_AND_IDENTITY], ids=lambda bad: bad.name
-)
+@pytest.mark.parametrize("bad", [*CONTRADICTIONS, *SECRETS_AND_REFERENCES, *MISSING, *WORK], ids=lambda bad: bad.name)
 def test_it_is_told_with_line_path_and_what_to_do(bad, read):
     with pytest.raises(ManifestError) as refused:
         read(bad.text)

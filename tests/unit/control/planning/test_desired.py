@@ -110,7 +110,12 @@ CASES = {
             "token": {"events": "https://x.example/events", "token": "${env:TOKEN}"},
         }.items()
     },
-    "identity": ({}, {"identity": "warn"}, "spec.identity"),
+    "identity.mode": ({}, {"identity": "warn"}, "spec.identity.mode"),
+    "identity.encryption": (
+        {"identity": "require"},
+        {"identity": {"mode": "require", "encryption": True}},
+        "spec.identity.encryption",
+    ),
     "agents.resources.cpu": ({}, agents_with(resources={"cpu": 0.5}), "spec.agents[ada].resources.cpu"),
     "agents.resources.memoryMb": ({}, agents_with(resources={"memoryMb": 128}), "spec.agents[ada].resources.memoryMb"),
     "agents.resources.sleepAfterS": ({}, agents_with(resources={"sleepAfterS": 9}), "spec.agents[ada].resources.sleepAfterS"),
@@ -215,6 +220,7 @@ ELSEWHERE = {
     "spec.platform.namespace": "rendered",
     "spec.platform.storage": "rendered",
     "spec.platform.storageGb": "rendered",
+    "spec.platform.keys": "rendered",
     "spec.platform.autoscaling": "rendered",
 }
 

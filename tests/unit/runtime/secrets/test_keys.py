@@ -89,3 +89,50 @@ def test_a_broken_file_is_named(keys: KeyFolder, name: str, body: bytes) -> None
 
     with pytest.raises(ConfigError, match=str(keys.path)):
         keys.signing("ada", "require")
+
+
+def test_who_is_issued_for_is_handed_the_epoch_and_another_begins_without_who_is_revoked_or_put_out(keys: KeyFolder) -> None:
+    made = {name: keys.issue(name, [f"{name}-node"]) for name in ("ada", "bob", "cleo")}
+    assert keys.epoch() is None
+    assert not keys.advance("ada")
+    keys.admit("ada")
+    keys.admit("bob")
+    cleo = keys.issue("cleo", ["cleo-node"])
+    dora = keys.issue("dora")
+    first = keys.epoch()
+    assert first is not None
+    assert (first.number, set(first.handed)) == (1, {made["ada"].key_id, made["bob"].key_id, cleo.key_id, dora.key_id})
+
+    keys.revoke(made["bob"].key_id)
+    keys.advance("cleo-node")
+    third = keys.epoch()
+    assert third is not None
+    assert (third.number, set(third.handed)) == (3, {made["ada"].key_id, dora.key_id})
+    # Nothing changes where nobody goes.
+    assert not keys.advance()
+    assert keys.epoch() == third
+    keys.admit("cleo")
+    assert cleo.key_id in getattr(keys.epoch(), "handed", {})
+
+
+def test_an_interrupted_revocation_takes_the_key_of_the_epoch_away_the_next_time(keys: KeyFolder) -> None:
+    made = keys.issue("ada")
+    keys.admit("ada")
+    (epoch,) = keys.path.glob("*.epoch")
+    handed = epoch.read_bytes()
+    keys.revoke(made.key_id)
+    for file in keys.path.glob("*.epoch"):
+        file.unlink()
+    epoch.write_bytes(handed)
+
+    assert keys.advance()
+    assert getattr(keys.epoch(), "handed", None) == {}
+
+
+def test_of_many_epochs_the_last_are_kept(keys: KeyFolder) -> None:
+    keys.issue("ada")
+    keys.admit("ada")
+    for number in range(9):
+        keys.revoke(keys.issue(f"guest-{number}").key_id)
+
+    assert sorted(int(file.stem) for file in keys.path.glob("*.epoch")) == list(range(3, 11))

@@ -1,0 +1,29 @@
+"""The section of a manifest that says who is believed in the hive, and who reads it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from hive_mind.control.manifests.part import OFF, Part
+
+IdentityMode = Literal["off", "warn", "require"]
+
+
+class Identity(Part):
+    """Who may say something in the hive, and who may read it. May be written as its mode alone, `identity: require`."""
+
+    mode: Annotated[IdentityMode | None, OFF] = Field(
+        None,
+        description="Whether members prove by certificates who they are; warn: unproven members are trusted, with a warning. "
+        "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
+    )
+    encryption: bool = Field(
+        False, description="Whether messages are encrypted for members alone, so that who runs the bus reads none; needs require."
+    )
+
+
+def _with_mode(given: Any) -> Any:
+    return {"mode": given} if given is None or isinstance(given, str | bool) else given
+
+
+WrittenIdentity = Annotated[Identity, BeforeValidator(_with_mode, json_schema_input_type=Identity | IdentityMode)]

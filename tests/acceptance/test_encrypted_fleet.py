@@ -1,0 +1,172 @@
+"""A fleet of real processes over a real Redis whose operator reads nothing: not in memory, nor on disk, nor what is put aside."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import pytest
+import redis as client
+
+from hive_mind.control.controller import HiveController
+from hive_mind.control.platforms.base import Running
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.redis_server import RedisServer
+
+# What a fleet of one process in `tests/contract/test_every_field.py`, and members over a Redis in
+# `tests/contract/test_encrypted_members.py`, show in a tenth of the time.
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
+
+NAMES = ("ada", "bob", "cleo")
+FACTS = 200
+# Words that stand in no protocol.
+WORDS = ("boathouse", "zanzibar", "marmalade", "quicksilver")
+KNOWN = tuple(f"The {word} has berth number {number} of the harbour." for number in range(FACTS // len(WORDS)) for word in WORDS)
+WITHIN_S = 30.0
+FLEET = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {{name: harbour}}
+spec:
+  topology: flat
+  identity: {{mode: require, encryption: {encryption}}}
+  promotion: {{confidenceMin: 0.0}}
+  agents: [{agents}]
+  bus: "{url}"
+"""
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def fleet(hive_mind: HiveMind) -> Iterator[HiveMind]:
+    yield hive_mind
+    hive_mind("delete", "--yes")
+
+
+def apply(fleet: HiveMind, redis: RedisServer, folder: Path, names: tuple[str, ...] = NAMES, encryption: str = "true") -> None:
+    agents = ", ".join(f"{{name: {name}}}" for name in names)
+    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, agents=agents, encryption=encryption))
+    ended = fleet("apply", "-f", folder / "fleet.yaml")
+    assert ended.code == 0, ended.err
+
+
+def say(fleet: HiveMind, agent: str, *texts: str) -> None:
+    async def said() -> None:
+        async with HiveController.open(fleet.home, "harbour") as controller:
+            for text in texts:
+                told = await controller.call(agent, "store", content=text, timeout_s=30)
+                assert told["sharing"] in ("shared", "held"), told
+
+    asyncio.run(said())
+
+
+def known_to(fleet: HiveMind, agent: str) -> set[str]:
+    async def listed() -> set[str]:
+        async with HiveController.open(fleet.home, "harbour") as controller:
+            told: dict[str, Any] = await controller.call(agent, "facts", limit=0, timeout_s=30)
+            return {fact["content"] for fact in told["facts"]}
+
+    return asyncio.run(listed())
+
+
+def comes_to(fleet: HiveMind, agent: str, *texts: str) -> None:
+    until_s = time.monotonic() + WITHIN_S
+    while left := set(texts) - known_to(fleet, agent):
+        assert time.monotonic() < until_s, (agent, left)
+        time.sleep(0.2)
+
+
+def on_the_bus(redis: RedisServer) -> bytes:
+    """All that the operator has: every value there is, and every file."""
+    with client.Redis.from_url(redis.url) as broker:
+        broker.config_set("rdbcompression", "no")
+        broker.save()
+        dumped = [cast(bytes, broker.dump(key)) for key in broker.scan_iter()]
+        listed = [repr(entry).encode() for key in broker.scan_iter(_type="stream") for entry in cast(Any, broker.xrange(key))]
+    files = [path.read_bytes() for path in redis.folder.rglob("*") if path.is_file()]
+    return b"".join([*dumped, *listed, *files])
+
+
+def condition(fleet: HiveMind) -> dict[str, Any]:
+    told = fleet("status", "--output", "json").json["conditions"]
+    return next(cast(dict[str, Any], one) for one in told if one["type"] == "Identity")
+
+
+def running(fleet: HiveMind, name: str) -> Running:
+    async def found() -> Running:
+        async with HiveController.open(fleet.home, "harbour") as controller:
+            return (await controller.observe())[name]
+
+    return asyncio.run(found())
+
+
+def epoch_of(fleet: HiveMind, name: str) -> int:
+    status = running(fleet, name).status
+    return status.nodes[0].secret_epoch if status else 0
+
+
+def test_a_broker_has_no_word_of_what_a_fleet_knows(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
+    apply(fleet, redis, tmp_path)
+    say(fleet, "ada", *KNOWN)
+    comes_to(fleet, "bob", *KNOWN)
+    comes_to(fleet, "cleo", *KNOWN)
+    # A question and its answers are on the bus, too.
+    assert "berth number" in fleet("ask", "Which berth number has the quicksilver?", "--agent", "bob").out
+    found = on_the_bus(redis)
+    assert not [word for word in WORDS if word.encode() in found]
+    assert b"encrypted" in found
+    assert condition(fleet)["status"] == "True"
+
+    # Restarting everything, the broker too, takes nothing from anybody.
+    redis.restart()
+    assert fleet("rollout", "restart").code == 0
+    say(fleet, "cleo", "The lighthouse has berth number 7 of the harbour.")
+    comes_to(fleet, "ada", "The lighthouse has berth number 7 of the harbour.")
+    for name in NAMES:
+        comes_to(fleet, name, *KNOWN)
+
+    # The words are there where nothing is encrypted: the search would find them.
+    apply(fleet, redis, tmp_path, encryption="false")
+    say(fleet, "ada", "The marmalade has berth number 900 of the harbour.")
+    comes_to(fleet, "bob", "The marmalade has berth number 900 of the harbour.")
+    assert b"marmalade" in on_the_bus(redis)
+
+
+def test_members_come_and_are_put_out_and_a_kill_meanwhile_loses_nothing(
+    fleet: HiveMind, redis: RedisServer, tmp_path: Path
+) -> None:
+    apply(fleet, redis, tmp_path)
+    say(fleet, "ada", KNOWN[0])
+    apply(fleet, redis, tmp_path, (*NAMES, "dora"))
+    comes_to(fleet, "dora", KNOWN[0])
+    keys = fleet.home / "fleets" / "harbour" / "keys"
+    assert [path.name for path in keys.glob("*.epoch")] == ["000000001.epoch"]
+
+    # ada is killed in the moment in which the epoch changes, with something to say.
+    say(fleet, "ada", KNOWN[1])
+    assert fleet("keys", "revoke", "dora").code == 0
+    os.kill(pid := running(fleet, "ada").pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+    assert [path.name for path in keys.glob("*.epoch")] == ["000000001.epoch", "000000002.epoch"]
+    until_s = time.monotonic() + WITHIN_S
+    while epoch_of(fleet, "bob") != 2:
+        assert time.monotonic() < until_s
+        time.sleep(0.2)
+    say(fleet, "bob", KNOWN[2])
+    assert fleet("rollout", "restart", "ada").code in (0, 1)
+    for name in NAMES:
+        comes_to(fleet, name, *KNOWN[:3])
+    until_s = time.monotonic() + WITHIN_S
+    while "dora was not handed the key of epoch 2" not in condition(fleet)["message"]:
+        assert time.monotonic() < until_s, condition(fleet)
+        time.sleep(0.2)
+    assert KNOWN[2] not in known_to(fleet, "dora")
