@@ -92,7 +92,7 @@ async def fleet_of(
         runner=RunnerSettings(ask_deadline_ms=deadline_ms),
     )
     settings = Settings(store="memory") if home is None else Settings(store="sqlite", home=home)
-    return await open_fleet(plan, settings, RandomVectors(language))
+    return await open_fleet(settings, plan, RandomVectors(language))
 
 
 async def fill(fleet: Fleet, language: Language, facts: int) -> None:

@@ -38,7 +38,7 @@ async def hive(over: Wire, name: str, folder: Path) -> AsyncIterator[dict[str, R
                 membership=MembershipSettings(beat_ms=100),
             )
             settings = Settings(home=folder / one, store="memory", ann="exact")
-            members[one] = await open_member(plan, settings, NoEmbedder())
+            members[one] = await open_member(settings, plan, NoEmbedder())
             stack.push_async_callback(members[one].close)
         for member in members.values():
             assert await member.until_ready(_PATIENCE_S, lambda _: None) == ()

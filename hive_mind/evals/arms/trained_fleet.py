@@ -96,7 +96,7 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
     deal = deal_by(cell.arm.deal, cell.seed)
     await prepare(scope, means.settings, means.embedder)
     learning, scales = Learning(), Scales(len(nodes))
-    fleet = await open_fleet(plan, replace(means.settings, store="memory"), means.embedder)
+    fleet = await open_fleet(replace(means.settings, store="memory"), plan, means.embedder)
     try:
         await fleet.bus.watch(plan.runner.hive, scales.see)
         scales.is_on = True

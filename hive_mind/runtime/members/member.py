@@ -259,18 +259,18 @@ class RunningMember:
             await self._news.finish()
 
 
-async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
+async def open_member(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """Connect and begin, with one agent called like the node.
 
     `embedder` stays open; a `bus` that is handed in, too. Raises `ConfigError` or `BackendError`.
     """
     local = memory_with(settings, plan.name, Borrowed(embedder))
-    running = await open_node(plan, settings, embedder, bus)
+    running = await open_node(settings, plan, embedder, bus)
     running.attach(plan.name, local, ExtractiveReader())
     return running
 
 
-async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
+async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """The same without an agent: `attach` as many as there are."""
     founding = plan.founding()
     proof = plan.proof

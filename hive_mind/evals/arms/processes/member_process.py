@@ -156,7 +156,7 @@ class Members:
     async def _open(self, name: str) -> None:
         start = self._start
         settings = Settings(home=Path(start.folder) / "members", store=start.store, ann=start.ann)
-        running = await open_node(_plan_of(start, name), settings, self._embedder, self._bus)
+        running = await open_node(settings, _plan_of(start, name), self._embedder, self._bus)
         self._running[name] = running
         local = memory_with(settings, name, Borrowed(self._embedder), start.ranking)
         running.attach(name, local, ExtractiveReader())
