@@ -23,12 +23,12 @@ _MONTHS = (
 )
 _DAYS = (
     "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekdays?|weekends?|today|tomorrow|yesterday|tonight|noon|midnight|"
-    "(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|heute|morgen|gestern"
+    "(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|heute|morgen|gestern|mitternachts?|(?:vor|nach)?mittags?"
 )
 # Figures that tell a time, and no other: a year, a day of a month, a time of day.
 _TIMES = (
     r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|\b\d{1,2}[./]\d{1,2}[./]|\b\d{1,2}\s?[ap]\.?m\b|"
-    r"\b(?:at|by|um) \d|\d Uhr\b"
+    r"\b(?:at|by|um) \d|\bUhr\b"
 )
 _SPANS = (
     "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
@@ -63,10 +63,10 @@ class _Form(NamedTuple):
     is_figure: bool = False
 
 
-def may_answer(question: str, text: str, *, is_row: bool = False) -> bool:
+def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:
     """Whether a text holds what a question of this kind is answered with; the time in front of a log line only tells when.
 
-    `is_row`: a field of a table is a figure by itself; what it counts stands above it.
+    `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
     """
     form = _form_of(question)
     if form is None or (is_row and form.holds is _has_site):
@@ -75,6 +75,8 @@ def may_answer(question: str, text: str, *, is_row: bool = False) -> bool:
     reply = _REPLY.search(said)
     told = reply["reply"] if reply else said
     # A field of a table, and a reply, need not say again what they count.
+    if is_row and form.holds is _has_sum and _PRICED.search(titles):
+        return _has_number(told, question)
     is_bare = is_row or (reply is not None and len(told.split()) <= _REPLY_WORDS)
     return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
 

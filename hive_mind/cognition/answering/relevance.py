@@ -275,7 +275,12 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
         and _is_of_that_time(question, hit.fact)
         and _tells_what_is_asked(question, asked, hit, settings)
         and may_define(question, hit.fact)
-        and may_answer(question, hit.fact.content.removeprefix(f"{hit.fact.speaker}: "), is_row=_is_row_of(question, hit.fact))
+        and may_answer(
+            question,
+            hit.fact.content.removeprefix(f"{hit.fact.speaker}: "),
+            is_row=_is_row_of(question, hit.fact),
+            titles=hit.fact.before,
+        )
     )
 
 
