@@ -48,6 +48,7 @@ class Unreadable:
 
 
 TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
+TOO_NESTED = Unreadable("holds more values than a person writes, for programs to read: save what matters as a file of its own")
 EMPTY = Unreadable("is empty")
 
 
@@ -89,7 +90,10 @@ def text_in(path: Path, body: bytes) -> str | Unreadable:
         # It needs a library that few commands do.
         from hive_mind.runtime.texts.nested_text import nested_text
 
-        text = nested_text(text)
+        nested = nested_text(text)
+        if nested is None:
+            return TOO_NESTED
+        text = nested
     return text if text.strip() else EMPTY
 
 
