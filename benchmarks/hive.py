@@ -22,7 +22,7 @@ from benchmarks.hive_query import DIMENSION, Language
 from hive_mind.embed.base import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.evidence import Statement
 from hive_mind.model.query import Method, Query
 from hive_mind.model.search_result import SearchResult

@@ -15,7 +15,8 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
-from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit

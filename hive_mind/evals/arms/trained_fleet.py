@@ -23,7 +23,7 @@ from hive_mind.evals.rows import Learned
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import TopologyName, spec_of
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, HostedNode, open_fleet
 from hive_mind.runtime.node.runner import RunnerSettings

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import charset_normalizer
-
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 
@@ -127,7 +125,10 @@ def _western(body: bytes) -> str | None:
 
 def _guessed(body: bytes) -> str | None:
     """The text in an encoding of before Unicode. A guess that makes control characters of it is none."""
-    best = charset_normalizer.from_bytes(body).best()
+    # It takes long to load, and hardly any text needs it.
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(body).best()
     text = str(best) if best is not None else ""
     is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)
     return text if is_text else None

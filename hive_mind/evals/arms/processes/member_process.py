@@ -39,7 +39,7 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.messages import Message
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_node
