@@ -61,6 +61,8 @@ class _Form(NamedTuple):
     holds: Callable[[str, str], bool]
     is_time: bool = False
     is_figure: bool = False
+    titles: re.Pattern[str] | None = None
+    """One of which a column has, where a bare field of its row may answer."""
 
 
 def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:
@@ -69,7 +71,10 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
     """
     form = _form_of(question)
-    if form is None or (is_row and form.holds is _has_site):
+    if form is None:
+        return True
+    is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
+    if is_row and form.holds is _has_site:
         return True
     said = text if form.is_time else message_of(text)
     reply = _REPLY.search(said)
@@ -217,6 +222,13 @@ _WARMTH = _pattern(rf"(?:\d|\b{_NUMERAL})\s?(?:°|degrees?\b|grad\b|celsius\b|ke
 _OFTEN = _pattern(
     rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|täglich|wöchentlich|{_SPANS}|{_DAYS})\b"
 )
+_WEIGHT_TITLES = _pattern(r"weigh|\bmass\b|gewicht|\bk?g\b|tonne")
+_OFTEN_TITLES = _pattern(r"every|interval|often|frequen|\btimes\b|turnus|\bdays?\b|\btage?\b")
+_PLACE_TITLES = _pattern(
+    r"place|where|locat|\b(?:city|town|country|address|room|office|desk|shelf|bay|berth|dock|floor|building|site|stand|stall|area|"
+    r"street|from|to|via|port|path|host|url|house|hall|gate|platform|stop|region|village|home)\b|\b(?:ort|stadt|land|adresse|raum|"
+    r"zimmer|regal|halle|platz|straße|haltestelle|von|nach|ab|an|gleis|lage)\b"
+)
 _CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
 _PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
@@ -260,11 +272,11 @@ _FORMS = (
     _Form(_pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"), partial(_has, _COLOUR)),
     _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
-    _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True),
+    _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True, titles=_WEIGHT_TITLES),
     _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED)),
     _Form(_pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"), partial(_has, _WARMTH)),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
-    _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True),
+    _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
     _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE)),
     _Form(_pattern(r"\bhow (?:much|high)\b|^wie (?:viel|hoch)\b"), _has_number),
     _Form(
@@ -272,5 +284,5 @@ _FORMS = (
         partial(_has, _WHEN),
         is_time=True,
     ),
-    _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site),
+    _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site, titles=_PLACE_TITLES),
 )

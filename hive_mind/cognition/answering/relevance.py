@@ -135,7 +135,7 @@ _FIELD_ENDS = re.compile(r"[,;]")
 _COUNTED = re.compile(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 _WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
 _SOMEBODY_IS = (
-    rf"{_WHO}(?: is| are| was| were)? (?:.{1, 60}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
+    rf"{_WHO}(?: is| are| was| were)? (?:.{{1,60}}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
 )
 # "Who is the director of …", "the director's name".
 _GERMAN_ROLE = (

@@ -55,6 +55,20 @@ def test_a_field_of_a_row_counts_without_saying_what() -> None:
     assert not may_answer("How many bolts are left?", "bolt,A12,340")
 
 
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("How heavy is the band saw?", "tool;weight kg;bought"),
+        ("How often is the band saw checked?", "tool;interval;bought"),
+        ("Where is the band saw?", "tool;shelf;bought"),
+        ("Wo ist die Bandsäge?", "Gerät;Regal;Jahr"),
+    ],
+)
+def test_a_bare_field_answers_where_a_column_is_called_so(question: str, titles: str) -> None:
+    assert may_answer(question, "band saw;23;2019", is_row=True, titles=titles)
+    assert not may_answer(question, "band saw;23;2019", is_row=True, titles="tool;maker;bought")
+
+
 def test_a_figure_in_a_row_is_a_price_where_a_column_is_called_so() -> None:
     row, question = "Lindqvist AB,winch handle,41.00", "How much does a winch handle cost?"
 
