@@ -5,6 +5,7 @@ defined. What has digits is a name that says little by itself: any fact about it
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -66,9 +67,17 @@ def may_define(question: str, fact: Fact) -> bool:
     if japanese := _JAPANESE.match(asked):
         return re.search(rf"{re.escape(japanese['nouns'])}(?:とは|は|って|が|:|：)", fact.content) is not None
     wanted = _asked(asked)
-    if wanted is None or is_table_row(fact) or record_of(fact) is not None:
+    if wanted is None:
         return True
+    if fields := _fields(fact):
+        return any(tuple(tokenize(field)) == wanted.words for field in fields)
     return _is_titled(wanted, fact) or any(_says(wanted, part) for part in _SENTENCE_ENDS.split(_told(fact)))
+
+
+def _fields(fact: Fact) -> Sequence[str]:
+    """Those of a row of a table; none of any other fact."""
+    record = record_of(fact)
+    return record.fields if record else fact.content.split("|") if is_table_row(fact) else ()
 
 
 def title_of(source: str) -> str:

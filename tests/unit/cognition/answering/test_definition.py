@@ -55,3 +55,13 @@ def test_what_stands_under_its_title_or_goes_on_about_it_says_what_it_is():
     assert may_define("What is a bowline?", hit("A knot that does not slip.", concept="Bowline").fact)
     assert may_define("What is a bowline?", hit("It is a knot that does not slip.", before="Tie a bowline first.").fact)
     assert not may_define("What is Skarholm?", hit("The ferry to Skarholm leaves at 6:30.", concept="Skarholm").fact)
+
+
+def test_a_row_says_what_a_field_of_its_own_is():
+    row = hit("Ben Okafor;crane operator;dock 4", concept="Ben Okafor", before="Name;Role;Office").fact
+    cell = hit("| Bowline | A knot that does not slip |", before="| Term | Meaning |").fact
+
+    assert not may_define("What is a crane?", row)
+    assert may_define("What is a crane operator?", row)
+    assert may_define("What is a bowline?", cell)
+    assert not may_define("What is a knot?", cell)
