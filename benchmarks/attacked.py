@@ -69,7 +69,7 @@ async def members(folder: Path, url: str) -> AsyncIterator[list[RunningMember]]:
             buses.append(await opened(url))
             proof = Proof("require", keys.path, name)
             plan = MemberPlan(name, url, hive=HIVE, topology="sharded", replicas=1, members=NAMES, partitions=64, proof=proof)
-            found.append(await open_member(plan, Settings(home=folder, ann="exact"), NoEmbedder(), buses[-1]))
+            found.append(await open_member(Settings(home=folder, ann="exact"), plan, NoEmbedder(), buses[-1]))
         for one in found:
             await one.until_ready(60, lambda _: None)
         for batch in promotions(Prose(1), "ada", FACTS, with_vectors=False):

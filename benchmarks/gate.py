@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Fact
 
 FOLDER = Path(__file__).parents[1] / "tests/data/gate"

@@ -22,7 +22,7 @@ from benchmarks.hive_query import DIMENSION, Language
 from hive_mind.embed.base import Matrix
 from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.evidence import Statement
 from hive_mind.model.query import Method, Query
 from hive_mind.model.search_result import SearchResult
@@ -92,7 +92,7 @@ async def fleet_of(
         runner=RunnerSettings(ask_deadline_ms=deadline_ms),
     )
     settings = Settings(store="memory") if home is None else Settings(store="sqlite", home=home)
-    return await open_fleet(plan, settings, RandomVectors(language))
+    return await open_fleet(settings, plan, RandomVectors(language))
 
 
 async def fill(fleet: Fleet, language: Language, facts: int) -> None:

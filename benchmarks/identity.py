@@ -77,7 +77,7 @@ async def sharing(folder: Path, count: int, names: Sequence[str], *, is_proven: 
         for name in names:
             proof = Proof("require", keys.path, name) if is_proven else None
             plan = MemberPlan(name, "memory", members=tuple(names), nodes=_ANY_NUMBER, proof=proof)
-            members.append(await open_member(plan, Settings(home=folder), NoEmbedder(), bus))
+            members.append(await open_member(Settings(home=folder), plan, NoEmbedder(), bus))
         for one in members:
             await one.until_ready(60, lambda _: None)
         # To make them up is no part of what is measured.

@@ -54,7 +54,7 @@ async def cpu_s(facts: int, *, is_judged: bool) -> float:
     """Until all of them are shared."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = await backends.load("ledger", "memory").open()
-        async with await open_fleet(FleetPlan("flat", ("ann", "ben")), Settings(home=Path(folder)), NoEmbedder()) as fleet:
+        async with await open_fleet(Settings(home=Path(folder)), FleetPlan("flat", ("ann", "ben")), NoEmbedder()) as fleet:
             memory = fleet.memory("ann")
             assert isinstance(memory, DistributedCognitiveMemory)
             if is_judged:

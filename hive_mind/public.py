@@ -22,7 +22,7 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.dialogue import Reply, ToolCall

@@ -14,7 +14,7 @@ async def main() -> None:
     # With "redis://127.0.0.1:6379" each member is a process of its own, and needs no `bus` handed in.
     bus = await open_bus(address_of("memory"), BusSettings())
     plans = [MemberPlan(name, "memory", topology="sharded", members=("ada", "ben")) for name in ("ada", "ben")]
-    ada, ben = [await open_member(plan, settings, embedder, bus) for plan in plans]
+    ada, ben = [await open_member(settings, plan, embedder, bus) for plan in plans]
     silent = await asyncio.gather(ada.until_ready(10, print), ben.until_ready(10, print))
     print(f"nobody is missing: {not any(silent)}")
 

@@ -14,6 +14,9 @@ from hive_mind.errors import InvalidInput
 # and guards nothing, and they take connections from this machine only: so an address there may do without a credential.
 DEVELOPMENT_KEY = ("RootManageSharedAccessKey", "SAS_KEY_VALUE")
 
+AZURE = ".servicebus.windows.net"
+"""How the hosts of Service Bus and Event Hubs end in the cloud."""
+
 # Schemes that are another one over TLS.
 _ENCRYPTED = {"rediss": "redis"}
 # What ends the part of a URL that has the password. What is behind it would be taken for a path, and shown.
@@ -104,3 +107,12 @@ def refuse_plaintext(address: BusAddress) -> None:
     """Raises `InvalidInput` for an address off this machine that is not encrypted: facts and passwords would be readable."""
     if not (address.is_encrypted or address.is_loopback):
         raise InvalidInput(f"{address} is not on this machine and not encrypted: use TLS, such as rediss:// for Redis")
+
+
+def refuse_without_credential(address: BusAddress) -> None:
+    """Raises `InvalidInput` unless it is Azure's own cloud, which knows machines, or a broker on this one."""
+    if not (address.host.endswith(AZURE) or address.is_loopback):
+        raise InvalidInput(
+            f"{address} needs a credential: the connection string of a key, in HIVE_MIND_BUS_CREDENTIAL; "
+            "without one only Azure itself can be asked, with the identity that is signed in"
+        )

@@ -166,7 +166,7 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
         embedder = await open_embedder(settings)
         stack.push_async_callback(embedder.close)
         say(f"{plan.name}: connecting to {plan.hive!r}")
-        running = await open_member(plan, settings, embedder)
+        running = await open_member(settings, plan, embedder)
         stack.push_async_callback(running.close)
         stack.callback(say, f"{plan.name}: finishing")
         if ways.metrics_port:

@@ -16,7 +16,7 @@ from hive_mind.cognition.extraction.dating import Dates, dates_of
 from hive_mind.cognition.extraction.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.cognition.extraction.exchanges import exchanged
 from hive_mind.cognition.extraction.log_patterns import summed_up
-from hive_mind.cognition.extraction.logs import message_of, stamp_time
+from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX
 from hive_mind.cognition.extraction.statements import confidence_of, is_brief_statement, is_polite, is_question, is_statement
 from hive_mind.cognition.reader import Extraction, LeftOut
@@ -97,8 +97,7 @@ class ExtractiveReader:
             said = _said(piece)
             named = entities(said, vocabulary)
             concept = _concept_of(piece, [name for name in named if name.casefold() not in speakers], concept, content)
-            dated = dates.of(piece.block)
-            said_at = stamp_time(piece.block.stamp, dated) or dated
+            said_at = dates.of(piece.block)
             yield (
                 piece,
                 Candidate(

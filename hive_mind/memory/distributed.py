@@ -17,7 +17,7 @@ from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.memory.erasure.erasing import Found, the_one
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.review import Review
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.reembedding import Progress

@@ -58,7 +58,7 @@ def test_the_judged_fleet_says_what_the_how_to_shows(hive_mind: HiveMind, monkey
 
 def test_readme_shows_the_same() -> None:
     shown = steps(README)
-    assert len(shown) == 3
+    assert len(shown) == 4
     assert all(step in steps(HOWTO) for step in shown)
 
 

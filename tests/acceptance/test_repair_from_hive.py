@@ -13,7 +13,7 @@ SHARED, SECRET, WRONG = "The gateway listens on port 8443.", "The password is hu
 
 async def shared(home: Path, topology: str) -> None:
     settings = Settings(home=home, embed="none")
-    async with await open_fleet(FleetPlan(topology, ("ada", "ben", "cleo")), settings, await open_embedder(settings)) as fleet:
+    async with await open_fleet(settings, FleetPlan(topology, ("ada", "ben", "cleo")), await open_embedder(settings)) as fleet:
         ada = fleet.memory("ada")
         for said in (SHARED, SECRET, WRONG):
             await ada.store_fact("gateway", said, source="runbook.md")

@@ -29,6 +29,13 @@ def test_no_package_is_missing_after_a_plain_install() -> None:
     assert {name: str(path) for name, path in wanted.items() if name not in standard | installed() | _BROUGHT} == {}
 
 
+def test_readme_names_every_extra_that_brings_something() -> None:
+    table = re.findall(r"^\| (`\w.*?) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
+
+    assert {name for name, packages in PROJECT["optional-dependencies"].items() if packages} - {"dev"} <= named
+
+
 def imported_at_once(path: Path) -> set[str]:
     """Packages that importing the file imports."""
     found = set()

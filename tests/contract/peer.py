@@ -26,7 +26,7 @@ async def opened(plan: MemberPlan, folder: Path, *, has_vectors: bool) -> Runnin
     if plan.searches:
         hasten()
     embedder = BagOfWords() if has_vectors else NoEmbedder()
-    return await open_member(plan, Settings(home=folder, store="sqlite", ann="exact"), embedder)
+    return await open_member(Settings(home=folder, store="sqlite", ann="exact"), plan, embedder)
 
 
 async def main() -> None:

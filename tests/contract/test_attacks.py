@@ -52,7 +52,7 @@ async def member(world: World, keys: KeyFolder, folder: Path, name: str, stack: 
     plan = MemberPlan(
         name, "", hive=world.hive, members=NAMES, membership=CALM, nodes=MODERATED, proof=Proof("require", keys.path, name)
     )
-    running = await open_member(plan, Settings(home=folder, store="memory", ann="exact"), NoEmbedder(), world.bus)
+    running = await open_member(Settings(home=folder, store="memory", ann="exact"), plan, NoEmbedder(), world.bus)
     stack.push_async_callback(running.close)
     return running
 

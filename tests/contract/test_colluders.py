@@ -39,7 +39,7 @@ async def fleet(folder: Path, url: str) -> AsyncIterator[Mapping[str, RunningMem
     try:
         for name in names:
             plan = MemberPlan(name, "redis", topology="flat", members=names, partitions=8)
-            members[name] = await open_member(plan, Settings(home=folder, store="memory", ann="exact"), NoEmbedder(), bus)
+            members[name] = await open_member(Settings(home=folder, store="memory", ann="exact"), plan, NoEmbedder(), bus)
         for member in members.values():
             assert await member.until_ready(60, lambda _: None) == ()
         yield members

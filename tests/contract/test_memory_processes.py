@@ -49,7 +49,7 @@ QUESTIONS = ("which pump is in hall 2?", "blue door", "hall 5")
 def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
     async def in_one_process(topology: str) -> dict[str, list[tuple[str, float]]]:
         plan = FleetPlan(topology, NAMES, group_size=2, replicas=2)  # type: ignore[arg-type]
-        async with await open_fleet(plan, Settings(home=tmp_path / "one", store="memory", ann="exact"), NoEmbedder()) as fleet:
+        async with await open_fleet(Settings(home=tmp_path / "one", store="memory", ann="exact"), plan, NoEmbedder()) as fleet:
             for number, content in enumerate(HALLS):
                 await fleet.memory(NAMES[number % 4]).store_fact("", content, 0.7)
             await fleet.settled()

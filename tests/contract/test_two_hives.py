@@ -10,7 +10,7 @@ import pytest
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from tests.contract.wires import WIRES, Wire, secrets_of, wire
@@ -38,7 +38,7 @@ async def hive(over: Wire, name: str, folder: Path) -> AsyncIterator[dict[str, R
                 membership=MembershipSettings(beat_ms=100),
             )
             settings = Settings(home=folder / one, store="memory", ann="exact")
-            members[one] = await open_member(plan, settings, NoEmbedder())
+            members[one] = await open_member(settings, plan, NoEmbedder())
             stack.push_async_callback(members[one].close)
         for member in members.values():
             assert await member.until_ready(_PATIENCE_S, lambda _: None) == ()

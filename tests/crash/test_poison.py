@@ -34,7 +34,7 @@ def test_a_message_that_ends_every_process_is_put_aside_with_its_reason(
     async def boot() -> bool:
         """Whether a process survived what lay there for it."""
         try:
-            member = await open_member(plan, Settings(home=tmp_path, store="memory", ann="exact"), NoEmbedder())
+            member = await open_member(Settings(home=tmp_path, store="memory", ann="exact"), plan, NoEmbedder())
         except BackendError:
             return False
         try:

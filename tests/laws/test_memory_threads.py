@@ -62,7 +62,7 @@ def test_a_fleets_memories_refuse_every_thread_but_the_one_that_opened_it(
 ) -> None:
     async def whole() -> None:
         plan = FleetPlan(topology, ("ada", "bert"), groups={"all": ("ada", "bert")} if topology == "federated" else {})
-        async with await open_fleet(plan, Settings(home=tmp_path, embed="none")) as fleet:
+        async with await open_fleet(Settings(home=tmp_path, embed="none"), plan) as fleet:
             memory = fleet.memory("ada")
             if is_awake:
                 await memory.store_fact("fan", "The fan is red.")

@@ -15,7 +15,8 @@ from hive_mind.cognition.reader import Reader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
-from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -42,7 +43,8 @@ def _list_notes(read_text: ReadText) -> Tool:
         """Look which notes a folder has. Gives files that can be read, and those that can't."""
         root = Path(folder)
         if not root.is_dir():
-            raise InvalidInput(f"{folder!r} is no folder; give one with notes")
+            # A fleet's process does not stand where the one that asks it stands.
+            raise InvalidInput(f"{str(root.absolute())!r} is no folder; give the whole path of one with notes")
         paths = sorted(path for path in root.rglob("*") if path.is_file())
         readable = [path for path in paths[:_FILES_MAX] if read_text(path)]
         left_out = [str(path.relative_to(root)) for path in paths if path not in readable]

@@ -17,7 +17,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.eventhub import EventHubConsumerClient, EventHubProducerClient, TransportType, parse_connection_string
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
-from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress, refuse_plaintext
+from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress, refuse_plaintext, refuse_without_credential
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 
@@ -115,6 +115,7 @@ def _credential(address: BusAddress, given: str) -> Credential:
         raise InvalidInput(
             "the credential of an event hub is a connection string, a SharedAccessSignature, or a key with its name"
         )
+    refuse_without_credential(address)
     if address.is_loopback:
         return AzureNamedKeyCredential(*DEVELOPMENT_KEY)
     # Slow to import, and needed in the cloud only.

@@ -15,13 +15,12 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.servicebus import ServiceBusSubQueue, TransportType
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress
+from hive_mind.bus.address import AZURE, DEVELOPMENT_KEY, BusAddress, refuse_without_credential
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 
 TOPIC = "hive"
 
-_CLOUD = ".servicebus.windows.net"
 _PLAIN_PORT = 5672
 _TLS_PORT = 5671
 # We reconnect ourselves: with a limit, jitter and a look at what is still held.
@@ -81,7 +80,7 @@ class Account:
     @property
     def is_cloud(self) -> bool:
         """Whether it is Azure itself, which has a management API and keeps what it accepted."""
-        return self.host.endswith(_CLOUD)
+        return self.host.endswith(AZURE)
 
     def to_topic(self) -> Line[ServiceBusSender]:
         """A line to send by. It connects when something is asked of it."""
@@ -153,14 +152,8 @@ def _credential(address: BusAddress, given: str, topic: str) -> Credential:
         return AzureSasCredential(given)
     if given:
         return _from_connection_string(address, given, topic)
-    if address.host.endswith(_CLOUD):
-        return _identity()
-    if address.is_loopback:
-        return AzureNamedKeyCredential(*DEVELOPMENT_KEY)
-    raise InvalidInput(
-        f"{address} needs a credential: the connection string of a key, in HIVE_MIND_BUS_CREDENTIAL; "
-        "without one only Azure itself can be asked, with the identity that is signed in"
-    )
+    refuse_without_credential(address)
+    return AzureNamedKeyCredential(*DEVELOPMENT_KEY) if address.is_loopback else _identity()
 
 
 def _from_connection_string(address: BusAddress, given: str, topic: str) -> Credential:

@@ -25,7 +25,7 @@ async def show_fleet(plan: FleetPlan, settings: Settings, keep: Path | None, *, 
     """Learn apart, ask together, measure."""
     embedder = await open_embedder(settings)
     try:
-        async with await open_fleet(plan, settings, embedder) as fleet:
+        async with await open_fleet(settings, plan, embedder) as fleet:
             agents = {name: LearningAgent(name, memory, ExtractiveReader()) for name, memory in fleet.memories.items()}
             learned = await _learn(agents)
             await fleet.settled()

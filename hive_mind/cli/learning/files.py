@@ -17,20 +17,23 @@ STDIN = "-"
 
 
 def files_of(paths: Iterable[str]) -> list[Path]:
-    """Every file the paths mean, each once, in order. Raises `InvalidInput` for a path where nothing is."""
-    found: dict[Path, None] = {}
+    """Every file the paths mean, each once also where a link leads to it, in order. Raises `InvalidInput` where nothing is."""
+    found: dict[str, Path] = {}
     for path in map(Path, paths):
         if not _is_there(path):
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
-        found.update(dict.fromkeys(_text_files(path) if path.is_dir() else [path]))
+        for file in _text_files(path) if path.is_dir() else [path]:
+            real = os.path.realpath(file)
+            if real not in found or found[real].is_symlink():
+                found[real] = file
     if not found:
         raise InvalidInput(f"no text files in there; files ending in {' '.join(TEXT_SUFFIXES)} are learned, others when named")
-    return list(found)
+    return list(found.values())
 
 
 def passed_over(paths: Iterable[str]) -> list[Path]:
-    """Files in the folders among these paths that `files_of` leaves out, as their names are not those of texts."""
-    return [file for path in map(Path, paths) if path.is_dir() for file in _files_below(path) if not _is_text(file)]
+    """What `files_of` leaves out of the folders among these paths: files by their names, and links to folders."""
+    return [file for path in map(Path, paths) if path.is_dir() for file in _files_below(path) if not _is_taken(file)]
 
 
 def read_stdin(bytes_max: int = -1) -> bytes:
@@ -54,15 +57,17 @@ def _is_there(path: Path) -> bool:
 
 def _text_files(folder: Path) -> list[Path]:
     """Text files below a folder, sorted."""
-    return [path for path in _files_below(folder) if path.is_dir() or _is_text(path)]
+    return [path for path in _files_below(folder) if _is_taken(path)]
 
 
-def _is_text(path: Path) -> bool:
-    return path.suffix.lower() in TEXT_SUFFIXES
+def _is_taken(path: Path) -> bool:
+    """Whether a path below a folder is named as texts are, or is a folder that could not be looked into."""
+    is_folder = path.is_dir()
+    return not path.is_symlink() if is_folder else path.suffix.lower() in TEXT_SUFFIXES
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """All files below a folder, sorted; what is hidden stays hidden and links to folders are not followed.
+    """All files below a folder, sorted; what is hidden stays hidden and links to folders are not followed, but are among them.
 
     A folder that can't be looked into stands for its files, so that reading it says so.
     """
@@ -73,7 +78,8 @@ def _files_below(folder: Path) -> list[Path]:
 
     for at, folders, names in os.walk(folder, onerror=name_it):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(at, name) for name in sorted(names) if not name.startswith(".")]
+        linked = [name for name in folders if Path(at, name).is_symlink()]
+        found += [Path(at, name) for name in sorted([*names, *linked]) if not name.startswith(".")]
     return found
 
 

@@ -47,7 +47,7 @@ Explain = Annotated[bool, typer.Option("--explain", help="Show line by line what
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
 
 
-_NAMED_MAX = 5
+_NAMED_MAX = 20
 # Reading so much takes a second or so.
 _LARGE_CHARS = 1_000_000
 
@@ -226,7 +226,7 @@ def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
 def _passed_over(names: Sequence[str]) -> str:
     more = len(names) - _NAMED_MAX
     shown = ", ".join(map(shown_source, names[:_NAMED_MAX])) + (f" and {more} more" if more > 0 else "")
-    return f"left out, as the names are not those of texts (name a file to learn it all the same): {shown}"
+    return f"left out, as links to folders or not named as texts are (name one to learn it all the same): {shown}"
 
 
 def _tell(tally: Tally, agent: str, output: Format) -> None:

@@ -23,12 +23,12 @@ _MONTHS = (
 )
 _DAYS = (
     "(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekdays?|weekends?|today|tomorrow|yesterday|tonight|noon|midnight|"
-    "(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|heute|morgen|gestern"
+    "(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|heute|morgen|gestern|mitternachts?|(?:vor|nach)?mittags?"
 )
 # Figures that tell a time, and no other: a year, a day of a month, a time of day.
 _TIMES = (
     r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}:\d\d|\b\d{1,2}[./]\d{1,2}[./]|\b\d{1,2}\s?[ap]\.?m\b|"
-    r"\b(?:at|by|um) \d|\d Uhr\b"
+    r"\b(?:at|by|um) \d|\bUhr\b"
 )
 _SPANS = (
     "weeks?|months?|years?|days?|hours?|minutes?|spring|summer|autumn|winter|morning|afternoon|evening|night|christmas|easter|"
@@ -61,20 +61,27 @@ class _Form(NamedTuple):
     holds: Callable[[str, str], bool]
     is_time: bool = False
     is_figure: bool = False
+    titles: re.Pattern[str] | None = None
+    """One of which a column has, where a bare field of its row may answer."""
 
 
-def may_answer(question: str, text: str, *, is_row: bool = False) -> bool:
+def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:
     """Whether a text holds what a question of this kind is answered with; the time in front of a log line only tells when.
 
-    `is_row`: a field of a table is a figure by itself; what it counts stands above it.
+    `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
     """
     form = _form_of(question)
-    if form is None or (is_row and form.holds is _has_site):
+    if form is None:
+        return True
+    is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
+    if is_row and form.holds is _has_site:
         return True
     said = text if form.is_time else message_of(text)
     reply = _REPLY.search(said)
     told = reply["reply"] if reply else said
     # A field of a table, and a reply, need not say again what they count.
+    if is_row and form.holds is _has_sum and _PRICED.search(titles):
+        return _has_number(told, question)
     is_bare = is_row or (reply is not None and len(told.split()) <= _REPLY_WORDS)
     return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
 
@@ -215,6 +222,13 @@ _WARMTH = _pattern(rf"(?:\d|\b{_NUMERAL})\s?(?:°|degrees?\b|grad\b|celsius\b|ke
 _OFTEN = _pattern(
     rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|hourly|yearly|always|never|often|jede[nrs]?|täglich|wöchentlich|{_SPANS}|{_DAYS})\b"
 )
+_WEIGHT_TITLES = _pattern(r"weigh|\bmass\b|gewicht|\bk?g\b|tonne")
+_OFTEN_TITLES = _pattern(r"every|interval|often|frequen|\btimes\b|turnus|\bdays?\b|\btage?\b")
+_PLACE_TITLES = _pattern(
+    r"place|where|locat|\b(?:city|town|country|address|room|office|desk|shelf|bay|berth|dock|floor|building|site|stand|stall|area|"
+    r"street|from|to|via|port|path|host|url|house|hall|gate|platform|stop|region|village|home)\b|\b(?:ort|stadt|land|adresse|raum|"
+    r"zimmer|regal|halle|platz|straße|haltestelle|von|nach|ab|an|gleis|lage)\b"
+)
 _CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
 _PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
@@ -258,11 +272,11 @@ _FORMS = (
     _Form(_pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"), partial(_has, _COLOUR)),
     _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
-    _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True),
+    _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True, titles=_WEIGHT_TITLES),
     _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED)),
     _Form(_pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"), partial(_has, _WARMTH)),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
-    _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True),
+    _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
     _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE)),
     _Form(_pattern(r"\bhow (?:much|high)\b|^wie (?:viel|hoch)\b"), _has_number),
     _Form(
@@ -270,5 +284,5 @@ _FORMS = (
         partial(_has, _WHEN),
         is_time=True,
     ),
-    _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site),
+    _Form(_pattern(r"^(?:and |so |but )?(?:where|wo|wohin|woher)\b"), _has_site, titles=_PLACE_TITLES),
 )

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hive_mind.cognition.answering.answer_forms import may_answer
+from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.focus import focus_of
-from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, is_in_compound, met_in, nouns_of
+from hive_mind.cognition.answering.wordings import REFERRING, content_terms, is_german, is_had, is_in_compound, met_in, nouns_of
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.extraction.logs import message_of
@@ -130,14 +131,11 @@ _QUALIFIER = re.compile(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
 )
 _SENTENCE_ENDS = (".", "!", "。")
-_REFERRING = frozenset(
-    "it its they them their this that these those he she his her there then so er sie es das dies dort dann diese dieser".split()
-)
 _FIELD_ENDS = re.compile(r"[,;]")
 _COUNTED = re.compile(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 _WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
 _SOMEBODY_IS = (
-    rf"{_WHO}(?: is| are| was| were)? (?:.{1, 60}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
+    rf"{_WHO}(?: is| are| was| were)? (?:.{{1,60}}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
 )
 # "Who is the director of …", "the director's name".
 _GERMAN_ROLE = (
@@ -188,7 +186,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     own = frozenset(tokenize(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))))
     must = asked.identifiers | asked.names
     is_named = bool(asked.identifiers & own)
-    titles = frozenset(tokenize(" ".join(map(_title_of, fact.sources))))
+    titles = frozenset(tokenize(" ".join(map(title_of, fact.sources))))
     if (asked.identifiers and not is_named) or (must and not must & (own | titles)):
         return None
     around = titles | (frozenset(tokenize(fact.before)) if _hangs(fact) else frozenset())
@@ -232,12 +230,7 @@ def _stated(fact: Fact) -> str:
 def _hangs(fact: Fact) -> bool:
     """Whether what stands before a fact says what it is about: a title, a question, or what "it" is."""
     first = next(iter(fact.content.split(maxsplit=1)), "").casefold().strip(",.")
-    return not fact.before.endswith(_SENTENCE_ENDS) or first in _REFERRING
-
-
-def _title_of(source: str) -> str:
-    """A file's name without its ending: what all of it is about."""
-    return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    return not fact.before.endswith(_SENTENCE_ENDS) or first in REFERRING
 
 
 def _is_row(fact: Fact) -> bool:
@@ -281,7 +274,13 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
         and _is_on_topic(question, asked, hit, settings)
         and _is_of_that_time(question, hit.fact)
         and _tells_what_is_asked(question, asked, hit, settings)
-        and may_answer(question, hit.fact.content.removeprefix(f"{hit.fact.speaker}: "), is_row=_is_row_of(question, hit.fact))
+        and may_define(question, hit.fact)
+        and may_answer(
+            question,
+            hit.fact.content.removeprefix(f"{hit.fact.speaker}: "),
+            is_row=_is_row_of(question, hit.fact),
+            titles=hit.fact.before,
+        )
     )
 
 
@@ -310,7 +309,7 @@ def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSetti
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact
-    told = _told_by(fact) | frozenset(tokenize(" ".join((fact.speaker, *map(_title_of, fact.sources)))))
+    told = _told_by(fact) | frozenset(tokenize(" ".join((fact.speaker, *map(title_of, fact.sources)))))
     is_named = not (asked.names | asked.identifiers).isdisjoint(told)
     return is_named or any(_is_told(term, told) or (german and is_in_compound(term, told)) for term in topic)
 

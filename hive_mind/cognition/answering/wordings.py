@@ -32,6 +32,11 @@ _GERMAN_TOO = "die was war man so will am hat an in du lange lang"
 _GERMAN_WORD = re.compile(rf"\b(?:{'|'.join(_GERMAN.split())})\b", re.IGNORECASE)
 _GERMAN_TERMS = frozenset(tokenize(f"{_GERMAN} {_GERMAN_TOO}"))
 
+REFERRING = frozenset(
+    "it its they them their this that these those he she his her there then so er sie es das dies dort dann diese dieser".split()
+)
+"""What begins with one of these goes on about what stands before it."""
+
 # What is asked for then has a form of its own, such as a weight.
 _HOW = re.compile(
     r"\b(?:how|wie) (?P<degree>big|large|small|heavy|warm|hot|cold|long|tall|high|wide|deep|thick|thin|fast|quick|old|far|"

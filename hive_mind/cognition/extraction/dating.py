@@ -7,8 +7,10 @@ and for the content where that section is all there is.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hive_mind.cognition.dates.day_order import DayOrder, day_order, in_iso
 from hive_mind.cognition.dates.temporal import moments, normalised
 from hive_mind.cognition.extraction.blocks import Block, Layout
+from hive_mind.cognition.extraction.logs import stamp_time
 from hive_mind.model.content import Content
 
 # A date is told at the beginning, in a short line.
@@ -22,30 +24,32 @@ _WHOLE = 0
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """`said_at` is the content's own time. Times are ISO 8601, or "" where nothing tells."""
+    """`said_at` is the content's own time. Times are ISO 8601, or "" where nothing tells. `order`: of day and month in stamps."""
 
     said_at: str
     sections: dict[int, str] = field(default_factory=dict)
+    order: DayOrder | None = None
 
     def of(self, block: Block) -> str:
-        """When a block was said, by the innermost section that has a date; the time in front of an utterance is left out."""
+        """When a block was said: by the time in front of it, else by the innermost section that has a date."""
         numbers = (heading.number for heading in reversed(block.headings))
-        return next((self.sections[number] for number in numbers if number in self.sections), self.said_at)
+        dated = next((self.sections[number] for number in numbers if number in self.sections), self.said_at)
+        return stamp_time(in_iso(block.stamp, self.order), dated) or dated
 
 
 def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
     """The dates of a content's sections. What the content was given counts for all of it, but not for a part that has its own."""
-    whole = {_WHOLE, *_common_sections(layout)}
+    whole, order = {_WHOLE, *_common_sections(layout)}, day_order(block.stamp for block in layout if block.stamp)
     sections = _by_heading(layout)
     for number, stamp in _by_line(layout).items():
         sections.setdefault(number, stamp)
     parts = {number: stamp for number, stamp in sections.items() if number not in whole}
     if content.said_at:
-        return Dates(normalised(content.said_at), parts)
+        return Dates(normalised(content.said_at), parts, order)
     titles = [content.title, *(heading.title for block in layout[:1] for heading in block.headings if heading.number in whole)]
-    stamps = (block.stamp for block in layout[:1])
+    stamps = (in_iso(block.stamp, order) for block in layout[:1])
     found = (*map(normalised, titles), *(sections.get(number, "") for number in sorted(whole)), *map(normalised, stamps))
-    return Dates(next(filter(None, found), ""), parts)
+    return Dates(next(filter(None, found), ""), parts, order)
 
 
 def _common_sections(layout: Sequence[Block]) -> set[int]:

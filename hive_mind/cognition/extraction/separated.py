@@ -5,6 +5,7 @@ else a header and a column of figures. Which lines belong together is the busine
 """
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ _STOPS = (".", "!", "?", "…", ":")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record: its line as it stands, and its fields."""
+    """One record: its line as it stands, with semicolons for tabs, and its fields."""
 
     text: str
     fields: tuple[str, ...]
@@ -71,12 +72,10 @@ def record_of(fact: Fact) -> Record | None:
     content, header = (text.removeprefix(f"{fact.speaker}: ") for text in (fact.content, fact.before))
     if not header or not fact.concept:
         return None
-    for separator in ",; ":
+    for separator in ",;":
         found = _records([header, content], separator)
         if len(found) == 2 and _is_header(found[0]) and found[1].fields[0] == fact.concept:
-            # A memory keeps a tab as a space, which proves less, so that no sentence may look like it.
-            is_row = not content.endswith(_STOPS) if separator == " " else _is_table(found, separator)
-            return Record(header, found[1].fields) if is_row else None
+            return Record(header, found[1].fields) if _is_table(found, separator) else None
     return None
 
 
@@ -99,8 +98,16 @@ def _read(lines: Sequence[str], separator: str) -> Iterator[Row]:
         about = fields[0] if fields else ""
         if width < 2 or len(fields) != width or not any(map(str.isalnum, about)) or about.endswith(":") or ": " in about:
             raise ValueError("this line has other fields than the first")
-        yield Row(" ".join(lines[start : reader.line_num]).strip(), fields)
+        # A memory keeps a tab as a space, and fields have spaces of their own.
+        text = _with_semicolons(fields) if separator == "\t" else " ".join(lines[start : reader.line_num]).strip()
+        yield Row(text, fields)
         start = reader.line_num
+
+
+def _with_semicolons(fields: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, delimiter=";", lineterminator="").writerow(" ".join(field.split()) for field in fields)
+    return line.getvalue()
 
 
 def _is_table(found: Sequence[Row], separator: str) -> bool:

@@ -23,7 +23,7 @@ from hive_mind.hive.trust.ratings import TrustSettings
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.gate.instructions import RuleName
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers import config as worker

@@ -11,7 +11,7 @@ from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.trust.trust_book import TrustSettings
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ModelsConfig, ReviewConfig, SeenConfig, WatchConfig

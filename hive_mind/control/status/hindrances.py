@@ -50,7 +50,7 @@ def full_brokers(nodes: Iterable[NodeStatus]) -> list[str]:
     for node in nodes:
         used, limit = node.broker_used_bytes, node.broker_limit_bytes
         if limit and used >= _BROKER_SHARE * limit:
-            remedy = "raise maxmemory (CONFIG SET maxmemory), or start the members that don't read; see hive-mind bus stats"
+            remedy = "raise maxmemory (CONFIG SET maxmemory), or start the members that don't read; see hive-mind events stats"
             found.append((used / limit, f"the broker holds {_size(used)} of {_size(limit)}: {remedy}"))
     # All of them ask one server, at different moments.
     return [max(found)[1]] if found else []

@@ -23,7 +23,7 @@ from hive_mind.evals.rows import Learned
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import TopologyName, spec_of
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, HostedNode, open_fleet
 from hive_mind.runtime.node.runner import RunnerSettings
@@ -96,7 +96,7 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
     deal = deal_by(cell.arm.deal, cell.seed)
     await prepare(scope, means.settings, means.embedder)
     learning, scales = Learning(), Scales(len(nodes))
-    fleet = await open_fleet(plan, replace(means.settings, store="memory"), means.embedder)
+    fleet = await open_fleet(replace(means.settings, store="memory"), plan, means.embedder)
     try:
         await fleet.bus.watch(plan.runner.hive, scales.see)
         scales.is_on = True

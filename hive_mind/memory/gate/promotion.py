@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hive_mind.memory.gate.instructions import instruction_in
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
 from hive_mind.memory.gate.small_talk import is_small_talk
 from hive_mind.model.fact import KEPT_HOME, Fact
@@ -19,28 +20,6 @@ _TAG = re.compile(r"<[^<>]{1,500}>")
 _WORD = re.compile(r"[^\W_]+")
 # Scripts written without spaces: each character is about half a word.
 _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-
-
-@dataclass(frozen=True, slots=True)
-class PromotionSettings:
-    """What a fact must have to be shared."""
-
-    confidence_min: float = 0.3
-    """Raise it and less of doubtful worth is shared; others then confirm less, too."""
-    words_min: int = 2
-    """Shorter texts mean nothing without their context. Raise it and terse facts ("Pump 3: red") stay home."""
-    letters_share_min: float = 0.5
-    """Share of letters and digits in what is not white space. Raise it and formulas stay home, lower it and markup leaves."""
-    hold_back_secrets: bool = True
-    """Keys, tokens, passwords, connection strings."""
-    hold_back_personal: bool = True
-    """E-mail addresses, telephone, card, bank account and identity numbers; names are fine."""
-    hold_back_instructions: bool = True
-    """What is made to be obeyed, or speaks in another's name, by the rules of `memory.gate.instructions`."""
-    allowed_instructions: tuple[str, ...] = ()
-    """Names of rules that don't count here."""
-    is_open: bool = False
-    """Everything passes, secrets too: for measuring topologies against one another, not for use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ no hive at all. The agents are the same in each of them and can't tell.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -22,8 +22,7 @@ from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import SINGLE, Founding, TopologyName, spec_of
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
-from hive_mind.model.messages import Message
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members.nodes import Borrowed, News, make_node, open_journal
 from hive_mind.runtime.node.node import RunnerSettings
@@ -159,10 +158,8 @@ class HostedNode:
         await self._news.finish()
 
 
-async def open_fleet(
-    plan: FleetPlan, settings: Settings, embedder: Embedder | None = None, measure: Callable[[Message], int] | None = None
-) -> Fleet:
-    """Nodes and memories of a fleet. `measure` gives a message's bytes, to count traffic.
+async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | None = None) -> Fleet:
+    """Nodes and memories of a fleet.
 
     The embedder is that of the settings, and closed with the fleet; one that is given is shared and stays open. Raises
     `ConfigError` or `BackendError`; then nothing stays open.
@@ -171,14 +168,14 @@ async def open_fleet(
     if embedder is None:
         own = await open_embedder(settings)
         try:
-            fleet = await open_fleet(plan, settings, own, measure)
+            fleet = await open_fleet(settings, plan, own)
         except BaseException:
             await own.close()
             raise
         fleet.closes(own)
         return fleet
     topology = plan.arranged()
-    bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings(measure=measure)))
+    bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings()))
     nodes: dict[str, HostedNode] = {}
     try:
         for name in topology.nodes if topology else ():

@@ -33,7 +33,7 @@ from hive_mind.identity.seals import KeySeal
 from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.messages import Beat, Receipt
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
@@ -278,18 +278,18 @@ class RunningMember:
             await self._news.finish()
 
 
-async def open_member(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
+async def open_member(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """Connect and begin, with one agent called like the node.
 
     `embedder` stays open; a `bus` that is handed in, too. Raises `ConfigError` or `BackendError`.
     """
     local = memory_with(settings, plan.name, Borrowed(embedder))
-    running = await open_node(plan, settings, embedder, bus)
+    running = await open_node(settings, plan, embedder, bus)
     running.attach(plan.name, local, ExtractiveReader())
     return running
 
 
-async def open_node(plan: MemberPlan, settings: Settings, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
+async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bus: EventBus | None = None) -> RunningMember:
     """The same without an agent: `attach` as many as there are."""
     founding, signing = plan.founding(), _signing(plan)
     seal = KeySeal(signing.keyring, plan.hive, is_required=signing.is_required) if signing else UNSEALED

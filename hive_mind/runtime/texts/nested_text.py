@@ -7,13 +7,16 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import yaml
 
-# YAML is read in some seconds for each megabyte; what is larger is data for programs, and stays the text it is.
+# YAML is read in some seconds for each megabyte; what is larger is data for programs.
 _CHARS_MAX = 2 << 20
 # Anchors can make a small file as large as one likes.
 _VALUES_MAX = 50_000
+# With a key for each value. To make nodes of what was read takes ten times as long as to read it.
+_NODES_MAX = 2 * _VALUES_MAX
 _DEPTH_MAX = 50
 _NAMES = ("name", "id", "key", "title")
 _NAME_CHARS_MAX = 60
@@ -28,20 +31,30 @@ class _TooMuchError(Exception):
     """More values, or deeper ones, than anybody writes by hand."""
 
 
-def nested_text(text: str) -> str:
-    """The lines of a JSON or YAML document; the text as it is where it is neither, holds no keys, or is too large."""
+def nested_text(text: str) -> str | None:
+    """The lines of a JSON or YAML document, the text itself where it is neither or holds no keys, None where it is too large."""
     if len(text) > _CHARS_MAX:
-        return text
+        return None
     source = _as_yaml(text) if text.lstrip()[:1] in ("{", "[") else text
     lines = source.splitlines()
     try:
+        _refuse_much(source)
         found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines(root, "", 0)]
-    except (yaml.YAMLError, _TooMuchError, RecursionError):
+    except _TooMuchError:
+        return None
+    except (yaml.YAMLError, RecursionError):
         return text
     if not any(": " in line for _, line in found):
         return text
     comments = [(number, told["text"].strip()) for number, line in enumerate(lines) if (told := _COMMENT.match(line))]
     return "\n\n".join(line for _, line in sorted([*found, *comments], key=lambda line: line[0]))
+
+
+def _refuse_much(source: str) -> None:
+    """Raises `_TooMuchError` for more than anybody writes by hand, as soon as so much is read."""
+    nodes = (event for event in yaml.parse(source, _LOADER) if isinstance(event, yaml.NodeEvent))
+    if next(islice(nodes, _NODES_MAX, None), None) is not None:
+        raise _TooMuchError
 
 
 def _as_yaml(text: str) -> str:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import charset_normalizer
-
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 
@@ -48,6 +46,7 @@ class Unreadable:
 
 
 TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
+TOO_NESTED = Unreadable("holds more values than a person writes, for programs to read: save what matters as a file of its own")
 EMPTY = Unreadable("is empty")
 
 
@@ -89,7 +88,10 @@ def text_in(path: Path, body: bytes) -> str | Unreadable:
         # It needs a library that few commands do.
         from hive_mind.runtime.texts.nested_text import nested_text
 
-        text = nested_text(text)
+        nested = nested_text(text)
+        if nested is None:
+            return TOO_NESTED
+        text = nested
     return text if text.strip() else EMPTY
 
 
@@ -123,7 +125,10 @@ def _western(body: bytes) -> str | None:
 
 def _guessed(body: bytes) -> str | None:
     """The text in an encoding of before Unicode. A guess that makes control characters of it is none."""
-    best = charset_normalizer.from_bytes(body).best()
+    # It takes long to load, and hardly any text needs it.
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(body).best()
     text = str(best) if best is not None else ""
     is_text = bool(text) and not any(ord(character) < 32 and character not in "\t\n\r\f" for character in text)
     return text if is_text else None

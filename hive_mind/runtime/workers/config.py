@@ -18,7 +18,7 @@ from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 

@@ -204,7 +204,7 @@ class Worker:
             self._bus = await open_buses(bus.url, bus.searches, folder, given.process, bus.credential, bus.searches_credential)
         for node in given.nodes:
             if node.name not in self._nodes:
-                running = await open_node(plan_of(given, node), parts.settings, parts.embedder, self._bus)
+                running = await open_node(parts.settings, plan_of(given, node), parts.embedder, self._bus)
                 self._nodes[node.name] = WorkerNode(node, running)
 
     async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:

@@ -119,7 +119,7 @@ def test_a_list_a_file_and_a_queue_are_sources_alike(tmp_path: Path) -> None:
 
 def test_an_agent_of_a_hive_learns_and_answers_alike(tmp_path: Path) -> None:
     async def story() -> None:
-        async with await open_fleet(FleetPlan("flat", ("ada", "ben")), settings(tmp_path)) as fleet:
+        async with await open_fleet(settings(tmp_path), FleetPlan("flat", ("ada", "ben"))) as fleet:
             ada, ben = (GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben"))
             await ada.process("The ferry leaves at nine.")
             await fleet.settled()
@@ -134,7 +134,7 @@ def test_a_question_of_another_agent_begins_no_run_here(tmp_path: Path) -> None:
     """What a peer asks is searched for, and nothing else happens for it."""
 
     async def story() -> None:
-        async with await open_fleet(FleetPlan("sharded", ("ada", "ben", "cleo")), settings(tmp_path)) as fleet:
+        async with await open_fleet(settings(tmp_path), FleetPlan("sharded", ("ada", "ben", "cleo"))) as fleet:
             agents = {name: GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben", "cleo")}
             passes: list[str] = []
             for name in ("ben", "cleo"):

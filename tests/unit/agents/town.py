@@ -95,7 +95,7 @@ async def town(
     ledger = await backends.load("ledger", "sqlite").open(home / "ledger.sqlite", is_shared=True)
     plan = FleetPlan(topology, ("ann", "ben"), group_size=1)
     try:
-        async with await open_fleet(plan, Settings(home=home), NoEmbedder()) as fleet:
+        async with await open_fleet(Settings(home=home), plan, NoEmbedder()) as fleet:
             judge = None
             if model:
                 checked = CheckedModel(model, settings=ONCE, pace=pace)

@@ -27,7 +27,14 @@ def loaded(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["apply", "--help"]], ids=" ".join)
 def test_help_loads_no_library_that_only_fleets_need(arguments):
-    assert [name for name in HEAVY if name in loaded(*arguments)] == []
+    assert loaded(*arguments).isdisjoint(HEAVY)
+
+
+def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guessing_of_encodings():
+    code = "import sys, hive_mind.control.state, hive_mind.cli.fleet.fleets; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+
+    assert {"hive_mind.memory.gate.sensitive", "charset_normalizer"}.isdisjoint(ended.stdout.split())
 
 
 def test_a_command_does_not_load_the_others():

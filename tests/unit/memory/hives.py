@@ -10,7 +10,7 @@ import pytest
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement
 from hive_mind.model.fact import Fact, Sharing, is_about

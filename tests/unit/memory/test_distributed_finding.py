@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id

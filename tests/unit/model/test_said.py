@@ -8,7 +8,8 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.admission import malformed
-from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.memory.transfer.transfer import line_of, record_of

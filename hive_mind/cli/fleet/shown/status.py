@@ -75,7 +75,8 @@ def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None, *, is_
 
 
 def agent_rows(agents: Iterable["AgentView"], now_ms: int | None = None) -> list[tuple[Cell, ...]]:
-    """The cells of those lines."""
+    """The cells of those lines. What several agents have in common is said once."""
+    first: dict[str, str] = {}
     return [
         (
             agent.name,
@@ -87,10 +88,16 @@ def agent_rows(agents: Iterable["AgentView"], now_ms: int | None = None) -> list
             str(agent.lag),
             str(agent.restarts),
             ago(agent.since_ms, now_ms),
-            agent.last_error,
+            _once(agent, first),
         )
         for agent in agents
     ]
+
+
+def _once(agent: "AgentView", first: dict[str, str]) -> str:
+    """An agent's error, or which line before has the same. `first` is by error, and grows."""
+    said = first.setdefault(agent.last_error, agent.name) if agent.last_error else agent.name
+    return agent.last_error if said == agent.name else f"as {said}"
 
 
 def show_conditions(conditions: Sequence["Condition"], now_ms: int | None = None) -> None:

@@ -39,7 +39,7 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.messages import Message
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_node
@@ -156,7 +156,7 @@ class Members:
     async def _open(self, name: str) -> None:
         start = self._start
         settings = Settings(home=Path(start.folder) / "members", store=start.store, ann=start.ann)
-        running = await open_node(_plan_of(start, name), settings, self._embedder, self._bus)
+        running = await open_node(settings, _plan_of(start, name), self._embedder, self._bus)
         self._running[name] = running
         local = memory_with(settings, name, Borrowed(self._embedder), start.ranking)
         running.attach(name, local, ExtractiveReader())

@@ -13,7 +13,7 @@ from hive_mind.judge.judge_settings import JudgeSettings
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.scripted import ScriptedModel
-from hive_mind.memory.gate.promotion import PromotionSettings
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Sharing
 from tests.unit.agents.town import PATIENCE_S, by_text, reply, rule, shown, town, verdict
 

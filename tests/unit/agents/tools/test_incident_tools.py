@@ -1,5 +1,6 @@
 """The tools of the bundled worker: notes are listed, learned, compared, settled, and reported with their sources."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,14 @@ def test_a_folder_is_listed_with_what_can_be_read_and_what_can_not(notes: Path) 
     async def scenario(memory: CognitiveMemory) -> None:
         found = await use(memory, "list_notes", str(notes))
         assert found == {"folder": str(notes), "files": ["book.md", "deep/seen.md"], "left_out": ["picture.bin"]}
+
+    remembering(scenario)
+
+
+def test_a_folder_that_is_not_there_is_named_by_its_whole_path() -> None:
+    async def scenario(memory: CognitiveMemory) -> None:
+        with pytest.raises(InvalidInput, match=rf"'{re.escape(str(Path.cwd()))}/no/notes' is no folder; give the whole path"):
+            await use(memory, "list_notes", "no/notes")
 
     remembering(scenario)
 

@@ -4,13 +4,10 @@ from pathlib import Path
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
-from azure.identity.aio import DefaultAzureCredential
 
-from hive_mind.bus.address import DEVELOPMENT_KEY, address_of
+from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
 from hive_mind.bus.servicebus.account import Account, account_of
-from hive_mind.devbroker.broker import KEY as BROKER_KEY
-from hive_mind.devbroker.broker import KEY_NAME
 from hive_mind.errors import ConfigError
 
 LOCAL = "servicebus://127.0.0.1:5672/hive"
@@ -53,15 +50,6 @@ def test_a_signature_is_a_credential_too(given: str) -> None:
 
     assert isinstance(made.credential, AzureSasCredential)
     assert made.credential.signature == "SharedAccessSignature sr=x&sig=y"
-
-
-def test_who_gives_no_credential_is_asked_for_by_the_cloud_and_has_the_public_key_on_this_machine() -> None:
-    assert isinstance(account(CLOUD).credential, DefaultAzureCredential)
-    local = account(LOCAL).credential
-    assert isinstance(local, AzureNamedKeyCredential)
-    assert tuple(local.named_key) == DEVELOPMENT_KEY == (KEY_NAME, BROKER_KEY)
-    with pytest.raises(ConfigError, match="HIVE_MIND_BUS_CREDENTIAL"):
-        account("servicebus://bees.example.org")
 
 
 @pytest.mark.parametrize(

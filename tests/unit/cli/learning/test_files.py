@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.learning.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, read_text
+from hive_mind.cli.learning.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, passed_over, read_text
 from hive_mind.errors import InvalidInput
 
 
@@ -53,6 +53,22 @@ def test_a_named_file_is_taken_whatever_its_name_and_only_once(tmp_path):
     odd.write_text("words")
 
     assert files_of([str(odd), str(odd)]) == [odd]
+
+
+def test_a_file_that_links_lead_to_is_one_file_by_its_own_name(tmp_path):
+    (tmp_path / "notes.md").write_text("words")
+    (tmp_path / "a-link.md").symlink_to("notes.md")
+
+    assert files_of([str(tmp_path)]) == files_of([str(tmp_path / "notes.md"), str(tmp_path)]) == [tmp_path / "notes.md"]
+
+
+def test_links_to_folders_are_not_followed_and_are_named(tmp_path):
+    (tmp_path / "notes.md").write_text("words")
+    for name in ("again", "again.txt"):
+        (tmp_path / name).symlink_to(".")
+
+    assert files_of([str(tmp_path)]) == [tmp_path / "notes.md"]
+    assert passed_over([str(tmp_path)]) == [tmp_path / "again", tmp_path / "again.txt"]
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "x" * 300, "bad\0name"])

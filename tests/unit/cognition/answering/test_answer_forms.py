@@ -21,6 +21,8 @@ from hive_mind.cognition.answering.answer_forms import may_answer
         ("When does the ferry leave?", "It leaves at nine.", "The ferry is blue."),
         ("When was the pump bought?", "In March 2021.", "The pump stops below 2.8 bar."),
         ("Wann wurde die Pumpe gekauft?", "Am 3. Mai.", "Die Pumpe P14 schaltet ab."),
+        ("Wann öffnet die Werkstatt?", "Sie öffnet um sieben Uhr.", "Sie ist offen."),
+        ("Wann ist Pause?", "Pause ist mittags.", "Die Pause ist kurz."),
         ("When was the plugin loaded?", "2026-05-11 02:05:01 INFO loaded a plugin", "INFO loaded a plugin"),
         ("Who is the landlord?", "The landlord is Ana.", "Tell the landlord."),
         ("How long is the shift?", "The shift is eight hours.", "The shift begins with 3 guards."),
@@ -51,6 +53,28 @@ def test_what_lacks_the_form_that_is_asked_for_does_not_answer(question: str, an
 def test_a_field_of_a_row_counts_without_saying_what() -> None:
     assert may_answer("How many bolts are left?", "bolt,A12,340", is_row=True)
     assert not may_answer("How many bolts are left?", "bolt,A12,340")
+
+
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("How heavy is the band saw?", "tool;weight kg;bought"),
+        ("How often is the band saw checked?", "tool;interval;bought"),
+        ("Where is the band saw?", "tool;shelf;bought"),
+        ("Wo ist die Bandsäge?", "Gerät;Regal;Jahr"),
+    ],
+)
+def test_a_bare_field_answers_where_a_column_is_called_so(question: str, titles: str) -> None:
+    assert may_answer(question, "band saw;23;2019", is_row=True, titles=titles)
+    assert not may_answer(question, "band saw;23;2019", is_row=True, titles="tool;maker;bought")
+
+
+def test_a_figure_in_a_row_is_a_price_where_a_column_is_called_so() -> None:
+    row, question = "Lindqvist AB,winch handle,41.00", "How much does a winch handle cost?"
+
+    assert may_answer(question, row, is_row=True, titles='name,product,"price, EUR"')
+    assert not may_answer(question, row, is_row=True, titles="name,product,length")
+    assert not may_answer(question, "Lindqvist AB,winch handle,on demand", is_row=True, titles='name,product,"price, EUR"')
 
 
 @pytest.mark.parametrize("question", ["Why is the door shut?", "What happened to pump D4?", "ペットは泊まれますか?", ""])

@@ -206,3 +206,10 @@ def test_where_a_figure_is_asked_for_only_a_fact_with_one_of_its_own_can_tell_it
 
     assert not relevant(question, [red], RelevanceSettings())
     assert relevant(question, [warm], RelevanceSettings())
+
+
+def test_whose_deputy_is_asked_for_is_told_by_nobody_who_has_one():
+    master = hit("Ingrid Solheim is the harbour master.", keyword=9.0)
+
+    assert relevant("Who is the harbour master?", [master], RelevanceSettings())
+    assert not relevant("Who is the harbour master's deputy?", [master], RelevanceSettings())

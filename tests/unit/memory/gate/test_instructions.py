@@ -11,7 +11,8 @@ import pytest
 
 from hive_mind.cognition.prompts import prompt
 from hive_mind.memory.gate.instructions import RULES, instruction_in
-from hive_mind.memory.gate.promotion import PromotionSettings, decide
+from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from tests.builders import fact
 
 FOLDER = Path(__file__).parents[3] / "data" / "instructions"

@@ -16,7 +16,7 @@ from tests.builders import BagOfWords, run
 def test_a_name_that_nobody_has_is_told_with_those_that_there_are(topology: str, nodes: str, tmp_path: Path):
     async def whole() -> None:
         plan = FleetPlan(topology, ("ada", "ben"))
-        async with await open_fleet(plan, Settings(home=tmp_path, store="memory", embed="none"), NoEmbedder()) as fleet:
+        async with await open_fleet(Settings(home=tmp_path, store="memory", embed="none"), plan, NoEmbedder()) as fleet:
             with pytest.raises(InvalidInput, match="there is no agent 'eve' in this fleet; there are ada, ben"):
                 fleet.memory("eve")
             with pytest.raises(InvalidInput, match=f"there is no node 'eve' in this fleet; there are {nodes}"):
@@ -34,7 +34,7 @@ def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(tmp_path: 
     monkeypatch.setattr(fleet_module, "open_embedder", opened)
 
     async def scenario() -> None:
-        async with await open_fleet(FleetPlan("flat", ("ada",)), Settings(home=tmp_path, store="memory")) as fleet:
+        async with await open_fleet(Settings(home=tmp_path, store="memory"), FleetPlan("flat", ("ada",))) as fleet:
             await fleet.memory("ada").store_fact("gateway", "The gateway listens on port 8443.")
             assert not embedder.times_closed
 

@@ -29,7 +29,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 async def ask_all() -> None:
     """A fact of each, one copy of it, and a question of one of them that needs all."""
     plan = FleetPlan("sharded", AGENTS, replicas=1)
-    async with await open_fleet(plan, Settings(store="memory"), NoEmbedder()) as fleet:
+    async with await open_fleet(Settings(store="memory"), plan, NoEmbedder()) as fleet:
         for agent in AGENTS:
             await fleet.memory(agent).store_fact("pump", f"The pump of {agent} is watched over every night.")
         await fleet.settled()

@@ -37,7 +37,7 @@ class Town:
         config = WorkerConfig(
             "fleet", name, str(self.home), "/run", hive, (NodeConfig(name, (name,), group),), (), membership=QUICK
         )
-        member = await open_member(plan_of(config, config.nodes[0]), self.settings, NoEmbedder(), self.bus)
+        member = await open_member(self.settings, plan_of(config, config.nodes[0]), NoEmbedder(), self.bus)
         promote = member.runner.promote
 
         async def told(promotions: Any) -> Any:

@@ -42,7 +42,7 @@ class Town:
 
     async def begin(self, one: MemberPlan, store: str = "memory") -> RunningMember:
         settings = Settings(home=self.folder, store=store, ann="exact")
-        self.open.append(await open_member(one, settings, NoEmbedder(), self.bus))
+        self.open.append(await open_member(settings, one, NoEmbedder(), self.bus))
         return self.open[-1]
 
 
@@ -112,7 +112,7 @@ def test_members_find_one_another_and_share(tmp_path: Path) -> None:
 def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Path) -> None:
     async def play(town: Town) -> None:
         settings = Settings(home=tmp_path, store="sqlite", ann="exact")
-        node = await open_node(plan("town", "town"), settings, NoEmbedder(), town.bus)
+        node = await open_node(settings, plan("town", "town"), NoEmbedder(), town.bus)
         town.open.append(node)
         for name in ("ann", "bob"):
             node.attach(name, memory_with(settings, name, NoEmbedder()), ExtractiveReader())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.runtime.texts.nested_text import nested_text
-from hive_mind.runtime.texts.text_files import read_text
+from hive_mind.runtime.texts.text_files import TOO_NESTED, read_text
 from tests.unit.cognition.reading import statements
 
 JSON = """{"service": {"database": {"host": "db-7", "port": 5432}, "features": ["chat", "maps"]},
@@ -49,10 +49,10 @@ def test_comments_of_yaml_stay_where_they_were():
 
 
 def test_each_becomes_a_fact_of_its_own():
-    assert "service.database.port: 5432" in statements(nested_text(YAML))
+    assert "service.database.port: 5432" in statements(nested_text(YAML) or "")
 
 
-@pytest.mark.parametrize("text", ["", "no keys at all", "{broken", "a: [b", "x: &x [*x]", "\t\ta: 1", "[" * 5_000, "- 1\n- 2"])
+@pytest.mark.parametrize("text", ["", "no keys at all", "{broken", "a: [b", "\t\ta: 1", "[" * 5_000, "- 1\n- 2"])
 def test_what_is_neither_stays_as_it_is(text: str):
     assert nested_text(text) == text
 
@@ -62,7 +62,8 @@ def test_anchors_make_no_small_file_large():
         f"a{n}: &a{n} {{{', '.join(f'k{m}: *a{n - 1}' for m in range(9))}}}\n" for n in range(1, 9)
     )
 
-    assert nested_text(bomb) == bomb
+    assert nested_text(bomb) is None
+    assert nested_text("x: &x [*x]") is None
 
 
 def test_files_are_read_so_by_their_ending(tmp_path: Path):
@@ -79,3 +80,20 @@ def test_files_are_read_so_by_their_ending(tmp_path: Path):
 )
 def test_any_json_is_read(value: object):
     nested_text(json.dumps(value))
+
+
+def test_a_large_file_is_not_taken_apart_only_to_be_refused(monkeypatch: pytest.MonkeyPatch):
+    made = []
+    monkeypatch.setattr("yaml.compose_all", lambda *given: made.append(given) or [])
+    large = "".join(f"key{n}: {n}\n" for n in range(50_001))
+
+    assert nested_text(large) is None
+    assert not made
+    nested_text("port: 5432")
+    assert made
+
+
+def test_a_file_of_too_many_values_is_refused_and_not_learned_without_its_keys(tmp_path: Path):
+    (tmp_path / "dump.json").write_text(json.dumps([{"id": n, "of": "x" * 40} for n in range(40_000)]))
+
+    assert read_text(tmp_path / "dump.json") == TOO_NESTED

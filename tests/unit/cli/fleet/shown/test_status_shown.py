@@ -168,3 +168,11 @@ def test_where_a_screen_has_no_room_for_all_what_is_in_trouble_is_shown_and_the_
     assert "a99" not in first
     assert len(shown) <= 25
     assert shown[-1] == "ada  line 7"
+
+
+def test_one_cause_is_told_once_and_another_by_itself():
+    lost = "the bus can't be reached"
+    errors = {"a": lost, "b": "", "c": lost, "d": "full"}
+    agents = [AgentView(name, "disconnected", False, name, last_error=error) for name, error in errors.items()]
+
+    assert [row[-1] for row in status_shown.agent_rows(agents)] == [lost, "", "as a", "full"]

@@ -1,0 +1,136 @@
+"""Definitions: "What is a bollard?" is answered by a fact whose subject a bollard is, and not by one that mentions it.
+
+Who asks what the harbour's crane is may be told anything of it, so only what has no article, or an indefinite one, is asked to be
+defined. What has digits is a name that says little by itself: any fact about it may do.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from hive_mind.cognition.answering.wordings import REFERRING
+from hive_mind.cognition.extraction.separated import is_table_row, record_of
+from hive_mind.model.fact import Fact
+from hive_mind.ranking.tokens import tokenize
+
+_NOUNS = r"(?P<nouns>[^\W\d_][^\W\d_'’-]*(?:[ -][^\W\d_]+){0,2})"
+_A = r"(?P<article>an?|eine?)\s+"
+_ASKED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"^(?:what|was)(?:['’]s| is| are| ist| sind)\s+(?:{_A})?{_NOUNS}$",
+        rf"^define\s+(?:{_A})?{_NOUNS}$",
+        rf"^what (?:does|do)\s+(?:{_A})?{_NOUNS}\s+mean$",
+        rf"^was bedeute[nt]*\s+(?:{_A})?{_NOUNS}$",
+    )
+)
+_JAPANESE = re.compile(r"^(?P<nouns>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,})(?:とは|って)(?:何|なん)?")
+# With one of these it is no noun that is asked about: "What is new in Porto?", "What is a ticket worth?", "What is the plan?"
+_OTHER = frozenset(
+    """
+    the this that these those there it its my your our his her their der die das den dem mein dein unser of for in at on from to
+    with by per under over between about after before without than as im am auf aus bei mit nach von vom zu zum zur für über
+    worth called named like made used needed going wrong new left next now today here and or und oder not
+    """.split()
+)
+_WORD = re.compile(r"[^\W_][\w'’.-]*")
+_MARKS = re.compile(r"[*`_“”„\"]+")
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?;])\s+")
+# What stands before a subject: "A heavy mooring dolphin is …".
+_BEFORE_MAX = 3
+_ARTICLES = frozenset("a an the ein eine der die das".split())
+_NO_SUBJECT = frozenset(
+    "of for in at on from to with by per under over between about after before without has have had is are was were im am auf "
+    "aus bei mit nach von vom zu zum zur für über".split()
+)
+_SAYS = re.compile(
+    r"\s*(?:$|[:=(,–—-]|(?:is|are|was|were|means?|stands?|refers?|can|may|must|will|has|have|ist|sind|bedeutet|heißt|dient)\b)",
+    re.IGNORECASE,
+)
+_DOES = re.compile(r"\s*[a-z]{2,}(?:s|t|ed)\b")
+_EXPLAINED = re.compile(r"\s*(?:\(|, (?:an?|the|ein|eine|der|die|das)\b)")
+_CALLED = re.compile(r"(?:\b(?:called|named|known as|heißt|nennt man)(?: an?| eine?)?|:)\s*$", re.IGNORECASE)
+_QUESTION_CHARS_MAX = 120
+
+
+class _Asked(NamedTuple):
+    """What is to be defined, word by word. `is_kind`: any of its kind."""
+
+    words: tuple[str, ...]
+    is_kind: bool
+
+
+def may_define(question: str, fact: Fact) -> bool:
+    """Whether a fact may answer: it says what the thing is, or no definition is asked for."""
+    asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!.。？ ")
+    if japanese := _JAPANESE.match(asked):
+        return re.search(rf"{re.escape(japanese['nouns'])}(?:とは|は|って|が|:|：)", fact.content) is not None
+    wanted = _asked(asked)
+    if wanted is None:
+        return True
+    if fields := _fields(fact):
+        return any(tuple(tokenize(field)) == wanted.words for field in fields)
+    return _is_titled(wanted, fact) or any(_says(wanted, part) for part in _SENTENCE_ENDS.split(_told(fact)))
+
+
+def _fields(fact: Fact) -> Sequence[str]:
+    """Those of a row of a table; none of any other fact."""
+    record = record_of(fact)
+    return record.fields if record else fact.content.split("|") if is_table_row(fact) else ()
+
+
+def title_of(source: str) -> str:
+    """A file's name without its ending: what all of it is about."""
+    return source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+@lru_cache(maxsize=64)
+def _asked(question: str) -> _Asked | None:
+    found = next(filter(None, (pattern.match(question) for pattern in _ASKED)), None)
+    if found is None:
+        return None
+    words = found["nouns"].replace("-", " ").split()
+    is_kind = found["article"] is not None or found.re is not _ASKED[0]
+    # "What is forbidden?" asks for no definition, and looks the same as what asks for one.
+    if not _OTHER.isdisjoint(word.casefold() for word in words) or not (is_kind or words[0][0].isupper()):
+        return None
+    terms = tuple(" ".join(tokenize(word)) for word in words)
+    return _Asked(terms, is_kind) if all(terms) else None
+
+
+def _told(fact: Fact) -> str:
+    return _MARKS.sub("", fact.content.removeprefix(f"{fact.speaker}: "))
+
+
+def _is_titled(wanted: _Asked, fact: Fact) -> bool:
+    """Whether what a fact stands under, or the "it" in it, is what is to be defined."""
+    terms = frozenset(wanted.words)
+    # What names the thing itself says of it what it says.
+    if terms <= frozenset(tokenize(_told(fact))):
+        return False
+    titles = (fact.concept, *map(title_of, fact.sources))
+    first = next(iter(fact.content.split(maxsplit=1)), "").casefold()
+    refers = first in REFERRING and terms <= frozenset(tokenize(fact.before))
+    return refers or any(frozenset(tokenize(title)) == terms for title in titles)
+
+
+def _says(wanted: _Asked, sentence: str) -> bool:
+    words = list(_WORD.finditer(sentence.replace("-", " ")))
+    terms = [" ".join(tokenize(word[0])) for word in words]
+    size = len(wanted.words)
+    return any(
+        tuple(terms[at : at + size]) == wanted.words and _is_subject(wanted, sentence, words, at)
+        for at in range(len(words) - size + 1)
+    )
+
+
+def _is_subject(wanted: _Asked, sentence: str, words: list[re.Match[str]], at: int) -> bool:
+    """Whether a sentence says of the words at a place what they are."""
+    before, after = sentence[: words[at].start()], sentence[words[at + len(wanted.words) - 1].end() :]
+    if _CALLED.search(before) or _EXPLAINED.match(after):
+        return True
+    ahead = [word[0].casefold() for word in words[:at]]
+    if len(ahead) > _BEFORE_MAX or not _NO_SUBJECT.isdisjoint(ahead) or (set(ahead[1:]) & _ARTICLES):
+        return False
+    return not wanted.is_kind or _SAYS.match(after) is not None or _DOES.match(after) is not None
