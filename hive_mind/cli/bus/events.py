@@ -13,6 +13,7 @@ import typer
 
 from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState
 from hive_mind.bus.codec import as_cloud_event
+from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
@@ -45,7 +46,7 @@ dead = typer.Typer(
 )
 group.add_typer(dead)
 
-Bus = Annotated[str, typer.Option("--bus", metavar="URL", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
+Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=f"{in_words()}.", show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Whose messages.")]
 State = Annotated[
     Path | None,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from hive_mind.bus.schemes import in_words
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings
@@ -153,9 +154,7 @@ def _url(given: str) -> str:
 class Bus(_Part):
     """What carries messages between processes. May be written as its URL alone."""
 
-    url: Annotated[str, AfterValidator(_url)] = Field(
-        "", description="memory:, redis://…, servicebus://… or eventhubs://…; by default what several processes need."
-    )
+    url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
     credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
     searches_credential: str = Field("", description="The same for `searches`.")
