@@ -62,7 +62,7 @@ _EPILOG_OF_CONFIG = examples("hive-mind agent --config .hive/fleets/town/config/
 app = typer.Typer(help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option("--config", help="A worker's configuration: the nodes and agents to run.")]
-Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}.")]
+Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")]
 Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")]
 Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
 Topology = Annotated[str, typer.Option("--topology", help="flat, federated or sharded; the same for all founders.")]

@@ -38,7 +38,7 @@ group = typer.Typer(
     no_args_is_help=True,
 )
 
-Url = Annotated[str, typer.Argument(metavar="URL", help=f"{in_words()}.", show_default="HIVE_MIND_BUS")]
+Url = Annotated[str, typer.Argument(metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Hive to subscribe in, where entities have to be made by hand.")]
 Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; none that is running.")]
 

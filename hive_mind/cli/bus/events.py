@@ -46,7 +46,7 @@ dead = typer.Typer(
 )
 group.add_typer(dead)
 
-Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=f"{in_words()}.", show_default="HIVE_MIND_BUS")]
+Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Whose messages.")]
 State = Annotated[
     Path | None,
