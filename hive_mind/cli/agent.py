@@ -31,7 +31,7 @@ from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.node.node import HIVE
+from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.observing.figures import figures_of
 from hive_mind.runtime.observing.logs import log_as_json
 from hive_mind.runtime.observing.metrics import serve as serve_metrics

@@ -21,7 +21,7 @@ from hive_mind.cli.running import CommandError, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.members.member import open_bus
-from hive_mind.runtime.node.node import HIVE
+from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 
 # Of bytes that are no message; who needs more of them uses --output json.
