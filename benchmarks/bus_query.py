@@ -31,7 +31,7 @@ from hive_mind.model.query import Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.runtime.members.fleet import HostedNode
 from hive_mind.runtime.members.nodes import Borrowed, make_node
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.settings import Settings

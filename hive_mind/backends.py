@@ -56,7 +56,7 @@ _EXTRAS = {
 _FORMER_NAMES = {("store", "kuzu"): "sqlite"}
 
 # Modules that are no back end: what those of a kind have in common.
-SHARED = frozenset({"base", "address", "codec", "functions", "graph", "key", "mailbox", "redaction"})
+SHARED = frozenset({"base", "address", "codec", "functions", "graph", "key", "mailbox", "redaction", "schemes"})
 
 
 def _is_public(module: str) -> bool:

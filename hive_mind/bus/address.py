@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from hive_mind.bus.schemes import SCHEMES, backend_of
 from hive_mind.errors import InvalidInput
 
 # The name and the key that brokers for development are delivered with, Microsoft's and ours. It is printed in their documentation
@@ -17,8 +18,6 @@ DEVELOPMENT_KEY = ("RootManageSharedAccessKey", "SAS_KEY_VALUE")
 AZURE = ".servicebus.windows.net"
 """How the hosts of Service Bus and Event Hubs end in the cloud."""
 
-# Schemes that are another one over TLS.
-_ENCRYPTED = {"rediss": "redis"}
 # What ends the part of a URL that has the password. What is behind it would be taken for a path, and shown.
 _QUOTED = ": in a password write %2F for /, %3F for ?, %23 for # and %40 for @"
 
@@ -52,7 +51,7 @@ class BusAddress:
         return dict(self.options).get(name, default)
 
     def __str__(self) -> str:
-        scheme = next((s for s, b in _ENCRYPTED.items() if b == self.backend and self.is_encrypted), self.backend)
+        scheme = SCHEMES[self.backend].encrypted if self.is_encrypted else self.backend
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port is None else f":{self.port}"
         return f"{scheme}://{host}{port}" + (f"/{self.path}" if self.path else "")
@@ -86,14 +85,15 @@ def address_of(url: str) -> BusAddress:
         raise InvalidInput(f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one ends in the middle{_QUOTED}")
     if not parts.scheme:
         raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one has no scheme")
+    backend = backend_of(parts.scheme)
     return BusAddress(
-        backend=_ENCRYPTED.get(parts.scheme, parts.scheme),
+        backend=backend,
         host=parts.hostname or "",
         port=port,
         path=unquote(parts.path).strip("/"),
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
-        is_encrypted=parts.scheme in _ENCRYPTED,
+        is_encrypted=parts.scheme != backend,
         options=tuple(parse_qsl(parts.query, keep_blank_values=True)),
     )
 
@@ -106,7 +106,8 @@ def _is_torn(parts: SplitResult) -> bool:
 def refuse_plaintext(address: BusAddress) -> None:
     """Raises `InvalidInput` for an address off this machine that is not encrypted: facts and passwords would be readable."""
     if not (address.is_encrypted or address.is_loopback):
-        raise InvalidInput(f"{address} is not on this machine and not encrypted: use TLS, such as rediss:// for Redis")
+        scheme = SCHEMES[address.backend].encrypted
+        raise InvalidInput(f"{address} is not on this machine and not encrypted: use {f'{scheme}://' if scheme else 'TLS'}")
 
 
 def refuse_without_credential(address: BusAddress) -> None:

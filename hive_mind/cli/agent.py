@@ -20,6 +20,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.agent_config import run_configured, told_by_signals
 from hive_mind.cli.options import examples, settings_for
@@ -30,7 +31,7 @@ from hive_mind.hive.topology.placement import REPLICAS
 from hive_mind.hive.topology.spec import DEFAULT
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.node.node import HIVE
+from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.observing.figures import figures_of
 from hive_mind.runtime.observing.logs import log_as_json
 from hive_mind.runtime.observing.metrics import serve as serve_metrics
@@ -61,7 +62,7 @@ _EPILOG_OF_CONFIG = examples("hive-mind agent --config .hive/fleets/town/config/
 app = typer.Typer(help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option("--config", help="A worker's configuration: the nodes and agents to run.")]
-Bus = Annotated[str, typer.Option("--bus", help="The bus that all members share, such as redis://127.0.0.1:6379.")]
+Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")]
 Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")]
 Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
 Topology = Annotated[str, typer.Option("--topology", help="flat, federated or sharded; the same for all founders.")]

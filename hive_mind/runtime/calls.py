@@ -27,7 +27,7 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.model.search_result import SearchResult
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:

@@ -104,6 +104,17 @@ def test_every_package_has_a_place_in_the_layers_and_on_the_map():
     assert [name for name in packages if f"      {name}/" not in MAP and f" {name}/ " not in MAP] == []
 
 
+def test_a_question_leads_to_few_files_that_have_what_it_names():
+    table = MAP.split("## Where to begin reading")[1].split("## Map")[0]
+    rows = [row for row in table.splitlines() if row.startswith("| ") and not row.startswith("| question")]
+    texts = {source.name: source.text for source in SOURCES}
+
+    assert [row for row in rows if not 1 <= len(re.findall(r"`[\w/]+\.py`", row)) <= 4] == []
+    named = re.findall(r"`([\w/]+\.py)` \(`(\w+)`|`([\w/]+\.py)`", table)
+    for path, name, alone in named:
+        assert re.search(rf"(?:def|class) {name}\b" if name else "", texts[path or alone]), (path or alone, name)
+
+
 def test_imports_point_down():
     assert [
         f"{source.name} imports {module}" for source in SOURCES for module in source.imports if points_up(source, module)

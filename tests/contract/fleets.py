@@ -25,7 +25,7 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.runtime.members.fleet import FleetPlan, HostedNode
-from hive_mind.runtime.node.node import RunnerSettings, system_clock
+from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import BagOfWords, Home
 from tests.contract.process_homes import ProcessHome

@@ -22,7 +22,7 @@ from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.runtime.node.app_message_log import ToldLog
-from hive_mind.runtime.node.node import RunnerSettings, system_clock
+from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.hives import MODERATOR, keyring, probe, promotion
 from tests.unit.runtime.running import until

@@ -8,7 +8,7 @@ from typing import Any
 
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 from tests.servers.azure_pace import hasten

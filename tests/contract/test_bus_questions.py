@@ -18,7 +18,7 @@ from hive_mind.model.messages import PoolReply, PoolRequest
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.scores import TermStatistics
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.contract.bus_builders import Listener, Scenario, World, eventually
 from tests.hives import flat, probe, promotion, ranked, settings, sharded
@@ -156,7 +156,7 @@ def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(with_bus: R
             runner = hive.runners["n0"]
             await eventually(lambda: is_idle(runner))
             assert runner.failure is None
-            assert not runner._carrier.requests
+            assert not runner._executor.requests
 
     with_bus(scenario)
 

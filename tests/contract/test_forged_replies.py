@@ -25,7 +25,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import FactsReply, ListReply, Message, PoolReply, Replicate, SyncState, SyncStep
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.attacking import FALSE, comes_to, known_to

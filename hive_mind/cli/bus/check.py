@@ -14,6 +14,7 @@ import typer
 
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusCapabilities, Envelope, EventBus, Inbox, Subscription, type_of
+from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_json, show_table
@@ -37,7 +38,7 @@ group = typer.Typer(
     no_args_is_help=True,
 )
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
+Url = Annotated[str, typer.Argument(metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Hive to subscribe in, where entities have to be made by hand.")]
 Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; none that is running.")]
 

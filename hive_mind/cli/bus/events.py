@@ -13,6 +13,7 @@ import typer
 
 from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState
 from hive_mind.bus.codec import as_cloud_event
+from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
@@ -20,7 +21,7 @@ from hive_mind.cli.running import CommandError, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.members.member import open_bus
-from hive_mind.runtime.node.node import HIVE
+from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 
 # Of bytes that are no message; who needs more of them uses --output json.
@@ -45,7 +46,7 @@ dead = typer.Typer(
 )
 group.add_typer(dead)
 
-Bus = Annotated[str, typer.Option("--bus", metavar="URL", help="Such as redis://127.0.0.1:6379.", show_default="HIVE_MIND_BUS")]
+Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Whose messages.")]
 State = Annotated[
     Path | None,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from hive_mind.bus import schemes
 from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string
 from hive_mind.control.manifests.manifest import Bus, HiveManifest
 from hive_mind.control.manifests.naming import number_of_agents
@@ -11,7 +12,6 @@ from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
 from hive_mind.hive.topology.spec import is_shared
 
-SCHEMES = ("memory", "redis", "rediss", "servicebus", "eventhubs")
 _BUS: Path = ("spec", "bus")
 _PLATFORM: Path = ("spec", "platform")
 _TOPOLOGY: Path = ("spec", "topology", "kind")
@@ -57,15 +57,16 @@ def _url_findings(url: str, path: Path) -> Iterator[Finding]:
     if address is None:
         yield Finding(path, "is no URL of a bus; write it like redis://127.0.0.1:6379")
         return
-    scheme = url.partition(":")[0].lower()
-    if scheme not in SCHEMES:
-        close = get_close_matches(scheme, SCHEMES, n=1)
+    name = url.partition(":")[0].lower()
+    scheme = schemes.scheme_of(name)
+    if scheme is None:
+        close = get_close_matches(name, schemes.known(), n=1)
         meant = f"; did you mean {close[0]}?" if close else ""
-        yield Finding(path, f"there is no bus {scheme[:30]}; known are {', '.join(SCHEMES)}{meant}")
-    elif scheme != "memory" and not address.host:
-        yield Finding(path, f"names no host; write it like {scheme}://127.0.0.1:6379")
-    elif scheme == "redis" and not address.is_loopback and "${" not in address.host:
-        yield Finding(path, f"{address.host} is not this machine and the URL is not encrypted; use rediss://")
+        yield Finding(path, f"there is no bus {name[:30]}; known are {', '.join(schemes.known())}{meant}")
+    elif scheme.has_broker and not address.host:
+        yield Finding(path, f"names no host; write it like {scheme.example}")
+    elif scheme.encrypted and not (address.is_encrypted or address.is_loopback or "${" in address.host):
+        yield Finding(path, f"{address.host} is not this machine and the URL is not encrypted; use {scheme.encrypted}://")
 
 
 def _address(url: str) -> BusAddress | None:

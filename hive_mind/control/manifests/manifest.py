@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from hive_mind.bus.schemes import in_words
 from hive_mind.control.manifests.identity import Identity, WrittenIdentity
 from hive_mind.control.manifests.part import OFF, Part
 from hive_mind.forms.form import Form
@@ -140,9 +141,7 @@ def _url(given: str) -> str:
 class Bus(Part):
     """What carries messages between processes. May be written as its URL alone."""
 
-    url: Annotated[str, AfterValidator(_url)] = Field(
-        "", description="memory:, redis://…, servicebus://… or eventhubs://…; by default what several processes need."
-    )
+    url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
     credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
     searches_credential: str = Field("", description="The same for `searches`.")

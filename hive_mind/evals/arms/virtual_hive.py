@@ -21,7 +21,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.messages import Message, Replicate, SearchReply, SearchRequest
 from hive_mind.ranking.vector import VectorArm
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.requests import Requests
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.machine import START_MS

@@ -25,7 +25,7 @@ from hive_mind.model.messages import (
     SyncState,
     SyncStep,
 )
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 
 _REQUESTS = get_args(SearchRequest)
 _SEARCHES = _REQUESTS + get_args(SearchReply)

@@ -2,8 +2,9 @@
 
 Nobody knows how often the terms occur in the whole hive before all have answered. So each member scores by what it has, and tells
 what its scores are made of; they are made anew of that by the statistics of all, and the merged pool is that of one index over
-everything (`brought`). Each is asked for as many candidates as it is likely to have, and for more where that was too few
-(`depths`). One deadline covers everything; each request says how much of it is left. What nobody spoke for is counted and named.
+everything (`reply_collector`). Each is asked for as many candidates as it is likely to have, and for more where that was too few
+(`candidate_quota`). One deadline covers everything; each request says how much of it is left. What nobody spoke for is counted
+and named.
 Only decides: the node sends what `start`, `take` and `tick` return.
 """
 
@@ -25,9 +26,9 @@ Requests = list[Send | SearchLocal]
 FOR_MORE = "+"
 """Suffix of a question's id when it asks for more, so that an answer names the request it belongs to."""
 
-FAVOURED_DEPTH = 3
-"""004's multiplier for groups whose domain matches the question. The merged pool has the same depth all the same: it decides who
-sends more, never what is found."""
+DOMAIN_ROUTING_PRIORITY_MULTIPLIER = 3
+"""How many times as deep as others a group is asked whose domain matches the question; the figure is 004's. The merged pool has
+the same depth all the same: it decides who sends more, never what is found. Raise it and replies of matching groups grow."""
 
 
 class Scatter:
@@ -116,7 +117,7 @@ class Scatter:
         """What each set is asked at first."""
         depth = self._ask.probe.depth
         probe = replace(self._ask.probe, statistics=None, depth=first_depth(depth, 1 / max(len(self._parts), 1)))
-        deeper = replace(probe, depth=FAVOURED_DEPTH * depth)
+        deeper = replace(probe, depth=DOMAIN_ROUTING_PRIORITY_MULTIPLIER * depth)
         return {part.name: deeper if part.name in favoured else probe for part in self._parts}
 
     def _asked_for(self, reply: PoolReply) -> Round | None:

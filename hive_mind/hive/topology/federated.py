@@ -20,10 +20,6 @@ EVERYONE = "everyone"
 BROADCAST_THRESHOLD = 0.9
 ROOT_GROUP = "root"
 
-# The scatter asks a matching group for this many times the depth of the others: more of its candidates reach the ranking, which
-# then treats all alike. The figure is that of the architecture document; raise it and replies of matching groups grow.
-DOMAIN_ROUTING_PRIORITY_MULTIPLIER = 3
-
 
 @dataclass(frozen=True)
 class Federated:

@@ -19,7 +19,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.node.base import system_clock
 
 _log = logging.getLogger(__name__)
 

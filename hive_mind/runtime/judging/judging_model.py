@@ -19,7 +19,7 @@ from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.members.member import RunningMember
-from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import ModelReviewConfig
 
 _log = logging.getLogger(__name__)

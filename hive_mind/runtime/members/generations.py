@@ -23,7 +23,7 @@ from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import SINGLE, Founding, is_shared, spec_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.runtime.members.nodes import fresh_chance
-from hive_mind.runtime.node.node import system_clock
+from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
 
 UNFINISHED, REPLACED = ".partial", ".replaced"

@@ -61,7 +61,7 @@ class Outlet(Protocol):
 
 
 class Host(Protocol):
-    """What the carrier needs of its runner."""
+    """What the executor needs of its runner."""
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the node's replica."""
@@ -80,7 +80,7 @@ class Host(Protocol):
         ...
 
 
-class Carrier:
+class EffectExecutor:
     """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both."""
 
     def __init__(self, name: str, hive: str, outgoing: Outlet, host: Host, signing: Signing | None = None) -> None:

@@ -12,7 +12,7 @@ from hive_mind.errors import HiveError, WireError
 from hive_mind.hive.effects import Acknowledge, Now, Received
 from hive_mind.identity.envelopes import Signing
 from hive_mind.model.messages import Encrypted
-from hive_mind.runtime.node.effect_executor import Carrier, PutAside, unique_ids
+from hive_mind.runtime.node.effect_executor import EffectExecutor, PutAside, unique_ids
 from hive_mind.runtime.observing.timings import Timings
 
 _log = logging.getLogger(__name__)
@@ -44,13 +44,13 @@ class Intake:
         self,
         node: str,
         hive: str,
-        carrier: Carrier,
+        executor: EffectExecutor,
         handle: Handle,
         knows: Callable[[str], bool],
         timings: Timings,
         signing: Signing | None = None,
     ) -> None:
-        self._node, self._hive, self._carrier = node, hive, carrier
+        self._node, self._hive, self._executor = node, hive, executor
         self._handle, self._knows, self._timings, self._signing = handle, knows, timings, signing
         self._ids = unique_ids()
         self.counts = Counts()
@@ -70,23 +70,23 @@ class Intake:
 
     def _take_one(self, delivery: Delivery, now: Now) -> None:
         name, envelope = next(self._ids), delivery.envelope
-        self._carrier.deliveries[name] = delivery
+        self._executor.deliveries[name] = delivery
         if self.expected and (expected := self.expected.pop(envelope.id, None)) is not None:
             if not expected.done():
                 # The waiting caller may have given up at this very moment.
                 expected.set_result(None)
-            self._carrier.carry((Acknowledge(name),))
+            self._executor.carry((Acknowledge(name),))
             return
         if envelope.sender == self._node and envelope.hive == self._hive:
             # A ping that came after its time; another process of this name, of which the others tell; or nobody honest.
             self.counts.echoes += 1
-            self._carrier.carry((Acknowledge(name),))
+            self._executor.carry((Acknowledge(name),))
             return
         if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
             self._tell_unproven(envelope, why)
             if self._signing.is_required:
                 # Not put aside: a stranger would fill what keeps it.
-                self._carrier.carry((Acknowledge(name),))
+                self._executor.carry((Acknowledge(name),))
                 return
         self._count(envelope, now)
         try:
@@ -104,7 +104,7 @@ class Intake:
             self.counts.refused[envelope.type] += 1
             about = {"node": self._node, "correlation": envelope.correlation_id, "envelope": envelope.id}
             _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, error, extra=about)
-            self._carrier.carry((PutAside(name, str(error)),))
+            self._executor.carry((PutAside(name, str(error)),))
 
     def _tell_unproven(self, envelope: Envelope, why: str) -> None:
         self.counts.unproven[why] += 1

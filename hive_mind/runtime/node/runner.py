@@ -32,10 +32,10 @@ from hive_mind.hive.replication.damage import sifted
 from hive_mind.identity.envelopes import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
-from hive_mind.runtime.node.effect_executor import Carrier, SharedListener, Work
+from hive_mind.runtime.node.base import Clock, Figures, Node, RunnerSettings, system_clock
+from hive_mind.runtime.node.effect_executor import EffectExecutor, SharedListener, Work
 from hive_mind.runtime.node.group_commit import Barrier
 from hive_mind.runtime.node.intake import Intake
-from hive_mind.runtime.node.node import Clock, Figures, Node, RunnerSettings, system_clock
 from hive_mind.runtime.node.requests import Requests
 from hive_mind.runtime.node.timer import Alarm
 from hive_mind.runtime.node.wake_event import Bell
@@ -78,8 +78,8 @@ class NodeRunner(Requests):
         self._node, self._journal, self._bus, self._clock = node, journal, bus, clock
         self._barrier = Barrier(journal, release=self._released, fail=self._fail)
         self._outgoing = Lines(node.name, bus, settings.outgoing, self._reconnected)
-        self._carrier = Carrier(node.name, settings.hive, self._outgoing, self, signing)
-        self._intake = Intake(node.name, settings.hive, self._carrier, self._handle, knows, self.timings, signing)
+        self._executor = EffectExecutor(node.name, settings.hive, self._outgoing, self, signing)
+        self._intake = Intake(node.name, settings.hive, self._executor, self._handle, knows, self.timings, signing)
         self._alarm = Alarm(self._on_time)
         self._reconnects, self._look_at_ms = 0, 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -97,12 +97,12 @@ class NodeRunner(Requests):
 
     def on_shared(self, listener: SharedListener) -> Callable[[], None]:
         """Call `listener` with fact ids once others keep them too. Returns what ends that."""
-        self._carrier.listeners.append(listener)
-        return lambda: self._carrier.listeners.remove(listener)
+        self._executor.listeners.append(listener)
+        return lambda: self._executor.listeners.remove(listener)
 
     async def ping(self, message: Message, *, timeout_s: float = 10.0) -> None:
         """See that a message to itself comes back over the bus; the node does not hear of it. Raises `BackendError`."""
-        envelope = self._carrier.envelope((self._node.name,), message, self._clock())
+        envelope = self._executor.envelope((self._node.name,), message, self._clock())
         back = self._intake.expected[envelope.id] = asyncio.get_running_loop().create_future()
         try:
             await self._bus.publish([envelope], timeout_s=timeout_s)
@@ -126,11 +126,11 @@ class NodeRunner(Requests):
     @property
     def figures(self) -> Figures:
         """What it counted so far."""
-        carrier, counts = self._carrier, self._intake.counts
+        executor, counts = self._executor, self._intake.counts
         return Figures(
             self._outgoing.lost,
-            len(carrier.deliveries),
-            carrier.answers_late,
+            len(executor.deliveries),
+            executor.answers_late,
             counts.foreign,
             counts.strangers,
             counts.refused,
@@ -162,7 +162,7 @@ class NodeRunner(Requests):
         aside = Persist([record for record in kept if isinstance(record, SetAside)])
         self.damaged = len(aside.records)
         with_start = [aside, *self._node.start(kept, self._clock()), Done(request, ())]
-        await self._wait_for(request, lambda: self._barrier.hold(self._carrier.prepared(with_start, self._clock())))
+        await self._wait_for(request, lambda: self._barrier.hold(self._executor.prepared(with_start, self._clock())))
 
     async def scrub(self) -> None:
         """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
@@ -209,10 +209,10 @@ class NodeRunner(Requests):
                 self._receive(inbox, now)
                 # What was rung for until here is done next, and needs no other turn.
                 self._bell.clear()
-                await self._carrier.carry_out(_ANSWERS_AT_ONCE)
+                await self._executor.carry_out(_ANSWERS_AT_ONCE)
                 self._set_alarm()
                 self._tell_if_idle()
-                if self._carrier.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
+                if self._executor.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
                     self.ring()
                 if self._bell.is_rung:
                     # There is more to do, but others want their turn.
@@ -224,8 +224,8 @@ class NodeRunner(Requests):
 
     @property
     def _has_work(self) -> bool:
-        carrier = self._carrier
-        return bool(carrier.requests or carrier.deliveries or carrier.has_work or self._barrier.is_standing)
+        executor = self._executor
+        return bool(executor.requests or executor.deliveries or executor.has_work or self._barrier.is_standing)
 
     def _tell_if_idle(self) -> None:
         if not self._has_work:
@@ -241,7 +241,7 @@ class NodeRunner(Requests):
         """Stop, and fail every waiting caller."""
         self._is_ending = True
         self._barrier.break_down()
-        self._carrier.stop(self._stopped)
+        self._executor.stop(self._stopped)
         self._intake.stop(self._stopped)
         self._outgoing.stop()
         self._alarm.cancel()
@@ -263,7 +263,7 @@ class NodeRunner(Requests):
         return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
 
     async def _wait_for(self, request: str, begin: Callable[[], None]) -> Outcome:
-        requests = self._carrier.requests
+        requests = self._executor.requests
         waiting: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         requests[request] = waiting
         try:
@@ -300,7 +300,7 @@ class NodeRunner(Requests):
 
     def _receive(self, inbox: Inbox, now: Now) -> None:
         """Take what is there; while closing, only as long as somebody waits for an answer."""
-        if self._closing is not None and not self._carrier.requests:
+        if self._closing is not None and not self._executor.requests:
             return
         self._intake.take(inbox, self._settings.inflight_max, now)
 
@@ -310,7 +310,7 @@ class NodeRunner(Requests):
         # Others' questions, most of what comes, move nothing that the node waits for.
         self._may_wake_sooner |= type(event) is not Received or type(event.message) not in _QUESTIONS
         try:
-            effects = self._carrier.prepared([*self._node.handle(event, now), *then], now, trace)
+            effects = self._executor.prepared([*self._node.handle(event, now), *then], now, trace)
         except HiveError:
             raise
         except Exception as error:  # noqa: BLE001 - it belongs to everybody who relies on this node
@@ -320,10 +320,10 @@ class NodeRunner(Requests):
         if any(type(effect) is Persist for effect in effects) or (self._barrier.is_standing and not _is_search(event)):
             self._barrier.hold(effects)
         else:
-            self._carrier.carry(effects)
+            self._executor.carry(effects)
 
     def _released(self, effects: Sequence[Work]) -> None:
-        self._carrier.carry(effects)
+        self._executor.carry(effects)
         if self._tick_is_due:
             self._tick_is_due = False
             self._tell(Tick(), self._clock())
@@ -344,7 +344,7 @@ class NodeRunner(Requests):
             self._tell(Tick(), now)
         self.ring()
 
-    # ── for the carrier ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── for the executor ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the node's replica. A search changes nothing, so one that fails costs only its own answer."""

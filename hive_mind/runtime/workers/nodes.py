@@ -9,7 +9,7 @@ from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, ConfigError
 from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.observing.figures import figures_of
 from hive_mind.runtime.observing.metrics import NodeFigures

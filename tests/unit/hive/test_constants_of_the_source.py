@@ -8,6 +8,7 @@ import pytest
 from hive_mind.hive.policy import expiry
 from hive_mind.hive.policy.expiry import ExpirySettings, FactTTL
 from hive_mind.hive.policy.rights import TRUST_MAX
+from hive_mind.hive.query import scatter
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.topology import federated
 from hive_mind.hive.trust import contradiction
@@ -37,7 +38,7 @@ def default(owner: type, name: str) -> object:
         ("DEFAULT_MAX_AGE_HOURS", default(ExpirySettings, "max_age_hours"), 24.0),
         ("RRF_K", fusion.RRF_K, 60),
         ("FEDERATED_QUERY_LIMIT_MULTIPLIER", seed.LIMIT_MULTIPLIER, 10),
-        ("DOMAIN_ROUTING_PRIORITY_MULTIPLIER", federated.DOMAIN_ROUTING_PRIORITY_MULTIPLIER, 3),
+        ("DOMAIN_ROUTING_PRIORITY_MULTIPLIER", scatter.DOMAIN_ROUTING_PRIORITY_MULTIPLIER, 3),
         ("DEFAULT_EMBEDDING_MODEL", DEFAULT_EMBEDDING_MODEL, "BAAI/bge-base-en-v1.5"),
         ("highest trust", TRUST_MAX, 2.0),
         ("trust of an agent nobody knows", NOBODY.trust, 1.0),

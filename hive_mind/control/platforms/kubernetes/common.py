@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from hive_mind.bus.schemes import scheme_of
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import Contained
 from hive_mind.control.platforms.kubernetes.names import CLIENT, HTTP, fleet_labels, metadata
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.workers.config import WorkerConfig
 
-_DEFAULT_PORTS = {"redis": 6379, "rediss": 6379, "servicebus": 5671, "eventhubs": 5671, "http": 80, "https": 443}
 _HTTPS = 443
+_WEB_PORTS = {"http": 80, "https": _HTTPS}
 # Clouds give the machine's credentials to any client of this address.
 _MACHINE = "169.254.169.254/32"
 
@@ -89,11 +90,11 @@ def _port(url: str) -> Iterator[int | None]:
         return
     try:
         parts = urlsplit(url)
-        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+        given = parts.port
     except ValueError as error:
         raise InvalidInput("a URL of the manifest can't be read; look at its port") from error
-    if port is not None:
+    bus = scheme_of(parts.scheme)
+    first, *others = bus.ports if bus and bus.ports else (_WEB_PORTS.get(parts.scheme),)
+    if port := given or first:
         yield port
-    if parts.scheme in ("servicebus", "eventhubs"):
-        # Tokens and management.
-        yield _HTTPS
+    yield from others

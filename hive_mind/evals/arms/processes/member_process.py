@@ -44,7 +44,7 @@ from hive_mind.model.messages import Message
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_node
 from hive_mind.runtime.members.nodes import Borrowed
-from hive_mind.runtime.node.node import RunnerSettings
+from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import yaml
 
+from hive_mind.bus.schemes import SCHEMES, BusScheme
 from hive_mind.control.platforms import kubernetes
 from hive_mind.errors import ConfigError, ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
@@ -243,6 +244,13 @@ def ports_out(manifest: Mapping[str, Any]) -> list[Any]:
     assert {port["port"] for port in names["ports"]} == {53}
     assert "169.254.169.254/32" in world["to"][0]["ipBlock"]["except"]
     return [port["port"] for port in world["ports"]] if "ports" in world else ["any"]
+
+
+def test_pods_reach_a_bus_where_it_is_registered(monkeypatch):
+    monkeypatch.setitem(SCHEMES, "pigeon", BusScheme("pigeon://loft", (7000, 7001), encrypted="pigeons"))
+
+    assert ports_out(fleet(bus="pigeons://loft.example.com")) == [7000, 7001]
+    assert ports_out(fleet(bus="pigeons://loft.example.com:7777")) == [7001, 7777]
 
 
 def test_pods_reach_names_and_their_bus_and_nothing_calls_them_unasked():

@@ -6,7 +6,7 @@ import pytest
 from hive_mind.hive.effects import Ask, Send
 from hive_mind.hive.query.candidate_quota import first_depth
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.scatter import FAVOURED_DEPTH, FOR_MORE, Scatter
+from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE, Scatter
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
@@ -262,9 +262,9 @@ def test_a_favoured_set_is_asked_for_more_than_all_at_once():
 
     asked = depths(scatter.start(0))
 
-    assert (asked.pop("a0"), set(asked.values())) == (FAVOURED_DEPTH * DEPTH, {FIRST})
+    assert (asked.pop("a0"), set(asked.values())) == (DOMAIN_ROUTING_PRIORITY_MULTIPLIER * DEPTH, {FIRST})
     for one in READ_SET:
-        asked_for = FAVOURED_DEPTH * DEPTH if one.name == "s0" else FIRST
+        asked_for = DOMAIN_ROUTING_PRIORITY_MULTIPLIER * DEPTH if one.name == "s0" else FIRST
         count = 200 if one.name == "s0" else FIRST - 1
         scatter.take(one.members[0], reply(one.name, count, asked_for, 0.9 if one.name == "s0" else 0.1), 5)
     assert scatter.is_done

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import SearchLocal
-from hive_mind.hive.query.scatter import FAVOURED_DEPTH, FOR_MORE
+from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
 from hive_mind.model.probe import EvidenceColumns, Probe
@@ -252,7 +252,7 @@ def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_
 
     depths = {effect.message.replica_set: effect.message.probe.depth for effect in scatter.start(0)}
 
-    assert depths == {"s": 10, "t": 10 * FAVOURED_DEPTH}
+    assert depths == {"s": 10, "t": 10 * DOMAIN_ROUTING_PRIORITY_MULTIPLIER}
     scatter.take("a", pool_reply("s", *[f"s{n}" for n in range(10)]), 1)
     scatter.take("c", pool_reply("t", *[f"t{n}" for n in range(30)]), 1)
     assert len(scatter.gathered().pool) == 10

@@ -2,7 +2,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.base import ReplicaSet
-from hive_mind.hive.topology.federated import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, Federated
+from hive_mind.hive.topology.federated import Federated
 
 ID = "0" * 32
 GROUPS = {"b": ["b1", "b2", "b3"], "a": ["a2", "a1"]}
@@ -92,10 +92,6 @@ def test_domains_match_by_words_whatever_their_case_and_ending():
     assert hive.matching_groups(["it"]) == {"b"}
     assert hive.matching_groups(["it", "VALVE"]) == {"a", "b"}
     assert hive.matching_groups(["and"]) == hive.matching_groups([]) == frozenset()
-
-
-def test_matching_groups_are_asked_three_times_as_deep():
-    assert DOMAIN_ROUTING_PRIORITY_MULTIPLIER == 3
 
 
 def test_a_root_outside_the_groups_has_one_of_its_own():

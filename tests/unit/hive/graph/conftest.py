@@ -1,0 +1,11 @@
+"""A hive over every topology."""
+
+import pytest
+
+from hive_mind.hive.graph import InMemoryHiveGraph
+from tests.unit.hive.graph.builders import TOPOLOGIES, graph
+
+
+@pytest.fixture(params=TOPOLOGIES)
+def hive(request) -> InMemoryHiveGraph:
+    return graph(TOPOLOGIES[request.param]())

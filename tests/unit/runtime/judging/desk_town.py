@@ -1,0 +1,163 @@
+"""Agents on nodes that ask a desk: each can stop and start with what its ledger and the journal of its node kept."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from hive_mind import backends
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.hive.effects import Put
+from hive_mind.hive.replication.reliable_channels import Told
+from hive_mind.judge.items import Decision, Item, ItemView
+from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.ledger.base import Ledger
+from hive_mind.model.ids import item_id
+from hive_mind.runtime.judging.desk_post import DeskPost
+from hive_mind.runtime.judging.post import TABLE, Letter, Post
+from hive_mind.runtime.workers.config import DeskConfig
+
+ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
+PATIENCE_S = 20
+AT_ANN = DeskConfig("ann", "node-ann")
+Scenario = Callable[["Town"], Awaitable[None]]
+
+
+class Agent:
+    """An agent's ledger and desk, and the post of its node, which can stop and start with what its journal kept."""
+
+    def __init__(self, town: "Town", name: str, node: str, ledger: Ledger) -> None:
+        self.town, self.name, self.node, self.ledger = town, name, node, ledger
+        self.desk = LedgerDesk(ledger)
+        self.work: asyncio.Task[None] | None = None
+
+    def start(self, at: DeskConfig = AT_ANN) -> None:
+        post = self.town.post_of(self.node)
+        self.desk_post = DeskPost(self.name, at, self.ledger, self.desk, post, self.town.tells(self.node))
+        self.work = asyncio.create_task(self.desk_post.run())
+
+    async def stop(self) -> None:
+        if self.work:
+            self.work.cancel()
+            await asyncio.wait([self.work])
+
+    async def ask(self, subject: str) -> str:
+        id = item_id("fact", subject, self.name)
+        item = Item(id=id, kind="fact", agent=self.name, subject=subject, title=subject, opened_ms=1, group="prices")
+        assert await self.desk.ask(item)
+        return id
+
+    async def decide(self, id: str, action: JudgmentAction, by: str = "olga") -> bool:
+        return await self.desk.decide(Decision(item=id, action=action, by=by))
+
+    async def view(self, id: str) -> ItemView | None:
+        return await self.desk.view(id)
+
+    async def is_decided(self, id: str, action: JudgmentAction) -> bool:
+        found = await self.view(id)
+        return found is not None and found.decision is not None and found.decision.action is action
+
+
+class Town:
+    """Agents on nodes. What is told arrives at once and is kept in the receiver's journal, here a table in memory."""
+
+    def __init__(self) -> None:
+        self.journals: dict[str, dict[bytes, Put]] = {}
+        self.posts: dict[str, Post] = {}
+        self.running: dict[str, asyncio.Task[None]] = {}
+        self.agents: dict[str, Agent] = {}
+        self.other: list[Told] = []
+        self.told = 0
+
+    async def agent(self, name: str, node: str = "") -> Agent:
+        ledger = await backends.load("ledger", "memory").open()
+        found = self.agents[name] = Agent(self, name, node or f"node-{name}", ledger)
+        return found
+
+    def post_of(self, node: str) -> Post:
+        if node not in self.posts:
+            journal = self.journals.setdefault(node, {})
+            self.posts[node] = Post(node, lambda told: self.other.append(told) or [], lambda: list(journal.values()))
+            self.running[node] = asyncio.create_task(self.posts[node].run())
+        return self.posts[node]
+
+    def tells(self, me: str) -> Callable[[Sequence[str], str, bytes], Awaitable[None]]:
+        async def tell(to: Sequence[str], kind: str, data: bytes) -> None:
+            for node in to:
+                self.bring(node, Told(f"told-{self.told}", me, kind, data))
+
+        return tell
+
+    def bring(self, node: str, told: Told) -> None:
+        self.told += 1
+        journal = self.journals.setdefault(node, {})
+        for record in self.post_of(node).write(told):
+            assert record.table == TABLE
+            if isinstance(record, Put):
+                journal[record.key] = record
+            else:
+                del journal[record.key]
+
+    async def kill(self, node: str) -> None:
+        """What is in RAM is gone, and what its journal has is read again when somebody needs the node."""
+        self.posts.pop(node, None)
+        if task := self.running.pop(node, None):
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        for agent in self.agents.values():
+            await agent.stop()
+        for node in list(self.running):
+            await self.kill(node)
+
+
+@asynccontextmanager
+async def opened():
+    town = Town()
+    try:
+        yield town
+    finally:
+        await town.close()
+
+
+def play(scenario: Scenario) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(60), opened() as town:
+            await scenario(town)
+
+    asyncio.run(whole())
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await holds():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.002)
+
+
+def letter(to: str, id: str, kind: str, value: Item | Decision) -> Letter:
+    return Letter(to, id, kind, msgspec.json.encode(value), 7)
+
+
+async def there(agent: Agent, id: str) -> bool:
+    return await agent.view(id) is not None
+
+
+async def is_open(agent: Agent, id: str) -> bool:
+    found = await agent.view(id)
+    return found is not None and found.is_open
+
+
+async def decided(agent: Agent, id: str) -> bool:
+    found = await agent.view(id)
+    return found is not None and not found.is_open
+
+
+async def holds(check: Callable[[], bool]) -> bool:
+    return check()
+
+
+async def alike(one: Agent, other: Agent, id: str) -> bool:
+    left, right = await one.view(id), await other.view(id)
+    return left is not None and right is not None and left.decision == right.decision
