@@ -130,7 +130,6 @@ class State:
             return sum(self._connection.execute(query, (self._hub, hive, id)).rowcount for id in ids)
 
     def close(self) -> None:
-        """Release the file."""
         with _translating(self._path):
             self._connection.close()
 

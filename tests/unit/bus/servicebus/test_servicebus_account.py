@@ -73,7 +73,7 @@ def test_who_gives_no_credential_is_asked_for_by_the_cloud_and_has_the_public_ke
         ("servicebus://bees.example.org", f"Endpoint=sb://bees.example.org;{KEY};UseDevelopmentEmulator=true", "unencrypted"),
         ("servicebus://bees.example.org?tls=false", KEY, "TLS"),
         (LOCAL, f"Endpoint=sb://127.0.0.1;{KEY};EntityPath=orders", "orders"),
-        (LOCAL, "hunter2", "no connection string"),
+        (LOCAL, "hunter2", "not a connection string"),
     ],
 )
 def test_what_can_not_be_meant_is_refused_with_the_reason_and_without_the_secret(url: str, credential: str, says: str) -> None:
