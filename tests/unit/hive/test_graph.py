@@ -69,7 +69,7 @@ def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
 
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
-    with pytest.raises(InvalidInput, match="is written by moderators"):
+    with pytest.raises(InvalidInput, match="only moderators write"):
         hive.update_trust("ines", 2.0, by="ines")
 
 
@@ -207,7 +207,7 @@ def test_a_moderator_takes_back_what_others_said(hive):
 
 def test_quarantine_hides_from_every_search_and_shows_by_id(hive):
     hive.promote_fact("ines", PUMP, confidence=0.95)
-    with pytest.raises(InvalidInput, match="is written by moderators"):
+    with pytest.raises(InvalidInput, match="only moderators write"):
         hive.quarantine_fact(PUMP_ID, by="ines")
 
     hive.quarantine_fact(PUMP_ID, by=MODERATOR)
@@ -390,7 +390,7 @@ def used(embedder: Failing) -> InMemoryHiveGraph:
 @pytest.mark.parametrize("works", [0, 1, 2], ids=["never", "when it was asked for the length", "for one fact"])
 @pytest.mark.parametrize("instead", [no_vector, lambda: np.ones((64, 2), np.float32), lambda: np.full(64, np.nan)])
 def test_whatever_an_embedder_does_a_hive_goes_on_by_keywords_and_one_line_says_so(instead, works):
-    with pytest.warns(RuntimeWarning, match="no embeddings for now, keywords have to do") as told:
+    with pytest.warns(RuntimeWarning, match="no embeddings for now, searching by keywords only") as told:
         hive = used(Failing(instead, works=works))
 
     assert len(told) == 1

@@ -120,7 +120,7 @@ def test_at_most_one_sample_in_twenty_has_a_true_share_beyond_what_is_ruled_out(
 
 def test_no_share_is_refused():
     for found, asked in ((2, 1), (0, 0), (-1, 3)):
-        with pytest.raises(ValueError, match=f"{found} of {asked} is no share"):
+        with pytest.raises(ValueError, match=f"{found} of {asked}is not a share"):
             share_ruled_out(found, asked)
 
 
