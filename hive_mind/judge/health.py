@@ -121,14 +121,14 @@ def ticket_of(summary: HealthSummary, found: Finding) -> EscalationTicket:
 
 
 def ticket_of_dead(node: str, times: int) -> EscalationTicket:
-    """About a process whose nodehas gone silent; `times` tells one silence from another."""
+    """About a process whose node has gone silent; `times` tells one silence from another."""
     return EscalationTicket(
         agent=node,
         run="",
         cause="dead",
         severity="critical",
         window=str(times),
-        told=f"{node}has gone silent",
+        told=f"{node} has gone silent",
         evidence=("no beat of its node was heard for longer than gossip.suspectAfterS",),
     )
 

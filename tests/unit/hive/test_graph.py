@@ -186,7 +186,7 @@ def test_what_can_not_be_confirmed_taken_back_or_taken_in_says_why(hive):
         hive.confirm_fact("nonsense", "bo")
     with pytest.raises(InvalidInput, match="a confidence is a number from 0 to 1"):
         hive.promote_fact("bo", DOOR, confidence=8100.0)
-    with pytest.raises(InvalidInput, match="there is nothing in it"):
+    with pytest.raises(InvalidInput, match="the text is empty"):
         hive.promote_fact("bo", " ")
     if len(hive.query_facts("pump", agent_id="bo")):
         with pytest.raises(InvalidInput, match="only its author or a moderator may take it back"):
