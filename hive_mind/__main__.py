@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Whoever starts us may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open."""
+    """The parent may have closed them (`>&-`, some daemons). Their numbers must not go to files that we open."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process

@@ -5,7 +5,7 @@
     │   ├─ UnknownBackend          .known: the names that exist
     │   ├─ BackendNotInstalled     .extra: what to install
     │   ├─ InvalidInput            a value, line or file that can't be taken as it is
-    │   │   └─ ConditionError      a condition that is none, or that the data does not fit
+    │   │   └─ ConditionError      a condition with a syntax error, or one that fails on its data
     │   └─ FileError               .problems: all that is wrong with it, each with line and path
     │       ├─ ManifestError       a fleet's
     │       ├─ WorkspaceError      a retrieval workspace's
@@ -63,7 +63,7 @@ class InvalidInput(ConfigError):
 
 
 class ConditionError(InvalidInput):
-    """A condition that can't be read, or can't be put to the data it was given."""
+    """A condition that can't be parsed, or can't be evaluated on its data."""
 
 
 class Problem(NamedTuple):

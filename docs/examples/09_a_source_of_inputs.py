@@ -1,4 +1,4 @@
-"""An agent that takes whatever comes: what is told is learned, what is asked is answered."""
+"""An agent for a stream of inputs: it learns statements and answers questions."""
 
 import asyncio
 import tempfile

@@ -18,7 +18,7 @@ from hive_mind.ann.base import Cosines, Narrow, Positions, Vector, VectorArm
 from hive_mind.ranking.vector import ExactVectors, floor_of_best
 
 _CODE_MAX = 127
-# Of so many vectors for each hit, a third are compared in full or are asked for by the other arms (measured at 1,000 and 3,000).
+# Candidates per hit, a third of which are compared in full or wanted by the other arms (measured at 1,000 and 3,000).
 _SCANNED_PER_HIT = 30
 # More full vectors than this are kept as float16. A query makes some hundred of them wide again: those that may be nearest.
 _NARROW_ABOVE = 16_384
@@ -59,7 +59,7 @@ class QuantisedVectors:
         self._size = max(self._size, position + 1)
 
     def reserve(self, size: int) -> None:
-        """Make room for so many."""
+        """Make room for `size` vectors."""
         self._full.reserve(size)
         if size > len(self._codes):
             self._grow(max(size, 16, len(self._codes) * 5 // 4))
@@ -111,7 +111,7 @@ class QuantisedVectors:
         return self._nearest_of(query, rows, k)
 
     def scan(self, query: Vector, size: int, k: int) -> Cosines | None:
-        """All cosines where so many of the vectors would be compared in full that reading the codes too saves nothing."""
+        """All cosines, where most vectors would be compared in full anyway, so that reading the codes too saves nothing."""
         return self._full.scan(query, size, k) if len(self) <= min(_SCANNED_PER_HIT * k, _NARROW_ABOVE) else None
 
     def cosines(self, query: Vector, positions: Positions) -> Cosines:
@@ -119,7 +119,6 @@ class QuantisedVectors:
         return self._full.cosines(query, positions)
 
     def __len__(self) -> int:
-        """How many vectors are kept."""
         return len(self._full)
 
     def _nearest_of(self, query: Vector, rows: Positions, k: int) -> tuple[Positions, Cosines]:

@@ -96,7 +96,6 @@ class UsearchVectors:
         return result
 
     def __len__(self) -> int:
-        """How many vectors are kept."""
         return len(self._graph)
 
     def _proposals(self, query: Vector, wanted: int) -> Positions:

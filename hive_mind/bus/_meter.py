@@ -14,7 +14,6 @@ class Meter:
 
     @property
     def is_on(self) -> bool:
-        """Whether it counts."""
         return self._measure is not None
 
     @property
@@ -23,7 +22,7 @@ class Meter:
         return dict(self._traffic)
 
     def count(self, envelope: Envelope, copies: int) -> None:
-        """So many copies of it were sent."""
+        """Count the copies of an envelope that were sent."""
         if self._measure is None:
             return
         messages, size = self._traffic.get(envelope.type, (0, 0))

@@ -74,7 +74,6 @@ class Queue:
         self._outside.pop(room, None)
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        """Those in front."""
         taken = self.mailbox.take(deliveries_max)
         while self._outside and self.mailbox.room:
             room = next(iter(self._outside))

@@ -60,7 +60,7 @@ class BusAddress:
 _CONNECTION_STRING = re.compile(r"\bEndpoint\s*=\s*sb:|\bSharedAccess(?:Key|Signature)\w*\s*=", re.IGNORECASE)
 
 CONNECTION_STRING = (
-    "is a connection string and no URL: put it into HIVE_MIND_BUS_CREDENTIAL (in a manifest: bus.credential, by reference), "
+    "is a connection string, not a URL: put it into HIVE_MIND_BUS_CREDENTIAL (in a manifest: bus.credential, by reference), "
     "and name the bus servicebus://NAMESPACE.servicebus.windows.net/TOPIC or eventhubs://…/HUB"
 )
 
@@ -82,7 +82,7 @@ def address_of(url: str) -> BusAddress:
             f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one can't be read{_QUOTED}"
         ) from error
     if _is_torn(parts):
-        raise InvalidInput(f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one ends in the middle{_QUOTED}")
+        raise InvalidInput(f"a bus is named by a URL such as redis://127.0.0.1:6379/0; this one is incomplete{_QUOTED}")
     if not parts.scheme:
         raise InvalidInput("a bus is named by a URL such as redis://127.0.0.1:6379/0; this one has no scheme")
     backend = backend_of(parts.scheme)

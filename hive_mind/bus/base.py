@@ -102,9 +102,9 @@ class BusCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Who wants to be sent what is addressed to `name` within `hive`, and how much of it at a time.
+    """A subscriber to the envelopes addressed to `name` within `hive`, and how many it takes at a time.
 
-    `name` is a durable identity: where the bus is durable, whoever subscribes under it later goes on where the last one stopped.
+    `name` is a durable identity: on a durable bus, the next subscription under it goes on where the last one stopped.
     """
 
     hive: str
@@ -116,7 +116,7 @@ class Subscription:
     attempts_max: int = 5
     """Deliveries of one envelope before it is a dead letter."""
     ack_wait_s: float = 30.0
-    """Taken and not settled for so long, a delivery is handed out again. Raise it for slow work, or `extend` the delivery."""
+    """A delivery that is not settled within this time is delivered again. Raise it for slow work, or `extend` the delivery."""
     types: frozenset[str] | None = None
     """Only envelopes of these types; others are acknowledged unseen. None: all."""
     start: Literal["new", "earliest"] = "new"
@@ -128,7 +128,7 @@ class Subscription:
 class Delivery(Protocol):
     """An envelope in the hands of a subscriber, until `ack`, `nack` or `dead_letter` is called; a second call does nothing.
 
-    The bus is told soon after. Where it can't be told the envelope is delivered again, to be known by its id.
+    The bus reports it to the broker soon after. Where that fails the envelope is delivered again, and recognised by its id.
     """
 
     @property
@@ -154,7 +154,7 @@ class Delivery(Protocol):
         ...
 
     def extend(self, seconds: float) -> None:
-        """It takes longer: hand it out again only when so many seconds from now have passed without an answer."""
+        """Work takes longer: deliver it again only if it is not settled within `seconds` from now."""
         ...
 
 
@@ -224,7 +224,7 @@ class Inbox(Protocol):
     """
 
     def take(self, deliveries_max: int) -> Sequence["Delivery"]:
-        """Those that wait, at most so many, perhaps none; never more unacknowledged ones at a time than the subscription says."""
+        """Waiting deliveries, `deliveries_max` at most; never more unacknowledged ones at a time than the subscription allows."""
         ...
 
     async def close(self) -> None:

@@ -119,7 +119,7 @@ def _refuse(packed: _Packed) -> None:
     if not packed.target or len(packed.target) > _TARGETS_MAX or len(set(packed.target)) < len(packed.target):
         raise WireError(f"an envelope has between 1 and {_TARGETS_MAX} targets, each once")
     if packed.source in EVERYONE or (EVERYONE[0] in packed.target and packed.target != EVERYONE):
-        raise WireError(f"nobody is called {EVERYONE[0]!r}: what is for everyone is for nobody else, and nobody's name")
+        raise WireError(f"target {EVERYONE[0]!r} means everyone: it stands alone, and no member has that name")
     if not all(must) or max(map(len, must + may)) > _NAME_CHARS_MAX:
         raise WireError(f"the names on an envelope have between 1 and {_NAME_CHARS_MAX} characters")
     if len(packed.seal) > _SEAL_BYTES_MAX or len(packed.vouched) > _VOUCHED_MAX:

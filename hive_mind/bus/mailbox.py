@@ -1,8 +1,8 @@
 """What was read for one subscriber and is not settled yet: bounded, in order, each once unless it is refused or forgotten.
 
 Everything about deliveries that does not depend on the broker is here: filters, attempts, delays, the time a subscriber has to
-answer, and the ids that were acknowledged already. A back end reads and offers; it is told what is done with and what to put
-aside.
+answer, and the ids that were acknowledged already. A back end reads and offers; the mailbox calls it for what is settled and what
+is a dead letter.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from typing import Generic, Protocol, TypeVar
 
 from hive_mind.bus.base import EVERYONE, Envelope, Key, Subscription, key_of
 
-# What was acknowledged is remembered for 5 to 10 minutes and no more than so many: far more than a broker repeats after a
-# connection broke in the middle of sending.
+# Acknowledged ids are remembered for 5 to 10 minutes, and this many at most: far more than a broker repeats after a connection
+# broke in the middle of sending.
 SEEN_MAX = 100_000
 SEEN_FOR_S = 600.0
 
@@ -60,7 +60,6 @@ class Mailbox(Generic[N]):
 
     @property
     def has_room(self) -> bool:
-        """Whether there is any."""
         return len(self._waiting) < self.subscription.waiting_max
 
     @property
@@ -75,7 +74,6 @@ class Mailbox(Generic[N]):
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is held."""
         return not self._held
 
     def is_out(self, delivery: "Held[N]") -> bool:
@@ -137,7 +135,6 @@ class Mailbox(Generic[N]):
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, deliveries_max: int) -> "Sequence[Held[N]]":
-        """Those in front."""
         waiting, subscription = self._waiting, self.subscription
         count = min(deliveries_max, len(waiting), subscription.inflight_max - len(self._inflight))
         if count <= 0:
@@ -155,7 +152,6 @@ class Mailbox(Generic[N]):
     # ── for deliveries ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def settle(self, delivery: "Held[N]") -> None:
-        """It was acknowledged."""
         if self._inflight.pop(delivery, None) is None:
             return
         self._remember(delivery)
@@ -163,7 +159,6 @@ class Mailbox(Generic[N]):
         self._owner.settled(self, delivery)
 
     def put_aside(self, delivery: "Held[N]", reason: str) -> None:
-        """It can't be handled."""
         if self._inflight.pop(delivery, None) is None:
             return
         self._is_done(delivery)
@@ -186,7 +181,6 @@ class Mailbox(Generic[N]):
             self._return(again)
 
     def extend(self, delivery: "Held[N]", seconds: float) -> None:
-        """It takes longer."""
         if delivery in self._inflight:
             self._inflight[delivery] = until = asyncio.get_running_loop().time() + seconds
             self._look_at(until)
@@ -250,17 +244,13 @@ class Held(Generic[N]):
         self.key = key_of(envelope)
 
     async def ack(self) -> None:
-        """Forget it."""
         self._mailbox.settle(self)
 
     async def nack(self, *, delay_s: float = 0.0, reason: str = "") -> None:
-        """Put it back."""
         self._mailbox.put_back(self, delay_s, reason)
 
     async def dead_letter(self, reason: str) -> None:
-        """Put it aside."""
         self._mailbox.put_aside(self, reason)
 
     def extend(self, seconds: float) -> None:
-        """Wait longer for it."""
         self._mailbox.extend(self, seconds)

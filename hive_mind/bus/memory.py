@@ -83,7 +83,6 @@ class MemoryBus:
             await _wait_for_room(full, timeout_s)
 
     def offer(self, envelope: Envelope) -> bool:
-        """See `base.Instant`."""
         if self._is_closed:
             return False
         targets = self._targets(envelope)
@@ -103,7 +102,6 @@ class MemoryBus:
         return queue
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> "_Watcher":
-        """See what is published."""
         self._refuse_if_closed()
         self._watchers.append(watcher := _Watcher(self._watchers, hive, on_envelope))
         return watcher
@@ -134,7 +132,6 @@ class MemoryBus:
         return len(letters)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Forget them."""
         letters = self._of(hive, ids)
         for letter in letters:
             del self._dead[letter.id]
@@ -207,12 +204,10 @@ class _Watcher:
         self._all, self._hive, self._on_envelope = all_watchers, hive, on_envelope
 
     def see(self, envelope: Envelope) -> None:
-        """Something was published."""
         if envelope.hive == self._hive:
             self._on_envelope(envelope)
 
     async def close(self) -> None:
-        """Look away."""
         if self in self._all:
             self._all.remove(self)
 

@@ -46,8 +46,8 @@ class PromptedSettings:
 
     `concurrent_calls_max`: more is faster until the provider throttles. `facts_tokens_max` bounds the reply to a batch; too few
     cut its JSON short. `short_tokens_max` bounds the other replies. `dated_chars_max`: how far a date is looked for.
-    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by. `told`: what the model is told besides,
-    by whoever runs this agent; what a reply has to look like is said after it.
+    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by. `told`: additional instructions by the
+    operator of this agent; the required form of a reply follows them.
     """
 
     batch_chars_max: int = 12_000

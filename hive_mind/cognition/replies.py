@@ -1,7 +1,7 @@
 """Replies of a language model: JSON checked field by field before anything else sees it.
 
-A reply that is not what was asked raises `UnusableReplyError` with a problem the model can be told. Single bad facts in a good
-reply are dropped and counted: one confidence of 8100 should not cost the other twenty facts.
+A reply in another form raises `UnusableReplyError` with a problem to send back to the model. Single bad facts in a good reply are
+dropped and counted: one confidence of 8100 should not cost the other twenty facts.
 """
 
 import re
@@ -13,7 +13,7 @@ import msgspec
 
 _T = TypeVar("_T")
 
-# As long as the longest fact the extractive reader keeps; whoever writes more in one statement was not extracting.
+# As long as the longest fact the extractive reader keeps; a longer statement was not extracted.
 _FACT_CHARS_MAX = 1000
 _CONTEXT_CHARS_MAX = 80
 

@@ -105,7 +105,6 @@ class Context:
         return twin
 
     def __eq__(self, other: object) -> bool:
-        """Whether both cover the same dots."""
         return isinstance(other, Context) and self._last == other._last and self._beyond == other._beyond
 
     __hash__ = None  # type: ignore[assignment]

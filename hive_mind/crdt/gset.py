@@ -27,7 +27,6 @@ class GSet(Generic[E]):
         return element in self._elements
 
     def __len__(self) -> int:
-        """How many elements."""
         return len(self._elements)
 
     def __iter__(self) -> Iterator[E]:
@@ -51,7 +50,6 @@ class GSet(Generic[E]):
             return new
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same elements."""
         return isinstance(other, GSet) and self.items() == other.items()
 
     __hash__ = None  # type: ignore[assignment]

@@ -75,7 +75,6 @@ class LWWRegister(Generic[V]):
         return is_later
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same write."""
         return isinstance(other, LWWRegister) and self._entry == other._entry
 
     __hash__ = None  # type: ignore[assignment]
@@ -115,11 +114,9 @@ class LWWMap(Generic[V]):
         return None if entry is None else entry.value
 
     def __contains__(self, key: object) -> bool:
-        """Whether the field is there."""
         return isinstance(key, str) and self.get(key) is not None
 
     def __len__(self) -> int:
-        """How many fields are there."""
         return len(self.items())
 
     def items(self) -> dict[str, V]:

@@ -81,7 +81,6 @@ class ORSet(Generic[E]):
         return element in self._dots
 
     def __len__(self) -> int:
-        """How many elements."""
         return len(self._dots)
 
     def __iter__(self) -> Iterator[E]:
@@ -257,7 +256,6 @@ class ORSet(Generic[E]):
             self._dots[element] = (*first, dot) if isinstance(first, tuple) else (first, dot)
 
     def _put_all(self, added: Mapping[Dot, E]) -> None:
-        """`_put` for many."""
         self._live.update(added)
         first_of = self._dots.setdefault
         for dot, element in added.items():
@@ -269,7 +267,6 @@ class ORSet(Generic[E]):
         return dots if isinstance(dots, tuple) else (dots,)
 
     def _take_away(self, dots: Iterable[Dot]) -> list[Dot]:
-        """Those that were live."""
         gone = []
         for dot in dots:
             if dot not in self._live:

@@ -56,7 +56,6 @@ class DotIndex:
         return DotIndex(self, key)
 
     def __len__(self) -> int:
-        """How many dots."""
         return len(self.packed) // DOT_BYTES
 
     def fingerprint(self, low: bytes = b"", high: bytes = b"") -> bytes:
@@ -182,7 +181,6 @@ def _packed_bounds(bounds: Sequence[bytes]) -> bytes:
 
 
 def _bounds(first: bytes, packed: bytes) -> list[bytes]:
-    """`_packed_bounds`, read."""
     bounds, position = [first], 0
     while position < len(packed):
         shared, more = divmod(packed[position], 16)

@@ -1,7 +1,7 @@
 """What a store of credentials does, and the value it gives: a `Secret`, which shows itself to nobody by mistake.
 
 A credential has a name, which may be shown, and a value, which may not. Files, logs and manifests hold `${credential:NAME}`; the
-value is had from a store by whoever uses it, at the moment of use. Looking references up is left to `runtime.references`.
+value is read from a store at the moment of use. Looking references up is left to `runtime.references`.
 """
 
 import re
@@ -106,13 +106,13 @@ def checked_value(name: str, value: str) -> str:
         wanted = f"has to have {VALUE_CHARACTERS_MIN} characters or more; a shorter one can't be kept out of logs and results"
         raise InvalidInput(f"the value of {name} {wanted}")
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise InvalidInput(f"the value of {name} is no text: it has characters that no variable or file could hold")
+        raise InvalidInput(f"the value of {name} is not text: it has characters that no variable or file can hold")
     if len(value.encode()) > VALUE_BYTES_MAX:
         raise InvalidInput(
             f"the value of {name} is larger than {VALUE_BYTES_MAX >> 10} kB: give the secret itself, not a whole file"
         )
     if value in reference_to(name):
         raise InvalidInput(
-            f"the value of {name} is a part of {reference_to(name)}, which is shown in its place: call it otherwise"
+            f"the value of {name} is a part of {reference_to(name)}, which is shown in its place: choose another name"
         )
     return value

@@ -1,7 +1,7 @@
 """One file of Fernet tokens (AES in CBC with an HMAC, from `cryptography`), and the keys that open them.
 
-The file is written whole or not at all, by one at a time, and only by who has its key: a wrong one can neither lose a credential
-nor add one that the key of the others does not open. A damaged token is kept as it is until its name is set anew or deleted.
+The file is written whole or not at all, by one process at a time, and only with its key: a wrong key can neither lose a
+credential nor add one that the others' key does not open. A damaged token is kept as it is until its name is set anew or deleted.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from hive_mind.errors import BackendError, CredentialUnreadable, InvalidInput
 from hive_mind.sqlite.lock import turn
 
 _VERSION = 1
-# What the check of a file says: whoever can read it has the right key, also when a token is damaged.
+# The plaintext of a file's check: a key that decrypts it is the right one, also when a token is damaged.
 _CHECK = b"hive-mind credentials"
 
 
@@ -48,7 +48,6 @@ class FernetFile:
         self._path, self._key, self._write = path, key, write
 
     def get(self, name: str) -> Secret | None:
-        """See `CredentialStore`."""
         checked_name(name)
         with self._taken() as book:
             if name not in book.tokens:
@@ -59,7 +58,6 @@ class FernetFile:
             return Secret(name, value)
 
     def set(self, name: str, value: str) -> bool:
-        """See `CredentialStore`."""
         sealed = _Sealed(checked_name(name), checked_value(name, value))
         with self._taken(is_making=True) as book:
             if name not in book.tokens and len(book.tokens) >= CREDENTIALS_MAX:
@@ -70,12 +68,10 @@ class FernetFile:
             return name not in book.tokens
 
     def names(self) -> tuple[str, ...]:
-        """See `CredentialStore`."""
         with _told(self._path):
             return tuple(sorted(self._read().tokens))
 
     def delete(self, name: str) -> bool:
-        """See `CredentialStore`."""
         checked_name(name)
         with self._taken() as book:
             if name not in book.tokens:
@@ -116,24 +112,24 @@ class FernetFile:
         try:
             book = msgspec.json.decode(body, type=_Book)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            advice = "bring back a copy of it, or move it away and set its credentials anew"
+            advice = "restore a copy of it, or move it away and set its credentials anew"
             raise CredentialUnreadable(f"{self._path} is damaged: {advice}; nothing was changed") from error
         if book.version != _VERSION:
             raise CredentialUnreadable(f"{self._path} is of another version of hive-mind: use that one; nothing was changed")
         return book
 
     def _ring(self, book: _Book) -> MultiFernet:
-        """The keys, made now if there is nothing yet that others would have to open. Raises `CredentialUnreadable`."""
+        """The keys; a new one where no token needs an older one yet. Raises `CredentialUnreadable`."""
         keys = self._key.keys()
         if not keys and not book.tokens:
             self._key.keep(keys := (new_key(),))
         if not keys:
             where = f"{self._path} needs its key, and {self._key.told} has none"
-            raise CredentialUnreadable(f"{where}: bring it back, or move the file away and set its credentials anew")
+            raise CredentialUnreadable(f"{where}: restore it, or move the file away and set its credentials anew")
         ring = _ring_of(keys)
         if book.tokens and not self._fits(book, ring):
             what = f"the key of {self._key.told} does not open {self._path}"
-            advice = "bring back the key it was made with, or move the file away and set its credentials anew"
+            advice = "restore the key it was made with, or move the file away and set its credentials anew"
             raise CredentialUnreadable(f"{what}: {advice}; nothing was changed")
         return ring
 
@@ -160,8 +156,8 @@ class FernetFile:
         self._write(self._path, msgspec.json.format(msgspec.json.encode(book)) + b"\n")
 
     def _unopened(self, name: str) -> CredentialUnreadable:
-        what = f"{name} in {self._path} is damaged, or of a key that was taken away"
-        advice = f"bring the key back, set it anew (hive-mind credentials set {name}), or delete it"
+        what = f"{name} in {self._path} is damaged, or encrypted with a key that was removed"
+        advice = f"restore the key, set it anew (hive-mind credentials set {name}), or delete it"
         return CredentialUnreadable(f"{what}: {advice}; nothing was changed")
 
 
@@ -170,7 +166,7 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "make room or see to its permissions, and try again"
+        advice = "make room or check its permissions, and try again"
         raise BackendError("credentials", f"{error.filename or path}: {error.strerror}; {advice}") from error
 
 

@@ -1,7 +1,7 @@
 """Where the key comes from that credentials are encrypted with: a variable, a file for its owner alone, the system's keyring.
 
 A key is 32 random bytes in base64. A place holds one, and while keys change the former one behind it: the first encrypts, all of
-them decrypt, so whoever dies between two steps of a rotation locks nobody out.
+them decrypt, so a process that dies between two steps of a rotation locks nobody out.
 """
 
 import base64
@@ -47,11 +47,9 @@ class GivenKey:
         self._text = text
 
     def keys(self) -> tuple[str, ...]:
-        """See `KeyPlace`."""
         return _keys_in(self._text, self.told)
 
     def keep(self, keys: Sequence[str]) -> None:
-        """See `KeyPlace`."""
         del keys
         how = f"put a new key (openssl rand -base64 {_KEY_BYTES}) in front of it, with a space between them, and rotate again"
         raise InvalidInput(f"only you can change {VARIABLE}: {how}; then take the former one away")
@@ -66,7 +64,6 @@ class FileKey:
         self._path, self._write, self.told = path, write, str(path)
 
     def keys(self) -> tuple[str, ...]:
-        """See `KeyPlace`."""
         try:
             with self._path.open("rb") as file:
                 body = file.read(_FILE_BYTES_MAX)
@@ -75,7 +72,6 @@ class FileKey:
         return _keys_in(body.decode("ascii", "replace"), self.told)
 
     def keep(self, keys: Sequence[str]) -> None:
-        """See `KeyPlace`."""
         self._write(self._path, "\n".join((*keys, "")).encode())
 
 
@@ -93,7 +89,6 @@ class KeyringKey:
         return () if text is None else _keys_in(text, self.told)
 
     def keep(self, keys: Sequence[str]) -> None:
-        """See `KeyPlace`."""
         _asked_of_keyring(lambda ring: ring.set_password(_SERVICE, self._account, " ".join(keys)))
 
 
@@ -106,7 +101,7 @@ def _keys_in(text: str, told: str) -> tuple[str, ...]:
     keys = tuple(text.split())
     if not keys or not all(map(_is_key, keys)):
         wanted = f"{_KEY_BYTES} bytes in base64, such as openssl rand -base64 {_KEY_BYTES} prints"
-        raise CredentialUnreadable(f"{told} holds no key: bring back the one that was there ({wanted}); nothing was changed")
+        raise CredentialUnreadable(f"{told} holds no key: restore the one that was there ({wanted}); nothing was changed")
     return keys
 
 

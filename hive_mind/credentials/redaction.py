@@ -46,7 +46,6 @@ class Redaction:
         """Every way to spell one of them."""
 
     def text(self, text: str) -> str:
-        """The text without them."""
         places = sorted({place for form in self.forms for place in _places(form, text)})
         return _replaced(text, places) if places else text
 

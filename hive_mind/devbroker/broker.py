@@ -104,7 +104,6 @@ class Broker:
 
     @property
     def connections(self) -> int:
-        """How many there are."""
         return len(self._connections)
 
     def connected(self, peer: Peer) -> bool:
@@ -124,7 +123,6 @@ class Broker:
         return self.keys.is_login(user, password)
 
     def route(self, link: RoutedLink) -> Entity | Requests:
-        """Its entity."""
         self.count("links")
         return self._router.route(link)
 
@@ -140,7 +138,6 @@ class Broker:
         return self.settings.clock()
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a figure."""
         self.stats[name] += by
 
     def call_soon(self, callback: Callable[[], object]) -> None:

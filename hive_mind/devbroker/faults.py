@@ -87,7 +87,7 @@ def parse_fault(text: str) -> Fault:
     try:
         times, skip, delay_s = int(numbers.pop("times", 1)), int(numbers.pop("skip", 0)), float(numbers.pop("delay", 0.1))
     except ValueError:
-        raise InvalidInput(f"fault {text!r}: times, skip and delay are numbers") from None
+        raise InvalidInput(f"fault {text!r}: times, skip and delay must be numbers") from None
     if kind not in KINDS or not condition or numbers or times < 1 or skip < 0 or not 0 <= delay_s <= _DELAY_MAX_S:
         raise InvalidInput(f"fault {text!r}: it is {_FORM}")
     return Fault(cast("FaultKind", kind), address or "*", cast("FaultAction", action), condition, times, skip, delay_s)

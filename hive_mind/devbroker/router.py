@@ -51,7 +51,7 @@ class Router:
     def _put_token(self, link: RoutedLink, request: Message) -> Reply:
         asked = request.application_map
         if asked.get(_OPERATION) != "put-token":
-            return Reply(400, "there is only put-token", None)
+            return Reply(400, "only put-token is supported", None)
         path, expires = self._keys.check(str(request.value()), str(asked.get(_NAME, "")), self._host.now())
         note_audience(link, path, expires)
         self._host.count("tokens")

@@ -75,7 +75,6 @@ class BrokerThread:
         return self._port
 
     def connection_string(self, entity: str = "", *, is_emulator: bool = True) -> str:
-        """See `Broker.connection_string`."""
         return self.broker.connection_string(entity, is_emulator=is_emulator)
 
     def call(self, function: Callable[..., _T], *args: Any, **named: Any) -> _T:

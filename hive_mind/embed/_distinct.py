@@ -39,5 +39,5 @@ def distinct(texts: Sequence[str]) -> DistinctTexts:
 
 
 def _valid(text: str) -> str:
-    """A lone surrogate (half of a character, found in damaged files) can't be encoded; it becomes a question mark."""
+    """An unpaired surrogate, found in damaged files, can't be encoded; it becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,6 +1,6 @@
 """No embeddings at all: vectors of length 0, so that search goes by keywords only.
 
-It needs no model, no network and no extra. Whoever builds an index must not build a vector arm for dimension 0.
+It needs no model, no network and no extra. An index builds no vector arm for dimension 0.
 """
 
 from collections.abc import Sequence

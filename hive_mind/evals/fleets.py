@@ -11,9 +11,9 @@ from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """A topology under test. `down` nodes are stopped after everything was learned; `deal` says who learns what.
+    """A topology under test. `down` nodes are stopped after everything was learned; `deal` assigns documents to agents.
 
-    A federated one has so many groups that none has more than `group_size` agents.
+    A federated one has as few groups as possible, none with more than `group_size` agents.
     """
 
     topology: TopologyName = "single"

@@ -113,12 +113,10 @@ class Remembering:
 
     @property
     def model(self) -> str:
-        """The model's name."""
         return self._embedder.model
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
         return self._embedder.dimension
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
@@ -129,7 +127,6 @@ class Remembering:
         return np.array([self._passages[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimension)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """A unit vector."""
         if text not in self._queries:
             self._queries[text] = await self._embedder.embed_query(text)
         return self._queries[text]

@@ -1,4 +1,4 @@
-"""JSON with // and /* */ comments, as a tree. JSON's own rules hold: what is no JSON is told, with what to write instead.
+"""JSON with // and /* */ comments, as a tree. JSON's own rules hold: a message for each mistake says what to write instead.
 
 Written here because Python's reader knows no comments, forgets where values stood, takes NaN, and lets the last of two equal keys
 win. Size, depth and number of values are bounded.
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORD = re.compile(r"""[^\s,:{}\[\]"'/]+""")
 # Half of a pair of UTF-16, which no file and no terminal takes.
 _HALF = re.compile("[\ud800-\udfff]")
-_HALF_TOLD = "holds half of a character (a lone surrogate); write the whole of it"
+_HALF_TOLD = "contains an unpaired surrogate; write the whole character"
 _DECODER = JSONDecoder()
 _WORDS = {"true": True, "false": False, "null": None}
 _NO_NUMBERS = frozenset(("nan", "+nan", "-nan", "inf", "infinity", "+inf", "-inf", "+infinity", "-infinity"))
@@ -67,7 +67,7 @@ class _Scanner:
             case '"':
                 return self._text_value(path, line)
             case "'":
-                self._stop("text stands in double quotes in JSON")
+                self._stop("text must be in double quotes in JSON")
             case "" | "," | ":" | "}" | "]" | "/":
                 self._stop("a value is missing here" if self._here() else "a bracket is never closed")
         return self._word(path, line)
@@ -87,7 +87,7 @@ class _Scanner:
             key = self._key()
             value = self._value((*path, key), at)
             if key in parts:
-                told = f"stands twice in its section, first in line {parts[key].line}; keep one of them"
+                told = f"occurs twice in its section, first in line {parts[key].line}; keep one of them"
                 self._tell((*path, key), at, told)
             else:
                 parts[key] = value
@@ -124,7 +124,7 @@ class _Scanner:
     def _key(self) -> str:
         if self._here() != '"':
             found = _WORD.match(self._text, self._at + (self._here() == "'"))
-            self._stop(f'a key stands in double quotes: "{found[0][:_SHOWN]}"' if found else "a key in double quotes is missing")
+            self._stop(f'a key must be in double quotes: "{found[0][:_SHOWN]}"' if found else "a key in double quotes is missing")
         key = self._string()
         if _HALF.search(key):
             self._stop(_HALF_TOLD)
@@ -166,7 +166,7 @@ class _Scanner:
         if self._text.startswith("/*", self._at):
             self._stop("a comment that begins with /* is never closed; add */")
         if self._here().isspace():
-            self._stop(f"{self._here()!a} is no blank of JSON; use spaces")
+            self._stop(f"{self._here()!a} is not white space in JSON; use spaces")
 
     def _line(self, at: int | None = None) -> int:
         return bisect_left(self._ends, self._at if at is None else at) + 1
@@ -188,12 +188,12 @@ def _number(word: str, *, is_whole: bool) -> int | float | None:
 def _no_word(word: str) -> str:
     shown = word[:_SHOWN]
     if word.lower() in _NO_NUMBERS:
-        return f"{shown} is no number of JSON; write one"
+        return f"{shown} is not a number in JSON; write one"
     if word in _MEANT:
-        return f"{shown} is no JSON; write {_MEANT[word]}"
+        return f"{shown} is not JSON; write {_MEANT[word]}"
     if word[0] in "+-.0123456789":
-        return f"{shown} is no number of JSON, such as 0.5, 60 or 1e-3"
-    return f'text stands in double quotes: "{shown}"'
+        return f"{shown} is not a number in JSON, such as 0.5, 60 or 1e-3"
+    return f'text must be in double quotes: "{shown}"'
 
 
 def _of_text(error: JSONDecodeError) -> str:
@@ -201,4 +201,4 @@ def _of_text(error: JSONDecodeError) -> str:
         return "text ends at the end of its line: a quote is missing, or write \\n for a new line"
     if "Unterminated" in error.msg:
         return "text that begins here has no end; add a quote"
-    return "an unknown sequence after \\; write \\\\"
+    return "unknown escape sequence after \\; write \\\\"

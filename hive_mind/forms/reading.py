@@ -65,7 +65,7 @@ def validated(value: Any, form: Form[M]) -> tuple[M | None, Sequence[ErrorDetail
 
 
 def news(errors: Sequence[ErrorDetails], told: Sequence[Problem], form: Form[Any]) -> list[ErrorDetails]:
-    """Errors about places of which nothing has been told yet."""
+    """Errors about places that no problem names yet."""
     paths = {one.path for one in told}
     return [error for error in errors if spelled(error["loc"], form.name) not in paths][:PROBLEMS_MAX]
 
@@ -83,7 +83,7 @@ def located(finding: Finding, tree: Tree, form: Form[Any]) -> Problem:
 
 
 def text_of(path: pathlib.Path, form: Form[Any]) -> tuple[str, tuple[Problem, ...]]:
-    """The text of a file, or why it is none. Raises `InvalidInput` where the file can't be read at all."""
+    """The text of a file, or why it can't be text. Raises `InvalidInput` where the file can't be read at all."""
     try:
         with path.open("rb") as file:
             content = file.read(form.bytes_max + 1)

@@ -74,7 +74,7 @@ def _unknown(path: Path, form: Form[Any]) -> str:
     if elsewhere:
         return f"is not known here; did you mean {' or '.join(elsewhere)}?"
     if form.syntax == "json" and (here := section(form.model, path[:-1])):
-        return f"is not known; here may stand {', '.join(fields(here))}"
+        return f"is not known; allowed here: {', '.join(fields(here))}"
     return f"is not known; see {form.help} {_explained(path[:-1])}".rstrip()
 
 

@@ -106,7 +106,7 @@ class _Planting:
             at = key.start_mark.line + 1
             if key.value in parts:
                 before = parts[key.value].line
-                self._tell((*path, key.value), at, f"stands twice in its section, first in line {before}; keep one of them")
+                self._tell((*path, key.value), at, f"occurs twice in its section, first in line {before}; keep one of them")
             else:
                 parts[key.value] = self.tree(value, (*path, key.value), at)
         parts = self._merged(pairs, path) | parts
@@ -115,7 +115,7 @@ class _Planting:
     def _entries(self, pairs: list[tuple[Node, Node]], path: Path) -> Iterator[tuple[ScalarNode, Node]]:
         for key, value in pairs:
             if not isinstance(key, ScalarNode):
-                self._tell(path, key.start_mark.line + 1, "a key is a list or mapping; a name has to stand there")
+                self._tell(path, key.start_mark.line + 1, "a key is a list or mapping; it must be a name")
             elif key.value != _MERGE or key.style:
                 yield key, value
 
@@ -131,7 +131,7 @@ class _Planting:
     def _brought_in(self, node: Node, path: Path, line: int) -> dict[str | int, Tree]:
         if isinstance(node, MappingNode):
             return self.tree(node, path, line).parts
-        self._tell(path, line, "<< brings in mappings only: <<: *name")
+        self._tell(path, line, "<< merges mappings only: <<: *name")
         return {}
 
     def _tell(self, path: Path, line: int, message: str) -> None:

@@ -22,7 +22,7 @@ _OF_DATA = (ArithmeticError, LookupError, TypeError, ValueError, RecursionError)
 
 
 class Condition:
-    """One condition, ready to be put to data. Raises `ConditionError` for a text that is none."""
+    """One condition, ready to be evaluated. Raises `ConditionError` for a text that can't be one."""
 
     __slots__ = ("_value", "text")
 
@@ -35,7 +35,7 @@ class Condition:
         return bool(self.put_to(names))
 
     def value(self, /, **names: object) -> Any:
-        """What it comes to. Raises `ConditionError` for names it does not find and data it can't be put to."""
+        """Its value. Raises `ConditionError` for missing names and for data it fails on."""
         return self.put_to(names)
 
     def put_to(self, names: Mapping[str, object]) -> Any:
@@ -45,7 +45,7 @@ class Condition:
         except ConditionError:
             raise
         except _OF_DATA as error:
-            raise ConditionError(f"it can't be put to this data: {_told(error)}") from None
+            raise ConditionError(f"it can't be evaluated on this data: {_told(error)}") from None
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"
@@ -69,11 +69,9 @@ def _tree(text: str) -> ast.expr:
             return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         at = f" at character {error.offset}" if error.offset else ""
-        raise ConditionError(f"it is no expression: {error.msg}{at}") from None
+        raise ConditionError(f"it is not an expression: {error.msg}{at}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise ConditionError(
-            "it is no expression that can be read: nested too deep, or with characters that are no text"
-        ) from None
+        raise ConditionError("it can't be read as an expression: nested too deep, or with characters that are not text") from None
 
 
 def _told(error: Exception) -> str:

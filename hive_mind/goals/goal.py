@@ -15,7 +15,7 @@ from hive_mind.goals.part import Part
 
 Metric = Literal["llm_judge", "output_contains", "output_equals", "condition", "custom"]
 
-_Id = Field(min_length=1, max_length=100, description="What verdicts and feedback call it.")
+_Id = Field(min_length=1, max_length=100, description="Its name in verdicts and feedback.")
 
 
 class SuccessCriterion(Part):
@@ -24,13 +24,13 @@ class SuccessCriterion(Part):
     id: str = _Id
     description: str = Field("", description="What is wanted, in words; a judge reads it.")
     weight: float = Field(1.0, gt=0, description="How much it counts beside the others.")
-    metric: Metric = Field("llm_judge", description="How it is seen: by a model or a person, or by code.")
+    metric: Metric = Field("llm_judge", description="How it is checked: by a model or a person, or by code.")
     target: Any = Field(
         None,
         validate_default=True,
         description="output_contains: a text; output_equals: a value; condition: a condition; custom: the name of a check.",
     )
-    output: str = Field("", description="The output that is looked at; all of them, as one text, where it is left out.")
+    output: str = Field("", description="The output to check; without it, all of them as one text.")
     hidden: bool = Field(False, description="Never shown to the worker, only to the judge.")
 
     @field_validator("target")
@@ -59,8 +59,10 @@ class Constraint(Part):
     id: str = _Id
     description: str = Field("", description="What must not happen, in words; a judge reads it.")
     constraint_type: Literal["hard", "soft"] = Field("hard", description="hard: no rule and no model accepts over it.")
-    category: str = Field("general", description="A word of your own, such as security or cost.")
-    check: str = Field("", description="A condition that is true as long as it is kept; without one it is never taken for kept.")
+    category: str = Field("general", description="A label of your own, such as security or cost.")
+    check: str = Field(
+        "", description="A condition that is true while the constraint is kept; without one it never counts as kept."
+    )
 
     @field_validator("check")
     @classmethod
@@ -79,13 +81,13 @@ class Goal(Part):
     id: str = _Id
     name: str = Field("", description="What people call it.")
     description: str = Field("", description="What is wanted, in words.")
-    kind: str = Field("general", description="Goals of a kind are judged alike: thresholds are learned for each.")
+    kind: str = Field("general", description="Goals of one kind are judged alike: thresholds are learned per kind.")
     success_criteria: Sequence[SuccessCriterion] = Field((), description="Without any, the goal is judged as a whole.")
     constraints: Sequence[Constraint] = Field((), description="What must not happen.")
     context: dict[str, Any] = Field(default_factory=dict, description="Knowledge and preferences: worker and judge read them.")
     inputs: Sequence[str] = Field((), description="What a run is given.")
     outputs: Sequence[str] = Field((), description="What a run has to set.")
-    accept_at: float = Field(0.9, ge=0, le=1, description="The score from which on it is reached.")
+    accept_at: float = Field(0.9, ge=0, le=1, description="The score at which it counts as reached.")
 
     @field_validator("success_criteria", "constraints")
     @classmethod
@@ -96,7 +98,7 @@ class Goal(Part):
             criteria: Sequence[_Named] = info.data.get("success_criteria", ())
             names += [one.id for one in criteria] or [info.data.get("id", "")]
         if twice := _repeated(names):
-            raise ValueError(f"the id {twice[0]!r} stands there twice; give each criterion and constraint a name of its own")
+            raise ValueError(f"the id {twice[0]!r} occurs twice; give each criterion and constraint a name of its own")
         return parts
 
     @field_validator("success_criteria", "constraints", "inputs", "outputs")

@@ -45,7 +45,7 @@ def goal_of(text: str, file: str = "goal") -> Goal:
 
 
 def _exact(problems: tuple[Problem, ...], tree: Tree | None) -> tuple[Problem, ...]:
-    """With the line of each id that stands twice, instead of that of its list."""
+    """With the line of each repeated id, instead of that of its list."""
     repeated = tuple(_repeated(tree)) if tree else ()
     lists = {one.path.partition("[")[0] for one in repeated}
     return in_order([*(one for one in problems if one.path not in lists), *repeated])

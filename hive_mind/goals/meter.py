@@ -1,7 +1,7 @@
 """What an evaluation has left to spend: every step is paid for before it is taken, so that no condition runs long or grows large.
 
-A step is about what one comparison costs. Whoever makes, copies or looks through a text pays by its length; whoever looks through
-a list pays by its elements. 20,000 steps bound the time (some 20 ms) and, as nothing is made that was not paid for, the memory.
+A step is about the cost of one comparison. Making, copying or searching a text costs its length; searching a list costs its
+number of elements. 20,000 steps bound the time (some 20 ms) and, since everything made is paid for, the memory.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from hive_mind.errors import ConditionError
 STEPS_MAX = 20_000
 TEXT_CHARS_MAX = 1_000_000
 INT_MAX = 2**63
-"""A larger number is no figure that anybody measured."""
+"""Nothing that anybody measured is a larger number."""
 
 _CHARS_A_STEP = 64
 _ELEMENTS_A_STEP = 16
@@ -26,7 +26,7 @@ class Meter:
         self._left, self.names = steps, names
 
     def pay(self, steps: int = 1) -> None:
-        """For so many steps, before they are taken."""
+        """Pay for steps before they are taken."""
         self._left -= steps
         if self._left < 0:
             raise ConditionError("it takes too many steps: ask for less, or look at a part of the output")

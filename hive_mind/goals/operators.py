@@ -17,9 +17,9 @@ _WITH_PARTS = (str, list, tuple, dict)
 
 
 def number(value: object) -> int | float:
-    """The value. Raises `ConditionError` for what is no number; true and false are none."""
+    """The value. Raises `ConditionError` for anything but a number; true and false are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConditionError(f"{_kind(value)} is no number")
+        raise ConditionError(f"{_kind(value)} is not a number")
     return value
 
 

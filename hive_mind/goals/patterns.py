@@ -49,7 +49,7 @@ def _options() -> "re2.Options":
 
 def _is_found(meter: Meter, compiled: "re2._Regexp", text: object) -> bool:
     if not isinstance(text, str):
-        raise ConditionError(f"matches() looks into texts, and {type(text).__name__} is none: use str()")
+        raise ConditionError(f"matches() searches texts, not {type(text).__name__}: use str()")
     meter.pay_for_text(len(text))
     meter.pay(len(text) * compiled.programsize // _INSTRUCTIONS_A_STEP)
     return compiled.search(text) is not None

@@ -134,7 +134,7 @@ class Tick:
 class Rearrange:
     """Members joined or left: another topology holds from now on. One of a lower epoch changes nothing.
 
-    `is_next`: no other came between the one this node knew and this one, so whoever held a partition then is who has it now.
+    `is_next`: it follows the one this node knew directly, so the former holders of a partition still have it.
     """
 
     topology: Topology
@@ -153,7 +153,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """A person has decided that a member is gone for good: others take over what it held, from whoever has it."""
+    """A person has decided that a member is gone for good: others take over what it held, from the remaining holders."""
 
     member: str
 

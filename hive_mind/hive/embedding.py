@@ -33,6 +33,6 @@ class GuardedEmbedder:
 
     def _report(self, error: Exception) -> None:
         if not self._has_failed:
-            said = f"no embeddings for now, keywords have to do ({type(error).__name__}: {error})"
+            said = f"no embeddings for now, searching by keywords only ({type(error).__name__}: {error})"
             warnings.warn(said, RuntimeWarning, stacklevel=2)
         self._has_failed = True

@@ -77,7 +77,7 @@ class Member:
                 # Nothing is promised, so who needs an answer asks again.
                 return [Acknowledge(delivery)] if delivery else []
             case Received(sender, message, delivery) if isinstance(message, SearchRequest) and self._is_strange(sender, now):
-                self.membership.refuse("a question of somebody who is no member and does not beat")
+                self.membership.refuse("a question from a node that is not a member and sends no heartbeat")
                 return [Acknowledge(delivery)] if delivery else []
             case Tick():
                 effects = self._followed(self.membership.tick(now), now)

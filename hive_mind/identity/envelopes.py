@@ -1,4 +1,4 @@
-"""Who sent an envelope: its sender signs all of it but the trace, and whoever takes it in looks whether it did.
+"""Proof of an envelope's sender: it signs everything but the trace, and every receiver verifies the signature.
 
 The signature binds hive, sender, targets, id, type and message, so what was sent to one member, or in one hive, is worth nothing
 in another. The same envelope again is the same message again, which members take as they take any that is delivered twice.

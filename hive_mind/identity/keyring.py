@@ -1,7 +1,7 @@
 """What a member knows of keys: its own, those of others as their certificates come by, and those that were revoked.
 
-Certificates and revocations are believed by the root's signature, whoever hands them on, so they travel with beats. What
-strangers send takes no memory: only what the root signed is kept.
+Certificates and revocations are trusted by the root's signature, not by their sender, so they travel with heartbeats. Strangers
+can't fill the memory: only entries that the root signed are kept.
 """
 
 from collections.abc import Iterable, Iterator

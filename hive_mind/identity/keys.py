@@ -56,7 +56,6 @@ class PrivateKey:
 
     @classmethod
     def generate(cls) -> "PrivateKey":
-        """A new one."""
         return cls(Ed25519PrivateKey.generate().private_bytes_raw())
 
     def sign(self, payload: bytes) -> bytes:

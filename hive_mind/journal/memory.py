@@ -26,7 +26,6 @@ class MemoryJournal:
         self._is_closed = False
 
     async def load(self) -> list[Kept]:
-        """Every value."""
         self._refuse_if_closed()
         return [self._kept[place] for place in sorted(self._kept)]
 
@@ -40,7 +39,6 @@ class MemoryJournal:
                 self._kept.pop((record.table, record.key), None)
 
     async def scrub(self) -> None:
-        """Nothing is left anyway."""
         self._refuse_if_closed()
 
     async def close(self) -> None:

@@ -34,12 +34,10 @@ class Case:
 
     @property
     def criteria(self) -> Sequence[SuccessCriterion]:
-        """What is scored."""
         return self.goal.criteria if self.goal else ()
 
     @property
     def constraints(self) -> Sequence[Constraint]:
-        """What must not happen."""
         return self.goal.constraints if self.goal else ()
 
     @property

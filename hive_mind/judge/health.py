@@ -1,7 +1,7 @@
 """How a run goes, seen from outside: symptoms by a table, and the ticket that is written about them. Pure.
 
 Steps in a row without anything being accepted are weighed from the second look on, and only if there are more than at the first:
-whoever comes by for the first time knows nothing of what was before. A stall and a circle need no second look.
+at a first look the history is unknown. A stall and a circle need no second look.
 """
 
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthS
 
 
 class EscalationTicket(Struct, frozen=True, kw_only=True):
-    """What a queen is told. `id` is the same for the same trouble, whoever sees it. Raises `InvalidInput` for a partial one."""
+    """A report to a queen. The same trouble has the same `id`, from every watcher. Raises `InvalidInput` for a partial one."""
 
     agent: str
     run: str
@@ -89,16 +89,16 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         missing = [name for name in ("agent", "cause", "severity", "window", "told", "evidence") if not getattr(self, name)]
         if missing or self.severity == "ok":
-            raise InvalidInput(f"a ticket needs {', '.join(missing) or 'something that is wrong'}: nobody can act on half of one")
+            raise InvalidInput(
+                f"a ticket needs {', '.join(missing) or 'something that is wrong'}: a partial one can't be acted on"
+            )
 
     @property
     def subject(self) -> str:
-        """What it is about."""
         return f"{self.agent}/{self.run}" if self.run else self.agent
 
     @property
     def id(self) -> str:
-        """Of its item."""
         return item_id("ticket", self.subject, f"{self.cause}/{self.window}")
 
 
@@ -121,14 +121,14 @@ def ticket_of(summary: HealthSummary, found: Finding) -> EscalationTicket:
 
 
 def ticket_of_dead(node: str, times: int) -> EscalationTicket:
-    """About a process whose node says nothing any more; `times` tells one silence from another."""
+    """About a process whose node has gone silent; `times` tells one silence from another."""
     return EscalationTicket(
         agent=node,
         run="",
         cause="dead",
         severity="critical",
         window=str(times),
-        told=f"{node} says nothing any more",
+        told=f"{node} has gone silent",
         evidence=("no beat of its node was heard for longer than gossip.suspectAfterS",),
     )
 

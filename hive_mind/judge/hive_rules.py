@@ -1,7 +1,7 @@
 """Rules that people approved for a whole hive: as its registry keeps them, and together with those of a manifest. Pure.
 
-A rule of the manifest counts before one of the hive with its id: what is written down there is what is wanted. One that can't be
-read here, because a newer version wrote it, might be the one that decides; so it is told, and nothing new is let through.
+A rule of the manifest overrides one of the hive with the same id: the manifest is what people want. A rule that can't be read
+here, because a newer version wrote it, might be the one that decides; so it is reported, and nothing new is let through.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

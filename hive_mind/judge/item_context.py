@@ -1,12 +1,12 @@
 """What an item shows: named texts, cut so that they fit, the longest first, saying how much is left out and where it is.
 
-An item travels to whoever decides; so it is bounded, and a person sees the beginning of everything rather than all of one thing.
+An item travels to the person who decides; so it is bounded, and shows the beginning of everything rather than all of one thing.
 """
 
 from collections.abc import Iterable
 
 CONTEXT_MAX_BYTES = 16_000
-# So many and so short that each text keeps room for its beginning.
+# Few and short enough that each text keeps room for its beginning.
 _TEXTS_MAX, _NAME_MAX_BYTES, _WHERE_MAX_BYTES = 20, 60, 100
 
 Context = tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ def context_bytes(context: Context) -> int:
 
 
 def fitted(context: Iterable[tuple[str, str]], where: str = "") -> Context:
-    """At most `CONTEXT_MAX_BYTES` of it. `where` is told for what is left out: a file, a command."""
+    """At most `CONTEXT_MAX_BYTES` of it. `where` says where the rest is: a file, a command."""
     pairs = [(_begun(name.encode(errors="replace"), _NAME_MAX_BYTES), _clean(text)) for name, text in context]
     pairs, left_out = pairs[:_TEXTS_MAX], len(pairs[_TEXTS_MAX:])
     where = f": {_begun(where.encode(errors='replace'), _WHERE_MAX_BYTES)}" if where else ""
@@ -44,17 +44,17 @@ def _cut(text: str, most: int, where: str) -> str:
     body = text.encode()
     if len(body) <= most:
         return text
-    # The number that is told has at most as many digits as this one.
+    # The number in the final note has at most as many digits as this one.
     told = f"… [{len(body):,} more bytes{where}]".encode()
     kept = _begun(body, most - len(told))
     return f"{kept}… [{len(body) - len(kept.encode()):,} more bytes{where}]"
 
 
 def _begun(body: bytes, size: int) -> str:
-    """The beginning, without half a character."""
+    """The beginning, cut between two characters."""
     return body[:size].decode(errors="ignore")
 
 
 def _clean(text: str) -> str:
-    """Half a character can't travel."""
+    """Without unpaired surrogates, which UTF-8 can't encode."""
     return text.encode(errors="replace").decode()

@@ -56,7 +56,7 @@ class Signal(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was decided about a case, and by what. Raises `InvalidInput` for a confidence or threshold outside [0, 1].
 
-    `confidence` is None where nobody measured one: a rule or a person decided. `feedback` is for whoever tries again. `score` is
+    `confidence` is None where nobody measured one: a rule or a person decided. `feedback` is for the next attempt. `score` is
     how much of the goal is reached; `unchecked` and `violated` name criteria and constraints.
     """
 

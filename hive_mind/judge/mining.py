@@ -67,7 +67,7 @@ class _Found(NamedTuple):
 def mine(
     precedents: Sequence[Precedent], at_least: int = 10, consistency: float = 1.0, *, accepting: bool = False
 ) -> list[RuleProposal]:
-    """Rules that at least so many decisions follow, with this consistency; those that spare most first.
+    """Rules that `at_least` decisions or more follow, with this consistency; those that spare most first.
 
     A pattern is left out whose decisions the better ones before it cover, all but fewer than `at_least`.
     """
@@ -137,7 +137,7 @@ def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, co
 
 
 def _matched(text: str, precedents: Sequence[Precedent]) -> frozenset[int] | None:
-    """The decisions it matches; None if it can't be put to them all."""
+    """The decisions it matches; None if it fails on one of them."""
     try:
         condition = Condition(text)
         return frozenset(

@@ -43,7 +43,7 @@ def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, given: Se
             return found
         if found is not None:
             return judged.finished(found)
-    return judged.finished(_accepted("outputs" if case.kind == "output" else "gate", "what is asked for is there", "outputs"))
+    return judged.finished(_accepted("outputs" if case.kind == "output" else "gate", "the requested outputs are set", "outputs"))
 
 
 def is_for_a_person(judgment: Judgment, settings: JudgeSettings) -> bool:
@@ -154,7 +154,7 @@ def _by_rules(judged: _Judged) -> Judgment | None:
         return None
     rule = match.rule
     if match.broken:
-        return replace(_escalated(f"rule {rule.id} can't be put to this: {match.broken}", "broken"), rule=rule.id)
+        return replace(_escalated(f"rule {rule.id} can't be applied to this: {match.broken}", "broken"), rule=rule.id)
     seen = judged.seen()
     if rule.action is JudgmentAction.ACCEPT and seen and (unchecked := judged.unchecked(seen)):
         return replace(_unchecked(unchecked), rule=rule.id)
@@ -233,7 +233,7 @@ def _stopped(judged: _Judged, seen: Satisfaction, signal: Signal) -> Judgment | 
 def _decided(judged: _Judged, found: Pooled, sure: float, signal: Signal, cause: Cause) -> Judgment:
     threshold = judged.settings.threshold_of(judged.case.goal_kind)
     if threshold is None:
-        return replace(_escalated("by what people decided, it may not decide alone", "threshold"), confidence=sure)
+        return replace(_escalated("past decisions of people don't let it decide alone", "threshold"), confidence=sure)
     if sure < threshold:
         return replace(_unsure(judged, found.action, sure / threshold, signal), confidence=sure, threshold=threshold)
     return Judgment(

@@ -19,7 +19,7 @@ class RuleFileSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
-    rules: list[EvaluationRule] = Field(min_length=1, description="The highest priority is asked first.")
+    rules: list[EvaluationRule] = Field(min_length=1, description="The highest priority is tried first.")
 
 
 class RuleFile(BaseModel):

@@ -33,16 +33,16 @@ def _action(given: Any) -> JudgmentAction:
 class EvaluationRule(Part):
     """What to do where a condition holds. A condition that does not compile is refused."""
 
-    id: str = Field(min_length=1, max_length=100, description="What judgements and people call it.")
+    id: str = Field(min_length=1, max_length=100, description="Its name in judgements and for people.")
     condition: str = Field(description="When it matches: a condition over result, output and goal.")
-    action: Annotated[JudgmentAction, BeforeValidator(_action)] = Field(description="What becomes of what it matches.")
-    priority: int = Field(100, description="The highest is asked first; of equals, the first by id.")
-    description: str = Field("", description="Why it is there; people read it as the reason of a judgement.")
-    feedback: str = Field("", description="What the worker is told when it has to try again.")
-    mode: Literal["active", "shadow", "retired"] = Field("active", description="shadow: only noted what it would have said.")
+    action: Annotated[JudgmentAction, BeforeValidator(_action)] = Field(description="The action for each match.")
+    priority: int = Field(100, description="The highest is tried first; of equals, the first by id.")
+    description: str = Field("", description="Its purpose, shown to people as the reason of a judgement.")
+    feedback: str = Field("", description="Advice to the worker when it has to try again.")
+    mode: Literal["active", "shadow", "retired"] = Field("active", description="shadow: its verdict is only recorded.")
     rollout: float = Field(1.0, ge=0, le=1, description="The share of all cases that it decides.")
     on: Literal["any", "output", "fact"] = Field("any", description="Whether it is about outputs, about facts to share, or both.")
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Words of your own, such as who approved it.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Notes of your own, such as who approved it.")
 
     @field_validator("condition")
     @classmethod
@@ -76,7 +76,7 @@ class RuleSet:
     def __init__(self, rules: Iterable[EvaluationRule] = ()) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (-rule.priority, rule.id)))
         if twice := [id for id, times in Counter(rule.id for rule in self.rules).items() if times > 1]:
-            raise InvalidInput(f"rule {twice[0]!r} stands there twice; give each an id of its own")
+            raise InvalidInput(f"rule {twice[0]!r} occurs twice; give each an id of its own")
         self.is_partial = any(rule.rollout < 1.0 for rule in self.rules)
         """Whether some rule decides a share of all cases, so that their digests matter."""
         self.has_shadows = self.is_partial or any(rule.mode == "shadow" for rule in self.rules)

@@ -24,7 +24,6 @@ class Arrivals:
         self._is_over = False
 
     def tell(self) -> None:
-        """Something was appended."""
         with self._turn:
             self.count += 1
             waiting, self._waiting = self._waiting, set()
@@ -34,12 +33,10 @@ class Arrivals:
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     def end(self) -> None:
-        """Nothing more will come."""
         self._is_over = True
         self.tell()
 
     def are_over(self) -> bool:
-        """Whether `end` was called."""
         return self._is_over
 
     async def after(self, count: int, timeout_s: float | None) -> None:

@@ -1,8 +1,8 @@
 """What every ledger does: keep streams of entries, and let exactly one of several writers be the next.
 
-`append` names the sequence number it expects. Whoever comes second is told so and nothing of his is kept, so there is one
-executor of a run, one decision that counts and no question that is asked twice, whatever was killed in between. A ledger knows
-nothing of what its entries mean, never changes one, and drops none but whole streams, when somebody says so.
+`append` names the sequence number it expects (optimistic concurrency). The second of two writers gets an error and nothing of its
+write is kept, so a run has one executor, one decision counts and no question is asked twice, whatever was killed in between. A
+ledger does not interpret its entries, never changes one, and deletes whole streams only, on request.
 """
 
 from collections.abc import AsyncIterator, Sequence

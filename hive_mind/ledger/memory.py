@@ -70,7 +70,6 @@ class _MemoryLedger:
         return self._streams.get(stream, [])[max(since, 0) :]
 
     async def heads(self, prefix: str) -> list[Head]:
-        """Where each stream ends."""
         self._refuse_if_closed()
         lasts = (entries[-1] for name, entries in sorted(self._streams.items()) if name.startswith(prefix))
         return [Head(last.stream, last.seq, last.pos, last.kind) for last in lasts]

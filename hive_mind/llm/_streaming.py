@@ -13,7 +13,7 @@ from hive_mind.llm.base import OnText
 async def heard(
     asked: AbstractAsyncContextManager[StreamedResponse], on_text: OnText, name: str, *, is_openai: bool
 ) -> ModelResponse:
-    """The whole response, after its words were told. Raises what a request raises; `BackendUnavailable` where it broke off."""
+    """The whole response, once its text has been streamed. Raises like a request; `BackendUnavailable` where it broke off."""
     async with asked as stream:
         try:
             async for event in stream:

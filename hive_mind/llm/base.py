@@ -17,11 +17,9 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """What a budget counts."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Both together."""
         return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, self.calls + other.calls)
 
 

@@ -50,7 +50,7 @@ async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: f
 
     `base_url` is the address of a server that speaks OpenAI's API (up to and with "/v1"); it is sent `api_key` and never a key
     from the environment. Without `base_url` the provider's client finds its key where it always does (OPENAI_API_KEY, …).
-    Raises `InvalidInput` for a name that is none and `ConfigError` when a key or a client package is missing.
+    Raises `InvalidInput` for a malformed name and `ConfigError` when a key or a client package is missing.
     """
     provider, colon, model = name.partition(":")
     if not (provider and colon and model):

@@ -109,7 +109,7 @@ def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
     for more found than asked, or nothing asked.
     """
     if not 0 <= found <= asked or asked < 1:
-        raise ValueError(f"{found} of {asked} is no share")
+        raise ValueError(f"{found} of {asked} is not a share")
     fewer = np.arange(found + 1)
     ways = np.array([lgamma(asked + 1) - lgamma(count + 1) - lgamma(asked - count + 1) for count in range(found + 1)])
     low, high = found / asked, 1.0
@@ -129,7 +129,7 @@ def wilson_bounds(found: float, asked: float, confidence: float = 0.95) -> tuple
     """
     # Sums of weights miss each other by a rounding.
     if not -1e-9 <= found <= asked + 1e-9:
-        raise ValueError(f"{found} of {asked} is no share")
+        raise ValueError(f"{found} of {asked} is not a share")
     if asked <= 0:
         return 0.0, 1.0
     deviations = NormalDist().inv_cdf(confidence)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Entry:
     """One thing that happened in a stream.
 
-    Whoever appends gives `kind`, `body` and `at_ms` (since 1970-01-01 UTC); the ledger gives the rest. `seq` counts the entries
+    The writer gives `kind`, `body` and `at_ms` (since 1970-01-01 UTC); the ledger gives the rest. `seq` counts the entries
     of its stream from 0, `pos` those of the whole ledger from 1: of two entries the one with the larger `pos` came later.
     """
 

@@ -40,10 +40,10 @@ class Erasure(NamedTuple):
 
 
 def erasure_of(kind: Kind, name: str, tenant: str = DEFAULT_TENANT) -> Erasure:
-    """The erasure of what is called so. Raises `InvalidInput` for a name that is none."""
+    """The erasure of a name. Raises `InvalidInput` where the name can't be one of this kind."""
     if kind == "fact":
         if not _DIGEST.fullmatch(name):
-            raise InvalidInput(f"--fact {name!r} is no fact's id: give its 32 digits, as `hive-mind facts list` shows them")
+            raise InvalidInput(f"--fact {name!r} is not a fact's id: give its 32 digits, as `hive-mind facts list` shows them")
         return Erasure("fact", 0, name)
     if kind != "subject":
         if not canonical(name):
@@ -104,7 +104,7 @@ class Erasures:
         return self._has("agent", agent)
 
     def covers_fact(self, fact_id: str, texts: Iterable[str]) -> bool:
-        """Whether a fact is meant, whoever says it: by its id, or by what these texts of it name."""
+        """Whether a fact is covered, from any source: by its id, or by the subjects its texts name."""
         return fact_id in self._digests["fact"] or self.names_subject(texts)
 
     def covers_episode(self, episode: Episode) -> bool:

@@ -153,5 +153,4 @@ class HiveFact(msgspec.Struct, frozen=True):
 
     @property
     def content(self) -> str:
-        """What is said."""
         return self.statement.content

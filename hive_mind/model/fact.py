@@ -51,7 +51,7 @@ class Fact:
     `learned_at_us` is microseconds since 1970-01-01 UTC; `said_at` is ISO 8601 as precise as known, or "".
     `superseded_by` is the id of the fact that replaced it, or of the episode that no longer says it, or "". `held_back` says why
     it was not shared, or "". `offered` are the sources for which the hive may hold it for this agent, none where it surely does
-    not: against `sources` they say what the hive has still to be told.
+    not: compared with `sources` they give what is still to be sent to the hive.
     """
 
     id: str

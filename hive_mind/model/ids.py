@@ -1,6 +1,6 @@
 """Names computed from what they name, so that the same thing has the same name everywhere and without coordination.
 
-A fact's id depends on its tenant and its text, and on nothing else: one content is one fact, whoever says it.
+A fact's id depends on its tenant and its text, and on nothing else: one content is one fact, from however many sources.
 """
 
 import unicodedata

@@ -149,7 +149,7 @@ class Announce(msgspec.Struct, frozen=True, tag="announce"):
 
 
 class Beat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
-    """Says that its sender lives, what it knows of who is a member, and what it wants. Worth something only while it is fresh."""
+    """A heartbeat: its sender lives, which members it knows, and what it wants. Of use only while it is fresh."""
 
     incarnation: bytes
     number: int

@@ -1,4 +1,4 @@
-"""What the keyword scores of a pool are made of, so that whoever knows more of the hive makes them anew, to the last bit."""
+"""The inputs of a pool's keyword scores: with statistics of the whole hive, the asker recomputes them to the last bit."""
 
 import msgspec
 import numpy as np

@@ -1,6 +1,6 @@
 """A query as an index takes it, and what an index gives back: raw figures column by column, never ranks.
 
-They travel between the members of a hive, so that whoever asked can rank candidates of all members as one index would.
+They travel between the members of a hive, so that the asker can rank candidates of all members as one index would.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,6 @@ class Pool(msgspec.Struct, frozen=True):
     exact: Scores
 
     def __len__(self) -> int:
-        """How many candidates."""
         return len(self.ids)
 
 

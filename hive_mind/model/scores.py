@@ -49,5 +49,4 @@ class Contributions:
 
     @property
     def total(self) -> float:
-        """The score."""
         return self.keyword + self.semantic + self.evidence + self.exact

@@ -1,6 +1,6 @@
 """What a query names exactly: codes, quoted strings, rare proper names.
 
-Who asks for "D40" wants D40 and not its neighbours, so exact matches have an arm of their own (document 002). Identifiers are
+A question about "D40" wants D40 and not its neighbours, so exact matches have an arm of their own (document 002). Identifiers are
 found on the query's own text: letter–digit codes, dotted, dashed and slashed codes with digits, section references, addresses,
 quotations.
 """

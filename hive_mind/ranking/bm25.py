@@ -1,8 +1,7 @@
 """BM25: what the occurrences of terms in a document are worth.
 
 Formula: Robertson and Zaragoza 2009, with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative. The index
-that scores by it and whoever makes its scores anew (`rescoring`) use the same operations, so the results are the same to the last
-bit.
+that scores by it and `rescoring`, which recomputes its scores, use the same operations, so results are the same to the last bit.
 """
 
 from collections.abc import Iterable, Sequence

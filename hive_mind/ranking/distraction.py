@@ -31,7 +31,7 @@ def disagreement(keyword: Scores, semantic: Scores, ids: Sequence[str], depth: i
 
 
 def ranks(scores: Scores, ids: Sequence[str], depth: int, floor: float) -> NDArray[np.int64]:
-    """Each candidate's rank in an arm, from 1; 0 for who is not among its best `depth` or not above the floor. Ties by id."""
+    """Each candidate's rank in an arm, from 1; 0 outside of its best `depth` or at or below the floor. Ties by id."""
     found = np.flatnonzero(scores > floor).tolist()
     values = (-scores).tolist()
     found.sort(key=lambda row: (values[row], ids[row]))

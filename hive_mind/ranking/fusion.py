@@ -17,7 +17,7 @@ Scores = NDArray[np.float32]
 RRF_K = 60
 
 CONFIRMATIONS_FULL = 5
-"""So many further sources count as complete confirmation."""
+"""This many further sources count as complete confirmation."""
 TRUST_MAX = 2.0
 """Upper end of an agent's trust."""
 

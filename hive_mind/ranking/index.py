@@ -48,11 +48,9 @@ class FactIndex:
         self._id_keys = array("Q")
 
     def __len__(self) -> int:
-        """How many documents can be found."""
         return len(self._positions)
 
     def __contains__(self, id: str) -> bool:
-        """Whether the document can be found."""
         return id in self._positions
 
     def add(self, id: str, terms: Mapping[str, float], vector: Vector | None = None) -> None:

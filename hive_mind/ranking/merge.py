@@ -92,7 +92,7 @@ def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, resco
         found = scores[scores > floor]
         cut = _cut(found, depth)
         if rescored is not None and name == "keyword":
-            # Written so that what is no number counts as high.
+            # Written so that NaN counts as high.
             has_more |= (rescored.most != 0.0) & ~(rescored.most < (0.0 if cut is None else cut))
         elif len(found):
             given = scores if together.numbers is None else _column(pools, name)

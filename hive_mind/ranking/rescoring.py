@@ -57,7 +57,7 @@ def most_left(
 
     `left` is what it scored at most by those that each pool was scored by.
     """
-    # What a lying member says may overflow. It only makes that be asked again of which the bound is no number.
+    # A lying member's figures may overflow. A bound that is not a number only makes its member be asked again.
     with np.errstate(over="ignore", invalid="ignore"):
         return _most_left(told, np.array(left, dtype=np.float64), scored_by, terms, together)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hive_mind.ranking.fusion import RRF_K, rrf_merge
 
 LIMIT_MULTIPLIER = 10
-"""So many results per wanted one are collected before they are merged."""
+"""Results collected per wanted one before they are merged."""
 
 
 class Collected(NamedTuple):

@@ -157,7 +157,6 @@ class ExactVectors:
         return found
 
     def __len__(self) -> int:
-        """How many vectors are kept."""
         return self._count
 
     def _grow(self, size: int) -> None:

@@ -119,7 +119,7 @@ def _arguments(state: RunState, place: Place) -> dict[str, Any]:
 
 def _proceed(writing: Writing, effect: e.Proceed) -> None:
     if effect.kind == "finish":
-        writing.end("accepted", "every node did what it has to")
+        writing.end("accepted", "every node has done its part")
         return
     place = writing.state.places[effect.place]
     match effect.kind:
@@ -138,7 +138,7 @@ def _proceed(writing: Writing, effect: e.Proceed) -> None:
         case "circle" if not place.is_warned:
             writing.add(s.Warned(place.id, WARNING.format(turns=TURNS)))
         case "circle":
-            why = "it makes the same calls again and again, and was told so"
+            why = "it repeats the same calls, also after a warning"
             writing.add(s.Judged(place.id, JudgmentAction.ESCALATE, why, cause="circle"))
 
 

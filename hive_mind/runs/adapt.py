@@ -1,7 +1,7 @@
-"""`adapt.md`, an agent's working memory: it and people write there, and it stands in each of its prompts.
+"""`adapt.md`, an agent's working memory: the agent and people write to it, and each of the agent's prompts contains it.
 
-`## Identity` is seeded once, `## Rules` is for whoever wants to write, `## Outputs` has one line for each output.
-Only the last section is ever changed by the program; what a person wrote stays as it is, wherever it stands.
+`## Identity` is seeded once, `## Rules` is free for agent and people, `## Outputs` has one line for each output.
+The program only ever changes the last section; a person's text stays as it is, in every section.
 """
 
 import json

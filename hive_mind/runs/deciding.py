@@ -47,7 +47,7 @@ def gave_up(writing: Writing, place: Place, why: str) -> None:
 
 
 def on(writing: Writing, place: Place, chosen: str = "") -> None:
-    """The place is done with, and well. A choice that is none of the options is a person's business."""
+    """The place succeeded: go on from it. A choice outside of the options goes to a person."""
     among = [edge.target for edge in options(writing.state, place)]
     if among and chosen not in among:
         writing.add(Judged(place.id, _ESCALATE, f"{chosen!r} was chosen, which is no edge from {place.node}", cause="broken"))

@@ -1,4 +1,4 @@
-"""A sub-agent's judge, which asks for nothing but its outputs, and what its parent is told when it has ended."""
+"""A sub-agent's judge, which asks for nothing but its outputs, and its report to the parent when it has ended."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ _FEW_TURNS = 3
 
 
 def judgment_of(state: RunState, place: Place) -> Judgment:
-    """Done when its outputs are set, or when it says that it is; else it is told what is missing, and how much time is left."""
+    """Done when its outputs are set, or when it says so; otherwise the feedback has the missing outputs and the turns left."""
     node = state.spec.by_id[place.node]
     if any(call.call.name == "mark_complete" and call.phase == "done" for call in place.calls.values()):
         return Judgment(action=JudgmentAction.ACCEPT, reasoning="it says that it is complete")

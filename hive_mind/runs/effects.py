@@ -104,7 +104,7 @@ class Share(_Effect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WakeIn(_Effect):
-    """After so long it has failed, or the whole is exhausted where `place` is ""."""
+    """After this time the place has failed; where `place` is "", the run is exhausted."""
 
     ms: int
 
@@ -215,7 +215,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A person says something to whoever waits for a word. The same id is heard once."""
+    """A person's message to a node that waits for one. The same id counts once."""
 
     text: str
     id: str = ""

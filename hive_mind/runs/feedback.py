@@ -1,4 +1,4 @@
-"""What a planner is told when a plan failed: document 001's feedback context."""
+"""A planner's input after a plan has failed: document 001's feedback context."""
 
 from typing import Any
 

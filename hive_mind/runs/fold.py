@@ -176,7 +176,7 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
         state = replace(state, violated=tuple(dict.fromkeys((*state.violated, step.reasoning))))
     if not step.place:
         return replace(state, is_judged=True, reason=step.reasoning)
-    # What a planner may be told of it later: feedback names no hidden criteria, reasoning does.
+    # A planner may read this later: feedback names no hidden criteria, reasoning does.
     place, error = state.places[step.place], step.feedback or step.reasoning
     match step.action:
         case JudgmentAction.ACCEPT:

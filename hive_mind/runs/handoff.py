@@ -1,4 +1,4 @@
-"""What the next node is told about the one before it: a marker in one conversation, or a hand-over to a new one."""
+"""The next node's account of the one before it: a marker in one conversation, or a hand-over to a new one."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ REFLECT = (
     "Before proceeding, briefly reflect: what went well in the previous phase? Are there any gaps or surprises worth noting?"
 )
 VALUE_CHARACTERS = 200
-"""of a value that is told in one line; the whole is in an output or a file"""
+"""of a value that is shown in one line; all of it is in an output or a file"""
 _LAST_CHARACTERS = 500
 
 

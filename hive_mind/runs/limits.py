@@ -36,7 +36,7 @@ def is_spent(state: RunState) -> str:
 
 
 def part_of(limits: Limits, left: Left, among: int) -> Limits:
-    """What one of so many that work at once may spend: an equal part of what is left, and never nothing."""
+    """What each of `among` concurrent workers may spend: an equal part of what is left, and never nothing."""
     tokens = max(1, left.tokens // among)
     usd = None if left.usd is None else max(_LEAST_USD, left.usd / among)
     return limits.model_copy(update={"tokens": tokens, "usd": usd})

@@ -8,7 +8,7 @@ from hive_mind.runs.pointers import without_pointer
 from hive_mind.runs.state import Call, Place
 
 TURNS = 3
-"""So many alike are a circle: two may be a look at something that had no time to change."""
+"""This many equal turns are a loop: two may be polls of something that had no time to change."""
 WARNING = (
     "You made the same calls with the same arguments and got the same results {turns} times in a row. "
     "Do something else: try other arguments or another tool, set what you know, or ask a person."

@@ -1,4 +1,4 @@
-"""Where a run goes on: edges that hold, branches that open and meet, and what the next node is told."""
+"""Where a run goes on: edges that hold, branches that open and meet, and the input of the next node."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def begin(writing: Writing, started: Started) -> None:
 
 
 def leave(writing: Writing, place: Place, how: How, chosen: str = "") -> None:
-    """The place is done with; whatever follows it begins. A condition that can't be put to its data goes to a person."""
+    """The place is finished; the nodes after it begin. A condition that fails on its data goes to a person."""
     try:
         targets = _targets(writing.state, place, how, chosen)
     except ConditionError as error:

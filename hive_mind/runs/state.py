@@ -92,7 +92,7 @@ class RunState(msgspec.Struct, frozen=True):
     places: Mapping[str, Place] = msgspec.field(default_factory=dict)
     frames: Mapping[str, Frame] = msgspec.field(default_factory=dict)
     left: Place | None = None
-    """The place that was left last: whoever comes next goes on with its conversation."""
+    """The place that was left last: the next node goes on with its conversation."""
     waiting: Mapping[str, Waiting] = msgspec.field(default_factory=dict)
     buffer: Mapping[str, Any] = msgspec.field(default_factory=dict)
     unshared: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)

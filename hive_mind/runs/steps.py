@@ -169,7 +169,7 @@ class Judged(_Step, frozen=True):
 
 
 class Warned(_Step, frozen=True):
-    """It goes in circles and was told so."""
+    """It goes in circles and got a warning."""
 
     place: str
     text: str
@@ -283,4 +283,4 @@ def step_of(entry: Entry) -> Step:
     try:
         return _DECODER.decode(entry.body)
     except msgspec.MsgspecError as error:
-        raise WireError(f"entry {entry.seq} of {entry.stream} is no step of a run ({error}); upgrade hive-mind") from error
+        raise WireError(f"entry {entry.seq} of {entry.stream} is not a step of a run ({error}); upgrade hive-mind") from error

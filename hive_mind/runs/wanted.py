@@ -35,7 +35,7 @@ _KNOWN = ToolTraits()
 
 
 def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
-    """Effects that should be under way; whoever has begun one does not begin it again."""
+    """Effects that should be under way; the caller begins each of them once."""
     if state.outcome is not None or state.seq == 0 or state.paused:
         return ()
     found: list[Effect] = [AwaitDecision(id=item, place=one.place) for item, one in state.waiting.items()]
@@ -50,7 +50,7 @@ def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
 
 
 def _paid(state: RunState, found: Sequence[Effect]) -> Iterator[Effect]:
-    """Branches that think at once share the turns that are left; who gets none is told so when they are used."""
+    """Concurrent branches share the turns that are left; a branch beyond them learns that they are used up."""
     left = state.spec.limits.turns - state.turns
     for effect in found:
         left -= isinstance(effect, CallModel)

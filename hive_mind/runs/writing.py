@@ -20,5 +20,4 @@ class Writing:
             self.state = fold(self.state, step, self.state.at_ms)
 
     def end(self, outcome: Outcome, reason: str) -> None:
-        """The last one."""
         self.add(Ended(outcome, reason))

@@ -46,7 +46,7 @@ class Weather:
     is_signed: bool = False
     """Whether members prove who they are."""
     has_forger: bool = False
-    """Whether somebody who is no member reads and writes on the bus."""
+    """Whether a stranger reads and writes on the bus."""
     has_thief: bool = False
     """Whether somebody has the key of a member, until it is revoked."""
     eclipse_share: float = 0.0
@@ -63,7 +63,7 @@ def parse(text: str) -> frozenset[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in (*FAULTS, "all", "none")]
     if unknown:
-        raise InvalidInput(f"no fault is called {unknown[0]!r}: choose of {', '.join(FAULTS)}, or all, or none")
+        raise InvalidInput(f"unknown fault {unknown[0]!r}: choose from {', '.join(FAULTS)}, or all, or none")
     return frozenset(FAULTS) if "all" in names else frozenset(names) - {"none"}
 
 

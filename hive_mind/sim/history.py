@@ -1,4 +1,4 @@
-"""What clients did and what they were told. What was never answered may have happened or not, as in Jepsen's histories."""
+"""Clients' operations and their outcomes. An operation that got no answer may have happened or not, as in Jepsen's histories."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether its client was told the outcome, and nothing since made it doubtful."""
+        """Whether its client got the outcome, and nothing since made it doubtful."""
         return self.ended_ms is not None and not self.is_unsure
 
     @property
@@ -61,7 +61,7 @@ class History:
         return f"r{len(self.operations)}"
 
     def begin(self, event: Promote | Retract | Write | Ask, node: str, boot: int, now_ms: int) -> Operation:
-        """Note a request before the node is told."""
+        """Record a request before the node gets it."""
         operation = Operation(event, node, boot, now_ms)
         self.operations.append(operation)
         self._open[event.request] = operation
@@ -78,11 +78,10 @@ class History:
         return self._open.get(request)
 
     def crashed(self, node: str) -> None:
-        """Nobody will be told about what was open on a node."""
+        """No client will get an outcome of the operations open on a node."""
         self._open = {request: operation for request, operation in self._open.items() if operation.node != node}
 
     def open(self) -> Sequence[Operation]:
-        """Whose clients still wait."""
         return list(self._open.values())
 
     def promises(self) -> Iterator[tuple[Operation, Promotion]]:

@@ -33,10 +33,10 @@ Node = TypeVar("Node", bound=HiveNode)
 
 
 def first_topology(name: str, nodes: int, chance: Chance) -> Topology:
-    """A hive of so many nodes. Raises `InvalidInput` for a topology that has no nodes to simulate."""
+    """A hive of this many nodes. Raises `InvalidInput` for a topology that has no nodes to simulate."""
     names = tuple(f"n{number}" for number in range(nodes))
     if nodes < NODES_MIN:
-        raise InvalidInput(f"{nodes} nodes are too few: what happens between them needs at least {NODES_MIN}")
+        raise InvalidInput(f"{nodes} nodes are too few: a simulation needs at least {NODES_MIN}")
     spec = spec_of(name)
     # Drawn only where it counts: the runs of a seed depend on each draw.
     replicas = chance.choice((2, 3)) if "replicas" in spec.settings else REPLICAS

@@ -51,7 +51,7 @@ class Surroundings(Protocol):
 
 
 class Machine:
-    """A node that can be told events, crash, stall and start again from its disk."""
+    """A node that can get events, crash, stall and start again from its disk."""
 
     def __init__(self, name: str, schedule: Schedule, chance: Chance, world: Surroundings) -> None:
         self.name, self.disk = name, Disk()

@@ -77,11 +77,9 @@ class Network:
         self._only[name] = frozenset(heard)
 
     def shine(self, name: str) -> None:
-        """End that."""
         self._only.pop(name, None)
 
     def join(self) -> None:
-        """End a partition."""
         self._side = frozenset()
 
     @property

@@ -27,7 +27,7 @@ def note_restored(world: World, machine: Machine) -> None:
 def _keeps(world: World, machine: Machine, place: Place) -> bool:
     """Whether a machine brings it to the holders again: one of them, or its author as long as that is a member.
 
-    Who was handing it over may be done, and nobody listens to who has left.
+    A node that was handing it over may have finished, and nobody listens to a node that has left.
     """
     if machine.name not in world.topology.nodes or not _has_seen(machine, place):
         return False

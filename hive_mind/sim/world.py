@@ -58,7 +58,7 @@ class Violation:
 
 
 class World:
-    """Machines that can be told things, and time that can pass. Stops at the first violation."""
+    """Machines that get events, and virtual time. Stops at the first violation."""
 
     def __init__(self, topology: Topology, weather: Weather, new_chance: NewChance, *, liar: str = "") -> None:
         self.schedule, self.history = Schedule(), History()
@@ -134,7 +134,6 @@ class World:
             self._rearrange(machine, self.topology)
 
     def run(self, span_ms: int) -> None:
-        """Let time pass."""
         self.attempt(lambda: self.schedule.run(span_ms, lambda: self.violation is not None))
 
     def attempt(self, do: Callable[[], object]) -> None:

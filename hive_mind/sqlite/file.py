@@ -17,7 +17,7 @@ from hive_mind.sqlite.lock import Lock, locked_error, turn
 from hive_mind.sqlite.log import refuse_damaged_log
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
-# A write takes milliseconds: whoever still waits then, waits for a process that hangs.
+# A write takes milliseconds: a longer wait is for a process that hangs.
 _TURN_MAX_S = 10.0
 
 
@@ -28,7 +28,7 @@ class Format:
     owner: str
     """whose file it is, for messages: "node", "agent\""""
     application_id: int
-    """in the file's header, so that it is told from other SQLite files before anything in it is touched"""
+    """in the file's header: other SQLite files are recognised before anything in them is touched"""
     migrations: Sequence[Sequence[str]]
     """statements that lead from version n to n + 1; only ever append. The version is the header's `user_version`."""
     page_bytes: int
@@ -112,7 +112,7 @@ class File:
 
 
 def is_there(path: Path, form: Format) -> bool:
-    """Whether there is such a file to open; raises `DatabaseUnreadable` for what is none of ours. Touches nothing."""
+    """Whether there is such a file to open; raises `DatabaseUnreadable` for any other file. Touches nothing."""
     header = _first_bytes(path)
     if not header:
         if log_path(path).exists():
@@ -121,14 +121,14 @@ def is_there(path: Path, form: Format) -> bool:
             raise unreadable(path, "is missing or empty although its log is there", advice)
         return False
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise unreadable(path, "is no SQLite file, or is damaged", form.when_damaged)
+        raise unreadable(path, "is not an SQLite file, or is damaged", form.when_damaged)
     _check_identity(path, form, int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big"))
     return True
 
 
 def create(path: Path, form: Format) -> None:
     """Make it beside its place and move it there whole, so that a crash leaves no file without its identity."""
-    # Before the file is there, or whoever opens what a kill left in between would take them for durable.
+    # Before the file is there: after a kill in between, the next process would take the folders for durable.
     _sync_above(path.parent)
     unborn = path.with_name(path.name + ".new")
     unborn.unlink(missing_ok=True)
@@ -179,7 +179,7 @@ def _opened(path: Path, form: Format) -> sqlite3.Connection:
 def _joined(path: Path, form: Format) -> sqlite3.Connection:
     """Of a file that others have open. Its bytes are not read here: closing it again would end this process's locks on it."""
     if not path.exists():
-        raise unreadable(path, "was taken away while others have it open", "put it back, or stop them first")
+        raise unreadable(path, "was removed while other processes have it open", "put it back, or stop them first")
     return _connected(path, form, is_torn=False)
 
 
@@ -223,7 +223,7 @@ def _definitions_of(form: Format) -> Sequence[tuple[object, ...]]:
 
 
 def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]:
-    # As bytes: a flipped bit may make of text what is none.
+    # As bytes: a flipped bit can make text invalid UTF-8.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in ("type", "name", "tbl_name", "sql"))
     return connection.execute(f"SELECT {columns} FROM sqlite_schema ORDER BY name").fetchall()  # noqa: S608
 
@@ -236,7 +236,7 @@ def _begin_log_anew(connection: sqlite3.Connection) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make what was written to a file durable, whoever wrote it."""
+    """Make everything written to a file durable, also by other processes."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -304,9 +304,11 @@ def translating(path: Path, form: Format) -> Iterator[None]:
         raise _translated(path, form, error) from error
     except UnicodeDecodeError as error:
         # SQLite names what is damaged, by a name that is damaged.
-        raise unreadable(path, "is damaged (a name in it is no text)", form.when_damaged) from error
+        raise unreadable(path, "is damaged (a name in it is not text)", form.when_damaged) from error
     except OSError as error:
-        raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder, its rights and the disk") from error
+        raise BackendError(
+            "sqlite", f"{path}: {error.strerror or error}; check the folder, its permissions and the disk"
+        ) from error
 
 
 def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
@@ -318,7 +320,7 @@ def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
         return locked_error(path, form.owner)
     if kind in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return BackendError(
-            "sqlite", f"{path}: {error}; nothing of this was kept: look at the disk, its rights and its room, then try again"
+            "sqlite", f"{path}: {error}; nothing was written: check the disk, its permissions and its free space, then try again"
         )
     return BackendError("sqlite", f"{path}: {error}")
 

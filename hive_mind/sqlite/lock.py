@@ -47,7 +47,6 @@ class Lock:
             raise locked_error(self._database, self._owner, _holder(self._descriptor))
 
     def release(self) -> None:
-        """Let others in."""
         if _holder(self._descriptor) == os.getpid():
             self._say("")
         if sys.platform != "win32":
@@ -72,7 +71,7 @@ class Lock:
         return True
 
     def _say(self, note: str) -> None:
-        # It only helps whoever finds the file taken; a disk without room for it must not end anything.
+        # The note only helps a person who finds the file locked; a full disk must not end anything here.
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, note.encode(), 0)
@@ -80,7 +79,7 @@ class Lock:
 
 @contextmanager
 def turn(database: Path) -> Iterator[None]:
-    """Those who share a file open it one after the other, so that the first can look whether it is whole, and make or mend it."""
+    """Processes that share a file open it one after the other, so that the first can check, create or repair it."""
     descriptor = os.open(database.with_name(database.name + ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if sys.platform != "win32":

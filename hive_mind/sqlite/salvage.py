@@ -1,7 +1,7 @@
 """Rows out of a damaged file: every page of it and of its log is looked through, whatever the trees above say.
 
-For files whose rows carry their own checksum: whoever calls says which rows are sound. A page whose own accounts are wrong is
-searched byte by byte, so a flipped bit costs the row that it hit and no other. The format is SQLite's "Database File Format".
+For files whose rows carry their own checksum: the caller decides which rows are sound. A page whose header or pointers are wrong
+is searched byte by byte, so a flipped bit costs the row that it hit and no other. The format is SQLite's "Database File Format".
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -70,7 +70,7 @@ class _Reader:
             yield from self._by_searching(page)
 
     def _by_pointers(self, page: bytes, start: int) -> Iterator[tuple[Row | None, int]]:
-        """Each row the page names, None for what is none, with the bytes it takes."""
+        """Each row the page points to, with its size in bytes; None for a pointer to anything else."""
         first = start + _PAGE_HEADER_BYTES
         count = min(int.from_bytes(page[start + 3 : start + 5], "big"), (len(page) - first) // 2)
         for at in range(first, first + 2 * count, 2):

@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
 _Item_contra = TypeVar("_Item_contra", contravariant=True)
 
-# A commit of so many items takes some 0.2 s; whoever comes next waits that long and no longer.
+# A commit of this size takes some 0.2 s: that is the longest that a later write waits for it.
 GROUP_MAX_ITEMS = 20_000
 
 
@@ -122,7 +122,7 @@ class Worker(Generic[_Database, _Item]):
         opened = self._jobs.get()
         try:
             database = self._open_database()
-        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller who waits
+        except BaseException as error:  # noqa: BLE001 - any error belongs to the waiting caller
             _settle([opened], error=error)
             return
         _settle([opened])
@@ -157,7 +157,7 @@ class Worker(Generic[_Database, _Item]):
         try:
             database.close()
         except BaseException:  # noqa: BLE001
-            # The log holds everything, so whoever opens next finds all; but somebody should look at that disk.
+            # Nothing is lost: the next owner reads it all from the log. But somebody should look at that disk.
             _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
         with self._end:
             self._is_over = True

@@ -80,7 +80,7 @@ def _check_texts(kind: str, id: str, texts: Iterable[str]) -> None:
         joined.encode()
     except UnicodeEncodeError:
         raise InvalidInput(
-            f"{kind} {id!r} has half a surrogate pair in its text, which no encoding can keep; "
+            f"{kind} {id!r} contains an unpaired surrogate, which no encoding can store; "
             "decode the source with errors='replace' and write again"
         ) from None
 

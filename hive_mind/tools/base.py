@@ -1,4 +1,4 @@
-"""A tool, a box of them, and what a tool is told of the call that it answers."""
+"""A tool, a toolbox, and the context a tool gets with each call."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if self._tools.setdefault(tool.name, tool) is not tool:
-                raise InvalidInput(f"there are two tools called {tool.name!r}; name one of them otherwise")
+                raise InvalidInput(f"there are two tools called {tool.name!r}; rename one of them")
 
     def get(self, name: str) -> Tool | None:
         """The tool of this name; None where there is none."""

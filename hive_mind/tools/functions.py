@@ -58,7 +58,7 @@ def tool(
 
 def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -> Tool:
     if not (description := inspect.getdoc(function)):
-        raise InvalidInput(f"tool {name!r} needs a docstring: a model chooses tools by what they say")
+        raise InvalidInput(f"tool {name!r} needs a docstring: a model chooses tools by their docstrings")
     try:
         model, context, schema = _form_of(function, name)
     except (PydanticUserError, NameError) as error:
@@ -89,7 +89,7 @@ def _form_of(function: Function, name: str) -> _Form:
 
 
 def _key_of(function: Function, name: str) -> Hashable | None:
-    """What its form follows from, which holds neither the function nor what it closes over. None where it can't be told."""
+    """The key under which its schema is cached: holds neither the function nor its closure. None where there is no such key."""
     if not isinstance(function, FunctionType):
         return None
     named = function.__kwdefaults__ or {}
@@ -110,7 +110,7 @@ def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
         if hints.get(parameter.name) is ToolContext:
             context = parameter.name
         elif parameter.kind not in _PLAIN or parameter.name not in hints or parameter.name.startswith("_"):
-            told = "needs a type, may be no *args, and may not begin with an underscore"
+            told = "needs a type, must not be *args, and must not begin with an underscore"
             raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} {told}")
         else:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default

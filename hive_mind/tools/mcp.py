@@ -1,7 +1,7 @@
 """Tools of servers that speak the Model Context Protocol: started as a child process, or reached by an address.
 
-They are called `mcp:SERVER/TOOL`. A server says nothing that could be believed of what its tools do: each counts as one that must
-not happen twice, unless whoever named the server says otherwise. A child sees the variables it is given, and few others.
+They are called `mcp:SERVER/TOOL`. A server's own claims about its tools are not trusted: each tool counts as one that must not
+run twice, unless the configuration of the server says otherwise. A child sees the variables it is given, and few others.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class McpTools:
             self._holding.cancel()
 
     async def _hold(self) -> None:
-        """The connection belongs to one task: it is opened and closed in it, whoever calls in between."""
+        """The connection belongs to one task: it is opened and closed there, while other tasks make calls."""
         async with (
             _log_of(self._server.name) as log,
             Client(_reached(self._server, log), read_timeout_seconds=_CALL_S) as client,
@@ -90,7 +90,7 @@ class McpTools:
     async def _called(self, name: str, arguments: dict[str, Any]) -> Any:
         where = f"mcp:{self._server.name}"
         if self._client is None or self._over.is_set() or self._holding is None or self._holding.done():
-            raise BackendUnavailable(where, "the server is not there any more; resume the run to start it again")
+            raise BackendUnavailable(where, "the server has gone; resume the run to start it again")
         try:
             result = await self._client.call_tool(name, arguments)
         except TimeoutError as error:
@@ -123,7 +123,7 @@ class _Lines(asyncio.Protocol):
         self._name, self._rest = name, b""
 
     def data_received(self, data: bytes) -> None:
-        """Cut anywhere; a line without an end is told in pieces."""
+        """Data arrives cut anywhere; a line without an end is logged in pieces."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > _LINE_BYTES_MAX:
             lines, self._rest = [*lines, self._rest], b""

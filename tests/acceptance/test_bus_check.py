@@ -65,7 +65,7 @@ def test_a_redis_server_works_too(hive_mind: HiveMind) -> None:
 @pytest.mark.parametrize(
     ("credential", "path", "says"),
     [
-        ("Endpoint=sb://127.0.0.1;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=hunter2", "", "not let in"),
+        ("Endpoint=sb://127.0.0.1;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=hunter2", "", "access denied"),
         (None, "/nowhere", "does not exist"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_wrong_password_is_told_in_one_line_and_nothing_is_started(fleet: Hive
 def test_no_server_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
     redis.kill()
 
-    assert "look whether it runs" in refused(fleet, tmp_path)
+    assert "check that it runs" in refused(fleet, tmp_path)
 
 
 def test_a_server_whose_memory_is_full_is_told_in_one_line(hive_mind: HiveMind, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_refused_apply_changes_nothing(fleet: HiveMind, redis: RedisServer, tm
     changed = FLEET.format(port=redis.port).replace("{name: bob}", "{name: bob}, {name: cid}")
     (tmp_path / "fleet.yaml").write_text(changed)
 
-    assert "look whether it runs" in refused(fleet, tmp_path)
+    assert "check that it runs" in refused(fleet, tmp_path)
 
     with (fleet.home / "fleets" / "harbour" / "lock").open("r+") as another_operator:
         fcntl.flock(another_operator, fcntl.LOCK_EX)

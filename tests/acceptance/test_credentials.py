@@ -81,7 +81,7 @@ def test_what_can_not_be_read_fails_and_changes_nothing(hive_mind: HiveMind) -> 
     for words in (["set", "tickets"], ["list"], ["rotate"], ["delete", "tickets"]):
         ended = hive_mind("credentials", *words, stdin=VALUE)
         assert (ended.code, ended.out) == (1, "")
-        assert "is damaged: bring back a copy of it" in ended.err
+        assert "is damaged: restore a copy of it" in ended.err
     assert file.read_bytes() == body
 
 

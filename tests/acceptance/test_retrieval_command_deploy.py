@@ -52,5 +52,5 @@ def test_deploying_what_is_in_use_changes_nothing_and_is_no_failure(retrieval):
     again = retrieval("retrieval", "deploy", "good")
 
     assert again.code == 0
-    assert "in use already" in again.out
+    assert "identical to the configuration in use" in again.out
     assert len(retrieval("retrieval", "history", "-o", "json").json) == 2

@@ -1,4 +1,4 @@
-"""Wording that readers from outside stumble over: kept out of the folders that are free of it."""
+"""Wording that readers from outside stumble over: kept out of the folders and pages that are free of it."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ CLEAN = listed("clean folders")
 
 
 def test_no_banned_wording_in_folders_that_are_clean():
-    lines = [(path, line) for folder in CLEAN for path in sorted((ROOT / folder).rglob("*.py")) for line in texts_of(path)]
+    lines = [(path, line) for name in CLEAN for path in files_of(ROOT / name) for line in texts_of(path)]
 
     assert len(lines) > 10_000
     assert [f"{path.relative_to(ROOT)}: {line.strip()}" for path, line in lines if BANNED.search(line)] == []
@@ -30,6 +30,12 @@ def test_no_banned_wording_in_folders_that_are_clean():
 )
 def test_banned_wording_is_seen(text):
     assert BANNED.search(text)
+
+
+def files_of(place: Path) -> list[Path]:
+    """A page, or the modules and pages of a folder. Markdown in the package is data: prompts and example documents."""
+    kinds = (".py", ".md") if ROOT / "docs" in place.parents else (".py",)
+    return sorted(path for path in place.rglob("*") if path.suffix in kinds) if place.is_dir() else [place]
 
 
 def texts_of(path: Path) -> list[str]:

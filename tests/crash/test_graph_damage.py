@@ -237,7 +237,7 @@ def test_on_a_read_only_disk_it_says_what_to_look_at(small_disk: Path) -> None:
     asyncio.run(right(record))
     resized(small_disk, "ro")
 
-    with pytest.raises(BackendError, match=r"Read-only file system.*look at the disk, its rights and its room"):
+    with pytest.raises(BackendError, match=r"Read-only file system.*check the disk, its permissions and its free space"):
         asyncio.run(right(record))
 
     resized(small_disk, "rw")

@@ -54,7 +54,7 @@ def test_a_full_disk_refuses_what_finds_no_room_and_loses_nothing(small_disk: Pa
     async def scenario() -> set[str]:
         async with memory_in(small_disk) as memory:
             kept, said = await until_refused(memory)
-            assert "look at the disk, its rights and its room" in said
+            assert "check the disk, its permissions and its free space" in said
             assert "disk is full" in memory.trouble
             assert {fact.id for fact in await memory.get_all_facts()} == set(kept)
             assert await memory.search_facts("pump ran", 1), "it still answers"
@@ -87,7 +87,7 @@ def test_a_memory_on_a_disk_without_a_byte_of_room_opens_and_answers(small_disk:
     async def use() -> str:
         async with memory_in(small_disk) as memory:
             assert {fact.id for fact in await memory.get_all_facts()} == set(kept)
-            with pytest.raises(BackendError, match="look at the disk, its rights and its room"):
+            with pytest.raises(BackendError, match="check the disk, its permissions and its free space"):
                 await told(memory, 200)
             filler.unlink()
             return await told(memory, 200)
@@ -106,7 +106,7 @@ def test_a_read_only_disk_is_told_and_nothing_is_changed(small_disk: Path) -> No
     before = (small_disk / "memory.sqlite").read_bytes()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
 
-    with pytest.raises(BackendError, match=r"(?i)read-only|check the folder, its rights"):
+    with pytest.raises(BackendError, match=r"(?i)read-only|check the folder, its permissions"):
         asyncio.run(ids_in(small_disk))
 
     assert (small_disk / "memory.sqlite").read_bytes() == before
@@ -130,7 +130,7 @@ def test_a_quota_refuses_what_goes_beyond_it_and_the_memory_goes_on_when_it_is_r
         async with memory_in(tmp_path) as memory:
             with files_of_at_most(MEGABYTE):
                 kept, said = await until_refused(memory)
-            assert "nothing of this was kept" in said
+            assert "nothing was written" in said
             return {*kept, await told(memory, 20_000)}
 
     kept = asyncio.run(scenario())

@@ -1,9 +1,9 @@
 """A bus over Azure Event Hubs: one hub for any number of hives, whose names are dealt out over its partitions.
 
-Everybody computes the partition of a name alike and sends there by number, so every message reaches its reader whoever else
-reads the hub. A hub only keeps a log: what each name is done with and what it put aside is kept here, in SQLite under
-`settings.state`. After a crash at most the last second, or the last hundred, of what was acknowledged is delivered again.
-Places are numbers of events, so one that was sent twice, in doubt, is known by its id within one life of a reader only.
+Every process computes the partition of a name alike and sends there by number, so every message reaches its reader, whatever
+other readers the hub has. A hub only keeps a log: the positions and dead letters of each name are kept here, in SQLite under
+`settings.state`. After a crash at most the last second, or the last hundred, of the acknowledged events are delivered again.
+Positions are numbers of events: an event that was sent twice, in doubt, is recognised by its id within one life of a reader only.
 """
 
 import asyncio
@@ -195,7 +195,6 @@ class EventHubsBus:
         return replayed
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Forget them."""
         return await self._letters.forget(hive, ids)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
@@ -222,20 +221,16 @@ class EventHubsBus:
     # ── for inboxes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def moved(self, box: Box, settled: int = 0) -> None:
-        """See `Box`."""
         self._positions.moved(box, self._hub.partition_of(box.place.name), settled=settled)
         self._settled.set()
 
     def keep_dead(self, box: Box, letter: Dead) -> None:
-        """See `Box`."""
         self._letters.keep(box, letter)
 
     def has_room(self, box: Box) -> None:
-        """See `Box`."""
         self._hub.reader(self._hub.partition_of(box.place.name)).rewind(box)
 
     async def leave(self, box: Box) -> None:
-        """See `Box`."""
         self._redelivered += box.mailbox.redelivered
         self._duplicates += box.mailbox.duplicates
         self._hub.reader(self._hub.partition_of(box.place.name)).remove(box)
@@ -272,7 +267,6 @@ class _Watch:
         self.eyes: list[tuple[Reader, Watching]] = []
 
     async def close(self) -> None:
-        """Look away."""
         for reader, listener in self.eyes:
             reader.remove(listener)
         self.eyes.clear()
@@ -282,5 +276,5 @@ def _start(stored: Position | None, subscription: Subscription, bounds: Bounds) 
     """Where a name begins to read."""
     if stored is None:
         return Position(bounds.first if subscription.start == "earliest" else bounds.end)
-    # Beyond the end: the hub was made anew, and all that is in it is news.
+    # Beyond the end: the hub was recreated, and all that is in it is news.
     return stored if stored.next <= bounds.end else Position(bounds.first)

@@ -49,7 +49,6 @@ class Hub:
         return next(filter(None, errors), "")
 
     def partition_of(self, name: str) -> int:
-        """Where a name reads."""
         return partition_of(name, self.partitions)
 
     def partitions_of(self, envelope: Envelope) -> Sequence[int]:
@@ -95,7 +94,6 @@ class Hub:
             raise BackendUnavailable(BACKEND, f"the broker did not answer within {timeout_s:g} s; some may have been accepted")
 
     async def close(self) -> None:
-        """End all threads."""
         for lane in self._lanes:
             lane.close()
         await asyncio.gather(*(reader.close(_JOIN_S) for reader in self._readers.values()))

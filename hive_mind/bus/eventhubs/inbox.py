@@ -52,12 +52,10 @@ class Box:
 
     @property
     def next(self) -> int:
-        """See `Listener`."""
         return self._mark.next
 
     @property
     def position(self) -> Position:
-        """What to remember."""
         return self._mark.position()
 
     def hear(self, seen: Seen) -> None:
@@ -78,7 +76,7 @@ class Box:
 
     def jump(self, number: int) -> None:
         """The hub does not have what would come next here."""
-        _log.warning("%s goes on at %d instead of %d: the hub was made anew", self.place.name, number, self.next)
+        _log.warning("%s goes on at %d instead of %d: the hub was recreated", self.place.name, number, self.next)
         self._mark = Watermark(Position(number))
         self._owner.moved(self)
 
@@ -91,7 +89,6 @@ class Box:
             self._owner.has_room(self)
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        """Those in front."""
         return self.mailbox.take(deliveries_max)
 
     async def close(self) -> None:
@@ -101,12 +98,10 @@ class Box:
             await self._owner.leave(self)
 
     def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
-        """For the mailbox."""
         del mailbox
         self.finish(delivery.native)
 
     def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
-        """For the mailbox."""
         del mailbox
         data = codec.encode(delivery.envelope)
         self._owner.keep_dead(self, Dead(0, self.place.name, delivery.native, delivery.attempt, reason, _now_ms(), data))

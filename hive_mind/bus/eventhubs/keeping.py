@@ -24,7 +24,6 @@ class Chores:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do it soon."""
         task = asyncio.create_task(self._do(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -38,7 +37,7 @@ class Chores:
         try:
             await work
         except BackendError as error:
-            _log.warning("nothing was kept of this, so some messages will come again: %s", error)
+            _log.warning("this was not saved, so some messages will be delivered again: %s", error)
 
 
 class Positions:

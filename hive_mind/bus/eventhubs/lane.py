@@ -1,8 +1,8 @@
 """Sending to one partition: a thread with a sender, and the queue in front of it.
 
-What waits together goes out as one batch, so many small publishers cost no more than one that sends many envelopes at a time.
-What was refused because the broker is busy, or got lost with a connection, is sent again until nobody waits for it any more:
-that can put an envelope on the hub twice, and readers know it by its id.
+Envelopes that wait together go out as one batch: many small publishers cost no more than one that sends many envelopes at a time.
+An envelope that a busy broker refused, or that got lost with a connection, is sent again until nobody waits for it any more:
+that can put it on the hub twice, and readers recognise it by its id.
 """
 
 import asyncio

@@ -55,11 +55,9 @@ class Watermark:
         self._pass(number)
 
     def finish(self, number: int) -> None:
-        """It is dealt with."""
         self._open.discard(number)
 
     def position(self) -> Position:
-        """What to remember."""
         return Position(self._next, tuple(sorted(self._open)))
 
     def _pass(self, number: int) -> None:

@@ -103,7 +103,6 @@ class Reader:
         self.rewind(listener)
 
     def remove(self, listener: Listener) -> None:
-        """Read for one less."""
         if listener in self._listeners:
             self._listeners.remove(listener)
             self._hives = frozenset(one.hive for one in self._listeners)
@@ -138,7 +137,6 @@ class Reader:
             self._waiters.remove(heard)
 
     async def close(self, timeout_s: float) -> None:
-        """Stop reading."""
         self._task.cancel()
         self._halt()
         await asyncio.wait([self._task])
@@ -214,7 +212,7 @@ class Reader:
                 return reading.ended.result()
             misses = 0 if self._has_heard_lately else misses + was_sent
             if misses >= _MISSES:
-                return BackendUnavailable(BACKEND, f"partition {self._partition} is deaf: two signs of life were not heard")
+                return BackendUnavailable(BACKEND, f"partition {self._partition} hears nothing: two heartbeats did not arrive")
 
     def _take_in(self, seen: Sequence[Seen]) -> None:
         self._has_heard = self._has_heard_lately = True

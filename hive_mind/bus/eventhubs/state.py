@@ -136,7 +136,6 @@ class State:
         return count
 
     def close(self) -> None:
-        """Release the file."""
         with _translating(self._path):
             self._connection.close()
 

@@ -1,8 +1,8 @@
 """A bus over Redis Streams: `redis://[user:password@]host[:port][/database]`, or `rediss://` with TLS.
 
-A stream for each name and one for everyone, so that a message to all is sent once. Whoever has subscribed once gets what is
-published while it is away, for as long as `kept_s`; what is sent to a name that never subscribed is kept as long, for those who
-begin with the earliest. What is brief has streams of its own, likewise, of which no more than a minute is kept. The server must
+A stream for each name and one for everyone, so that a message to all is sent once. After its first subscription a name gets what
+is published while it is away, for as long as `kept_s`; messages to a name that never subscribed are kept as long, for subscribers
+that begin with the earliest. Brief messages have streams of their own, of which no more than a minute is kept. The server must
 keep streams (`maxmemory-policy noeviction`), and a log of them (`appendonly yes`) if they are to outlive it. Any server from 6.2
 on will do that is not one of a cluster: a reader waits for four streams at once, which have to be in one place.
 """
@@ -163,7 +163,6 @@ class RedisBus:
         return await self._admin.ask(lambda wire: dead_letters.replayed(wire, hive, ids))
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Forget them."""
         return await self._admin.ask(lambda wire: dead_letters.dropped(wire, hive, ids))
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
@@ -186,14 +185,12 @@ class RedisBus:
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
-        """Keep a dead letter."""
         self._letters += 1
         command = dead_letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
         self.outgoing.post(command, len(letter.data), then)
         self.look_whether_drained()
 
     def forget(self, reader: Reader) -> None:
-        """A reader was closed."""
         self._former = self._with(reader)
         self._readers.remove(reader)
         self.look_whether_drained()

@@ -24,6 +24,5 @@ class AdminClient:
             return await question(self._wire)
 
     async def close(self) -> None:
-        """Hang up."""
         async with self._turn:
             await self._wire.close()

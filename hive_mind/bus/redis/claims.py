@@ -1,7 +1,7 @@
-"""Entries that were read and never acknowledged: whose they are, and how they come to whoever can still deal with them.
+"""Entries that were read and never acknowledged: whose they are, and how a live consumer takes them over.
 
-Redis keeps them in a list per group, with a consumer, an age and a count of deliveries. What the last process of a name left is
-ours at once; what another live one has in hand is not, and it shows that it lives by making them young again.
+Redis keeps them in a list per group, with a consumer, an age and a count of deliveries. Entries that the last process of a name
+left are ours at once; those that another live consumer holds are not, and it shows that it lives by resetting their age.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -51,7 +51,7 @@ class Group:
             value(reply)
 
     async def pending(self, *, idle_ms: int = 0, is_mine: bool = False) -> list[Pending]:
-        """All there are, or those of this consumer, or those that nobody touched for so long."""
+        """All pending entries, or those of this consumer, or those idle for at least `idle_ms`."""
         found: list[Pending] = []
         start = b"-"
         while True:

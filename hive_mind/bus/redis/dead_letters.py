@@ -115,7 +115,6 @@ async def _entries(wire: Wire, stream: bytes) -> AsyncIterator[tuple[bytes, dict
 
 
 async def _of(wire: Wire, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
-    """Those that there are."""
     wanted = [id for id in dict.fromkeys(ids) if all(part.isdecimal() for part in id.split("-", 1))]
     if not wanted:
         return []

@@ -18,10 +18,10 @@ from hive_mind.bus.redis.wire import Command, Packed, Place, Wire, meaning
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
-# In one round trip: enough to make it cheap, not so many that others wait for long.
+# In one round trip: enough to make it cheap, few enough that others don't wait long.
 COMMANDS_MAX = 512
 _BYTES_MAX = 4 << 20
-# Acknowledgements gather for so long, unless something is sent anyway: nobody waits for them.
+# Acknowledgements gather for this time, unless something is sent anyway: nobody waits for them.
 _ACKS_AFTER_S = 0.005
 _ACKS_MAX = 500
 # What is under way on a sound connection is waited for at least this long, however little time its publisher gave.
@@ -93,7 +93,7 @@ class Outgoing:
             self._ack_timer = asyncio.get_running_loop().call_later(_ACKS_AFTER_S, self._bell.set)
 
     async def close(self, drain_s: float) -> None:
-        """Send what there is, for so long at most, and hang up."""
+        """Send what is queued, for at most `drain_s`, and disconnect."""
         if self._task is None:
             return
         if self._sends or self._under_way or self._acks:

@@ -90,7 +90,6 @@ class Reader:
         return self._wire.is_connected and self._task is not None and not self._task.done()
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        """Those in front."""
         return self.mailbox.take(deliveries_max)
 
     async def start(self) -> None:
@@ -134,7 +133,6 @@ class Reader:
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def settled(self, mailbox: Mailbox[Native], delivery: Held[Native]) -> None:
-        """Acknowledge it."""
         del mailbox
         self._settling.add(delivery.native)
         self._acknowledge(delivery.native)
@@ -262,7 +260,7 @@ class Reader:
             self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
 
     async def _take_over(self, group: Group, idle_ms: int) -> None:
-        """What nobody has touched for so long, from those with whom this one shares."""
+        """Claim entries idle for `idle_ms` from other consumers of the group."""
         room = self.mailbox.room
         idle = [one for one in await group.pending(idle_ms=idle_ms) if one.consumer != self._consumer.encode()]
         for one in await group.claim(idle[:room], idle_ms=idle_ms) if idle and room else ():
@@ -272,7 +270,7 @@ class Reader:
         """Another process has subscribed under this name later: it has everything now."""
         self._is_stopping = True
         self.mailbox.end()
-        self.error = f"another process has subscribed as {self.subscription.name!r}; this one hears nothing more"
+        self.error = f"another process has subscribed as {self.subscription.name!r}; this one gets no more messages"
         _log.error("hive %s: %s", self.subscription.hive, self.error)
 
     async def _flush(self) -> None:

@@ -44,7 +44,6 @@ class Watcher:
         self._task = begin(self._run(), f"redis watch of {self._hive}", lambda _: None)
 
     async def close(self) -> None:
-        """Look away."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

@@ -33,10 +33,10 @@ Packed = bytes
 """A command as it goes over the wire."""
 
 REPLY_WITHIN_S = 10.0
-"""A server that says nothing for so long is taken for gone, even where the connection seems to stand."""
+"""A server that is silent for longer counts as gone, even where the connection seems open."""
 
 SCATTERED = (
-    "the server is one of a cluster, over which the streams of a hive would be scattered: take one without (on Azure, the "
+    "the server is part of a cluster, which would scatter the streams of a hive: use one without (on Azure, the "
     "clustering policy NoCluster)"
 )
 
@@ -131,7 +131,6 @@ class Wire:
         return value((await self.call(command))[0])
 
     async def close(self) -> None:
-        """Hang up."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             await connection.disconnect()
@@ -173,7 +172,7 @@ def meaning(error: Exception) -> BackendError:
         return BackendRejected("redis", SCATTERED)
     if isinstance(error, ResponseError) and not text.startswith(_PASSING) and type(error) is ResponseError:
         return BackendRejected("redis", text)
-    return BackendUnavailable("redis", f"not reachable or not ready: {text}; look whether it runs, and may be reached from here")
+    return BackendUnavailable("redis", f"not reachable or not ready: {text}; check that it runs and can be reached from here")
 
 
 async def _reply(connection: Connection) -> Any:

@@ -156,7 +156,6 @@ class ServiceBus:
         return await replay(self._account, self._outgoing, self._settings.kept_s, await self._paths(hive), ids)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Take them off."""
         return await drop(self._account, await self._paths(hive), ids)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:

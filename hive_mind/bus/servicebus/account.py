@@ -126,7 +126,7 @@ def account_of(address: BusAddress, settings: BusSettings) -> Account:
         raise InvalidInput("a Service Bus is named like servicebus://NAMESPACE.servicebus.windows.net/hive")
     is_plain = address.is_loopback and settings.certificate is None and address.option("tls") != "true"
     if address.option("tls") == "false" and not address.is_loopback:
-        raise InvalidInput(f"{address} is not on this machine: Service Bus is only spoken over TLS there; leave out tls=false")
+        raise InvalidInput(f"{address} is not on this machine: Service Bus requires TLS there; leave out tls=false")
     topic = address.path or TOPIC
     return Account(
         address.host,
@@ -168,7 +168,7 @@ def _from_connection_string(address: BusAddress, given: str, topic: str) -> Cred
     if (name := parts.get("sharedaccesskeyname")) and (key := parts.get("sharedaccesskey")):
         return AzureNamedKeyCredential(name, key)
     raise InvalidInput(
-        "the credential is no connection string: it has the parts Endpoint=…;SharedAccessKeyName=…;SharedAccessKey=…"
+        "the credential is not a connection string, which has the parts Endpoint=…;SharedAccessKeyName=…;SharedAccessKey=…"
     )
 
 

@@ -31,10 +31,10 @@ def translated(error: BaseException, where: str) -> BackendError:
         case sdk.ServiceBusQuotaExceededError():
             return BackendThrottled(NAME, f"{where} is full: let its subscriptions be read, or give it more room")
         case sdk.MessageSizeExceededError():
-            return BackendRejected(NAME, f"{where} does not take messages as large as this")
+            return BackendRejected(NAME, f"{where} does not accept messages of this size")
         case sdk.ServiceBusAuthenticationError() | sdk.ServiceBusAuthorizationError():
             return BackendRejected(
-                NAME, f"{where}: not let in; look at the key's name, the key, and that it has the rights Send and Listen"
+                NAME, f"{where}: access denied; check the key's name, the key, and that it has the rights Send and Listen"
             )
         case sdk.MessagingEntityNotFoundError():
             return Missing(NAME, f"{where} does not exist")

@@ -33,7 +33,7 @@ _LOCK_S_MAX = 300.0
 _LOCK_S_MIN = 1.0
 # How often it looks what is to be renewed, unless locks are shorter than Azure lets them be.
 _LOOK_S = 1.0
-_UNDECODABLE = "no envelope of this version"
+_UNDECODABLE = "not an envelope of this version"
 
 
 class Owner(Protocol):
@@ -123,7 +123,6 @@ class ServiceBusInbox:
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
-        """Those in front."""
         taken = self.mailbox.take(deliveries_max)
         for delivery in taken:
             delivery.native.is_taken = True
@@ -150,7 +149,6 @@ class ServiceBusInbox:
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def settled(self, mailbox: Mailbox[Parcel], delivery: Held[Parcel]) -> None:
-        """It was acknowledged."""
         del mailbox
         self.reader.settle(Settlement(delivery.native.message, "complete"))
 

@@ -39,7 +39,6 @@ class LockRenewer:
             return True
 
     async def close(self) -> None:
-        """Hang up."""
         line, self._line = self._line, None
         if line is not None:
             await line.close()

@@ -119,7 +119,7 @@ class Outgoing:
         job.done.result()
 
     async def close(self, drain_s: float) -> None:
-        """Send what there is, for so long at most, and hang up."""
+        """Send what is queued, for at most `drain_s`, and disconnect."""
         if self._task is None:
             return
         if self._waiting:

@@ -91,7 +91,6 @@ class Reader:
 
     @property
     def lock_renewer(self) -> LockRenewer:
-        """Who renews locks."""
         return self._lock_renewer
 
     async def start(self) -> None:
@@ -100,7 +99,6 @@ class Reader:
         self._task = asyncio.create_task(self._run(), name=f"servicebus {self._subscription}")
 
     def settle(self, settlement: Settlement) -> None:
-        """Tell the broker soon."""
         self._settlements.append(settlement)
         self._bell.set()
 

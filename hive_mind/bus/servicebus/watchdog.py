@@ -35,11 +35,9 @@ class Watchdog:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin."""
         self._task = asyncio.create_task(self._run(), name="servicebus watchdog")
 
     async def stop(self) -> None:
-        """End."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -67,7 +65,7 @@ class Watchdog:
         self._misses[box] = 0 if hears or not box.can_hear else self._misses.get(box, 0) + 1
         if self._misses[box] >= _MISSES_MAX:
             self._misses[box] = 0
-            _log.warning("subscription %s has heard nothing of %d pings: connecting anew", box.path, _MISSES_MAX)
+            _log.warning("subscription %s did not receive %d pings: reconnecting", box.path, _MISSES_MAX)
             await box.reader.reconnect()
 
     async def _keep_awake(self) -> None:

@@ -1,8 +1,8 @@
 """Focus: what a question asks about its topic: the rent in "What is the rent of the flat?", and not the flat.
 
-A fact about the flat that says nothing of rent speaks about the topic and does not answer. What is asked for as a kind of thing
-("which language") need not be told where what it does is told ("written"). Found by the form of the question, without a grammar;
-where the form is not known there is no focus.
+A fact about the flat that says nothing of rent is on topic but not an answer. A kind of thing that a question asks for ("which
+language") may be missing from a fact that has its verb ("written"). The focus is found by the form of the question, without a
+grammar; a question of an unknown form has no focus.
 """
 
 import re

@@ -24,17 +24,16 @@ from hive_mind.ranking.tokens import tokenize
 
 @dataclass(frozen=True, slots=True)
 class RelevanceSettings:
-    """From which share on a fact answers; raise any of them to hear "not known" more often and off-topic quotes less often.
+    """The share at which a fact counts as an answer; raise any of them for more "not known" and fewer off-topic quotes.
 
     `covered_share_min` counts the letters of the shared words and needs nothing else, so it holds in a memory of three facts too.
     `told_share_min` counts what the shared words are worth to the search, where rare words are worth more. `similar_min` is a
-    cosine from which on the words may differ, and `same_min` one from which on also what is asked for may be told in other words;
-    raise both for models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier
-    asked for.
+    cosine above which the words may differ, and `same_min` one above which the focus, too, may be in other words; raise both for
+    models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier of the question.
 
-    Whatever the shares, a fact has to hold what such a question is answered with (`answer_forms`), tell what is asked of its
-    topic (`focus`), and be about the role, the year and the one of several that is meant. `python -m benchmarks.learning`
-    prints how often that is right, on questions that these were chosen on and on others.
+    Whatever the shares, a fact must contain the form of answer such a question needs (`answer_forms`), state the focus of the
+    question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` prints how often that is
+    right, on questions that these were chosen on and on others.
     `python -m benchmarks.answers` prints what that means for LoCoMo's conversations.
     """
 
@@ -49,9 +48,9 @@ class RelevanceSettings:
 class Asked:
     """What a question asks for, as terms: the identifiers and names that must be met, and all other words.
 
-    `kinds` are the words among them that say what kind of thing the answer is; to meet them speaks for a fact, to miss them
-    not against it. `numbers` tell things of one name apart: who asks about lift 2 does not mean the other lift. `roles` and
-    `deeds` are what somebody is asked for by: who asks for the director is told nothing by whoever else works there.
+    `kinds` are the words among them that say what kind of thing the answer is; a match speaks for a fact, a miss does not speak
+    against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift. `roles` and
+    `deeds` identify the person in question: a fact about other staff does not answer a question about the director.
     """
 
     identifiers: frozenset[str]
@@ -100,7 +99,7 @@ _FORM_WORDS = frozenset(
     )
 )
 
-# A property is told by its value: a pump is red, and nobody adds that red is a colour.
+# Texts give the value of a property and not its name: a pump is red, and nobody adds that red is a colour.
 _PROPERTIES = "colour|color|shape|material|place|state|status"
 _FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
 _KIND = re.compile(
@@ -122,9 +121,9 @@ _NUMBERED = re.compile(
     r"\b(?!(?:at|in|on|of|to|by|than|the|is|are|was|were|and|or|from|for|over|under|above|below|about|after|before)\s)"
     r"[^\W\d_]{2,40}\s(\d{1,6})(?![\w.:,/-]*\d|\s?[^\W\d_])"
 )
-# So many words besides what is asked tell that it is said in other words.
+# This many matching words besides the focus show that the fact states it in other words.
 _OTHERS_ENOUGH = 4
-# "MO-1187"; of "K9" much may be told.
+# "MO-1187" is specific; many facts may mention "K9".
 _CODE_LETTERS_MIN = 7
 _YEAR = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = re.compile(
@@ -149,7 +148,7 @@ _GERMAN_DEED = (
     r"^wer (?:hat|haben|wird|darf|muss|kann|soll) .{1,80} (?P<german>[^\W\d_]{3,40})[?]?$|^wer (?P<does>[^\W\d_]{3,40}t)\b"
 )
 _DEED = re.compile(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
-# A section ("44.2170") or an exact figure. Who asks for it does not mean its neighbour.
+# A section ("44.2170") or an exact figure: a question about it does not mean its neighbour.
 _DOTTED = re.compile(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
 
@@ -254,10 +253,10 @@ def _are_kin(one: str, other: str) -> bool:
 
 
 def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
-    """The hits that speak about what was asked with what was found about them, in their own order; none where none answers.
+    """The hits that are about the question, each with its judgement, in their own order; empty where none of them answers it.
 
-    Where one of them answers, the others need only share a word: one that is told in fewer words often holds the answer. Whether
-    one answers is asked of each alone: what the best three cover together tells the two kinds of question apart no better.
+    Where one of them answers, the others need only share a word: a shorter fact often holds the answer. Each hit is judged alone:
+    the coverage of the best three together does not separate the two kinds of question any better.
     """
     asked = asked_of(question)
     judged = [(hit, found) for hit in hits if (found := judgement(asked, hit)) is not None]
@@ -285,7 +284,7 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
 
 
 def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
-    """Whether a fact tells the focus of a question, or so much else that it is told in other words.
+    """Whether a fact states the focus of a question, or enough else that it must state it in other words.
 
     A long identifier that is named leaves little doubt.
     """
@@ -299,9 +298,9 @@ def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: Releva
 
 
 def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
-    """Whether a fact, what it stands under or who says it tells anything of what the question is about, besides its focus.
+    """Whether a fact, its heading or its speaker has a word of the question's topic, besides its focus.
 
-    Who asks what a shed costs is told nothing by what water costs. In German what it is about is its nouns.
+    The price of water does not answer a question about the price of a shed. In German the topic is the nouns.
     """
     topic, german = asked.words - asked.kinds - focus_of(question), is_german(question)
     if german:
@@ -327,7 +326,7 @@ def _told_by(fact: Fact) -> frozenset[str]:
 
 
 def _qualifiers(question: str) -> frozenset[str]:
-    """Which of several is meant: the last bus is not the first, and the heaviest is told as such."""
+    """Words that pick one of several: the last bus is not the first, and a fact about the heaviest says so."""
     return frozenset(term for word in _QUALIFIER.findall(question) for term in tokenize(word))
 
 

@@ -1,7 +1,7 @@
-"""Wordings: what of a question is about something, and what else the same may be called.
+"""Wordings: the words of a question that carry its meaning, and their synonyms.
 
-People ask in other words than texts use. Words that every question has ("go", "need", "hat") say little and are not missed in a
-fact; of those that say much, some are said otherwise: who asks what something costs is told its price.
+People ask in other words than texts use. Words that every question has ("go", "need", "hat") say little, and a fact may lack
+them; of those that say much, some have synonyms: a fact that gives the price answers a question about the cost.
 """
 
 import re
@@ -104,13 +104,13 @@ def nouns_of(question: str) -> frozenset[str]:
 
 
 def is_in_compound(term: str, told: frozenset[str]) -> bool:
-    """Whether a German word is part of one that is told, or has one in it."""
+    """Whether a German word is part of a word of the fact, or contains one."""
     parts = [other for other in told if len(other) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
     return any(other in term or term in other for other in parts)
 
 
 def is_had(term: str) -> bool:
-    """Whether a term is a verb for having or being: whoever is named does it."""
+    """Whether a term is a verb for having or being, whose subject any named person can be."""
     return term in _HAD
 
 
@@ -120,7 +120,7 @@ def _is_grammar(term: str) -> bool:
 
 
 def met_in(asked: Iterable[str], told: frozenset[str]) -> frozenset[str]:
-    """The asked terms that are told, in these or other words."""
+    """The asked terms that the fact has, itself or as a synonym."""
     return frozenset(term for term in asked if term in told or not _same().get(term, frozenset()).isdisjoint(told))
 
 

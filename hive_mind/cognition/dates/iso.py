@@ -29,7 +29,7 @@ class Anchor:
 
     @property
     def knows_day(self) -> bool:
-        """Whether "yesterday" can be told."""
+        """Whether it is precise enough to resolve "yesterday"."""
         return self.grain in ("time", "day")
 
 

@@ -9,7 +9,7 @@ from hive_mind.cognition.extraction.sentences import grouped, pieces, sentences
 CODE_CHARS_MAX = 4000
 """Half a command is another command: code stays whole while it can be read at a glance, and longer code is cut between lines."""
 
-# What stands in a row or in a log is stated, however few words it has, and is no part of what is told around it.
+# A row or a log line is a statement, however few words it has, and separate from the text around it.
 STATED = (Layout.RECORD, Layout.LOG)
 
 

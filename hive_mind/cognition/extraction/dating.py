@@ -13,7 +13,7 @@ from hive_mind.cognition.extraction.blocks import Block, Layout
 from hive_mind.cognition.extraction.logs import stamp_time
 from hive_mind.model.content import Content
 
-# A date is told at the beginning, in a short line.
+# The date of a text is near its beginning, in a short line.
 _DATE_LINES = 5
 _DATE_LINE_CHARS_MAX = 80
 _LABELS = frozenset(("date", "dated", "time", "when", "sent", "published", "created"))

@@ -1,7 +1,7 @@
-"""Long logs: lines that differ in their numbers only are told by a few of them, with how many there are.
+"""Long logs: a few lines stand for all that differ in their numbers only, with their count.
 
-A log of fifty thousand lines says a few hundred things. What is kept is verbatim: of each pattern the first lines that differ,
-and the last one; how often it occurs and until when is noted beside each.
+A log of fifty thousand lines says a few hundred things. The lines kept are verbatim: of each pattern the first ones that differ,
+and the last one, each with the number of occurrences and the time of the last.
 """
 
 import re
@@ -31,7 +31,7 @@ class _Pattern:
 
 
 def summed_up(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """The pieces in their order. Lines that are told by others are marked so."""
+    """The pieces in their order. Lines that others stand for are marked so."""
     lines = [(place, message_of(piece.text)) for place, piece in enumerate(pieces) if piece.block.layout is Layout.LOG]
     if len(lines) < _LINES_MIN:
         yield from pieces

@@ -51,7 +51,7 @@ class Record:
 
 
 def rows_of(lines: Sequence[str]) -> Rows | None:
-    """Lines read as a table; None for anything that is none."""
+    """Lines read as a table; None for anything else."""
     if len(lines) < _LINES_MIN or any(_MARKED.match(line) for line in lines):
         return None
     for separator in _SEPARATORS:

@@ -1,4 +1,4 @@
-"""What language models are told. Each `.md` file is the instructions of one call; the text it is about is fenced as data.
+"""Prompts of language models. Each `.md` file is the instructions of one call; the text it is about is fenced as data.
 
 The fence's name is computed from the text it encloses, so no text can contain its own closing fence.
 """

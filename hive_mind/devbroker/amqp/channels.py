@@ -41,7 +41,6 @@ class Channels:
 
     @property
     def links(self) -> int:
-        """How many there are."""
         return sum(len(session.links) for session in self._sessions.values())
 
     def pump(self) -> None:

@@ -29,12 +29,10 @@ class FrameBuffer:
         self._position = 0
 
     def add(self, data: bytes) -> None:
-        """More bytes."""
         self._data = self._data[self._position :] + data
         self._position = 0
 
     def clear(self) -> None:
-        """Forget everything."""
         self._data, self._position = b"", 0
 
     def take(self) -> Frame | None:

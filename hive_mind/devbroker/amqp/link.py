@@ -120,7 +120,6 @@ class ServerLink:
 
     @property
     def peer(self) -> Peer:
-        """The connection."""
         return self.session.connection
 
     @property
@@ -134,7 +133,6 @@ class ServerLink:
         return self.credit > 0 and not self.is_closed and self.session.has_window and self.peer.has_room()
 
     def send(self, payload: bytes, tag: bytes, held: object | None = None, fmt: int = 0) -> int:
-        """Send one delivery."""
         self.credit -= 1
         self.delivery_count = (self.delivery_count + 1) & _ID_MASK
         delivery_id = self.session.send_delivery(self.handle, tag, payload, fmt, is_settled=held is None)

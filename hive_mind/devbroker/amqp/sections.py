@@ -53,7 +53,6 @@ class Message:
 
     @cached_property
     def application_map(self) -> Mapping[Any, Any]:
-        """The application's own properties."""
         return _mapping(self.application)
 
     @property

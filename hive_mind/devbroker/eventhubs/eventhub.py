@@ -153,7 +153,7 @@ class EventHub:
                 return Reply(200, "OK", self._description())
             case "com.microsoft:partition":
                 return Reply(200, "OK", self._partition_description(self._partition(str(asked.get("partition")))))
-        return Reply(400, "there is only information on hubs and partitions", {})
+        return Reply(400, "only hubs and partitions can be read", {})
 
     def _description(self) -> dict[str, Any]:
         return {

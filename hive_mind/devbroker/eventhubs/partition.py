@@ -114,7 +114,6 @@ class Partition:
         return self._events[sequence - self.begin + self._gone]
 
     def append(self, message: Message, key: str | None, now: float) -> None:
-        """One more event."""
         # A clock that is set back must not put events out of order: they are searched by time.
         now_ms = max(int(now * 1000), self.last.time_ms)
         noted = [(_SEQUENCE, encode(self.end)), (_OFFSET, encode(str(self._next_offset))), (_TIME, encode(Timestamp(now_ms)))]
@@ -134,7 +133,7 @@ class Partition:
         # Matching takes time in proportion to the square of the length.
         match = _SELECTOR.fullmatch(selector) if len(selector) <= _SELECTOR_LENGTH_MAX else None
         if match is None:
-            raise AmqpError(INVALID_FIELD, f"a selector that is not understood: {selector[:_SELECTOR_LENGTH_MAX]!r}")
+            raise AmqpError(INVALID_FIELD, f"unsupported selector: {selector[:_SELECTOR_LENGTH_MAX]!r}")
         what, is_inclusive, value = match[1], match[2] == ">=", match[3]
         if value == "@latest":
             return self.end
@@ -148,7 +147,7 @@ class Partition:
                 return max(self.begin, min(self.end, number if is_inclusive else number + 1))
             case "x-opt-enqueued-time":
                 return self._search(self._times_ms, number, is_inclusive=is_inclusive)
-        raise AmqpError(INVALID_FIELD, f"events are not found by {what!r}")
+        raise AmqpError(INVALID_FIELD, f"events can't be looked up by {what!r}")
 
     def _after_offset(self, offset: int, *, is_inclusive: bool) -> int:
         if offset > self._next_offset:

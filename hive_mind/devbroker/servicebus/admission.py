@@ -33,7 +33,6 @@ class Quota:
         self.bytes += size
 
     def give_back(self, size: int) -> None:
-        """A message is gone."""
         self.messages -= 1
         self.bytes -= size
 
@@ -55,7 +54,6 @@ class Duplicates:
         return [each for each in letters if each.id is None or (each.id not in self._seen_at and first_of[each.id] is each)]
 
     def note(self, letters: Sequence[Letter], now: float) -> None:
-        """These were taken in."""
         if self._window_s:
             self._seen_at.update((letter.id, now) for letter in letters if letter.id is not None)
             while len(self._seen_at) > self._ids_max:

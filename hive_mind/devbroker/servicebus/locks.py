@@ -57,14 +57,12 @@ class Locks:
         return kept.locked_until
 
     def open(self, kept: Kept) -> None:
-        """Take the lock off."""
         token, kept.token = kept.token, None
         if token is not None:
             del self._kept[token]
             self.opened(token)
 
     def first_due(self) -> float | None:
-        """When the first ends."""
         return next(iter(self._kept.values())).locked_until if self._kept else None
 
     def ended(self, now: float) -> Iterator[Kept]:
@@ -104,7 +102,6 @@ class Sessions:
             raise session_lock_lost(session) from None
 
     def is_held(self, session: str) -> bool:
-        """Whether somebody has it."""
         return session in self._leases
 
     def renew(self, session: str, now: float) -> float:
@@ -132,7 +129,6 @@ class Sessions:
             yield next(iter(self._leases))
 
     def state(self, session: str) -> bytes | None:
-        """What was last stored."""
         return self._states[session][0] if session in self._states else None
 
     def set_state(self, session: str, state: bytes | None, now: float) -> None:

@@ -31,7 +31,6 @@ class Namespace:
         self._topics: dict[str, TopicEntity] = {}
 
     def add_queue(self, name: str, properties: Mapping[str, Any] | None = None) -> QueueEntity:
-        """A new, empty queue."""
         self._refuse_taken(name)
         queue = QueueEntity(self._host, Queue(name, settings_of(properties or {})))
         self._queues[name.lower()] = queue

@@ -88,7 +88,6 @@ class Queue:
         return found
 
     def complete(self, token: UUID, now: float) -> None:
-        """It was dealt with."""
         self._remove(self._unlocked(token, now))
 
     def abandon(self, token: UUID, now: float, *, is_failed: bool = True) -> None:

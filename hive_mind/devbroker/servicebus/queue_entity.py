@@ -81,7 +81,6 @@ class QueueEntity:
             self.queue.abandon(token, now, is_failed=outcome.kind == "modified")
 
     def manage(self, request: Message) -> Reply:
-        """See `management`."""
         reply = manage_queue(request, self.queue, self.rules, self._host.now())
         self._wake_timer.expect(self.queue.next_due())
         return reply

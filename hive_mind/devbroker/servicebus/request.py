@@ -20,7 +20,6 @@ class Request:
         self._body: Mapping[Any, Any] = body if isinstance(body, Mapping) else {}
 
     def number(self, name: str, default: int | None = None) -> int:
-        """A whole number."""
         value = self._body.get(name, default)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self._wrong(name, "a whole number")
@@ -31,7 +30,6 @@ class Request:
         return min(max(self.number(name, most), 0), most)
 
     def text(self, name: str) -> str:
-        """A text."""
         value = self._body.get(name)
         if not isinstance(value, str):
             raise self._wrong(name, "a text")
@@ -42,7 +40,6 @@ class Request:
         return None if self._body.get(name) is None else self.text(name)
 
     def mapping(self, name: str) -> Mapping[Any, Any]:
-        """A map."""
         value = self._body.get(name)
         if not isinstance(value, Mapping):
             raise self._wrong(name, "a map")
@@ -56,11 +53,9 @@ class Request:
         return value
 
     def tokens(self, name: str) -> list[UUID]:
-        """Lock tokens."""
         return list(self._many(name, UUID))
 
     def numbers(self, name: str) -> list[int]:
-        """Sequence numbers."""
         return [int(value) for value in self._many(name, int)]
 
     def messages(self, name: str) -> list[bytes]:

@@ -23,7 +23,6 @@ class Correlation:
     application: Mapping[str, Any]
 
     def __call__(self, properties: Properties) -> bool:
-        """Whether all of them are."""
         # A plain loop is twice as fast as `all`, and this is done for every message and every rule of a topic.
         for name, value in self.application.items():
             if not _is_same(properties.application.get(name), value):
@@ -77,7 +76,7 @@ def rules_of(configured: Iterable[Mapping[str, Any]]) -> Rules:
 def sql_rule(name: str, expression: Any) -> Rule:
     """A rule with a SQL filter. Raises `InvalidInput`."""
     if not isinstance(expression, str):
-        raise InvalidInput(f"rule {name!r}: a SQL filter is a text")
+        raise InvalidInput(f"rule {name!r}: a SQL filter must be text")
     return Rule(name, filter_of(expression), expression)
 
 

@@ -245,7 +245,7 @@ class _Parser:
         if scope == "user":
             return False, name
         if scope != "sys":
-            raise self._wrong(f"{first.text} is no scope; say sys or user, and put names with dots in [brackets]")
+            raise self._wrong(f"{first.text} is not a scope; use sys or user, and put names with dots in [brackets]")
         if name.lower() not in SYSTEM_NAMES:
             raise self._wrong(f"there is no system property {name}; known: {', '.join(sorted(SYSTEM_NAMES))}")
         return True, SYSTEM_NAMES[name.lower()]

@@ -89,7 +89,6 @@ class MessageStore:
             self._drop_if_empty(line)
 
     def find(self, sequence: int) -> Kept | None:
-        """By its number."""
         return self._kept.get(sequence)
 
     def make_ready(self, kept: Kept) -> None:
@@ -142,7 +141,6 @@ class Schedule:
         return iter(tuple(self._kept.values()))
 
     def add(self, kept: Kept) -> None:
-        """Keep it until then."""
         self._kept[kept.sequence] = kept
         self._due_queue.enter(kept.sequence, kept.letter.scheduled_at)
 

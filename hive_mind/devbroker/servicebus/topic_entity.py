@@ -43,7 +43,6 @@ class TopicEntity:
         """There are no receivers."""
 
     def manage(self, request: Message) -> Reply:
-        """See `management`."""
         return manage_topic(request, self.topic, self._host.now())
 
     def _look(self) -> float | None:

@@ -117,7 +117,6 @@ class ModelAnswerer:
 
     @property
     def name(self) -> str:
-        """The model."""
         return self._model.name
 
     @property

@@ -98,7 +98,6 @@ class ModelJudge:
 
     @property
     def name(self) -> str:
-        """The model."""
         return self._model.name
 
     @property

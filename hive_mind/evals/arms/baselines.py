@@ -26,8 +26,6 @@ class BaselineArm:
         self._find, self.documents, self.learned = find, documents, learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
-        """Put one question."""
-
         async def search() -> Sequence[Hit]:
             return self._find(question, limit)
 

@@ -27,7 +27,6 @@ class FleetArm:
         self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
-        """Put one question."""
         trained, agent = self._trained, self._trained.asker(question)
         trained.node_of(agent)
         memory = trained.fleet.memory(agent)
@@ -39,7 +38,6 @@ class FleetArm:
         return await outcome_of(lambda: self._search(memory, question.text, limit), cost)
 
     async def close(self) -> None:
-        """Close the fleet."""
         await self._trained.close()
 
 

@@ -41,11 +41,11 @@ def documents_by_fact(documents: Iterable[Document]) -> dict[str, list[str]]:
 
 
 def lessons(scope: Scope, dealt: Sequence[Sequence[Document]]) -> list[tuple[int, Scope]]:
-    """Who learns what, by the number of the agent, one after the other. Documents of the same words are taught once: the first.
+    """The documents of each agent, by its number, in order. Of documents with the same text only the first is taught.
 
     So every arm holds the same facts with the same dates and surroundings, each vouched for by one agent, as one memory does that
-    is told everything by one source. Two agents who say the same confirm it, which lifts it; that would be a difference in what
-    was learned, and no property of a topology.
+    gets everything from one source. A second agent with the same fact would confirm it and raise its rank: a difference in
+    learning, not a property of a topology.
     """
     first = {names[0] for names in documents_by_fact(scope.documents).values()}
     taught = ((number, tuple(one for one in some if one.id in first)) for number, some in enumerate(dealt))

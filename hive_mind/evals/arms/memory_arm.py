@@ -25,11 +25,9 @@ class MemoryArm:
         self.documents, self.learned = documents, learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
-        """Put one question."""
         return await outcome_of(lambda: self._search(self._memory, question.text, limit))
 
     async def close(self) -> None:
-        """Close the memory."""
         await self._memory.close()
 
 

@@ -35,7 +35,7 @@ def refuse(cell: Cell, means: Means) -> None:
     if arm.kind not in _HIVES:
         raise InvalidInput(f"a {arm.kind} arm can't run in place {arm.place!r}: choose {', '.join(_HIVES)}, or in-process")
     if arm.agents < 1:
-        raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
+        raise InvalidInput(f"an arm needs at least one agent, not {arm.agents}")
     if fault.down >= arm.agents:
         raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down no node is left to ask; stop fewer")
     if not 0.0 <= fault.loss <= 1.0 or min(fault.down, fault.slow, fault.slow_ms) < 0:

@@ -52,6 +52,6 @@ def _refuse(cell: Cell, means: Means) -> None:
     if fault.down and arm.kind not in _HIVES:
         raise InvalidInput(f"a {arm.kind} arm has no nodes that could be down: choose a topology, or leave that out")
     if arm.agents < 1:
-        raise InvalidInput(f"an arm needs an agent, not {arm.agents}")
+        raise InvalidInput(f"an arm needs at least one agent, not {arm.agents}")
     if cell.retrieval.mode == "semantic" and arm.kind in (SINGLE, *_HIVES) and not means.embedder.dimension:
         raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")

@@ -47,7 +47,6 @@ class _Routed(Federated):
     """Every agent is a group of its own; a question's domains are the names of those that are asked, none: all."""
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
-        """Those that are asked."""
         return tuple([one for one in Federated.read_set(self, node) if not domains or one.name in domains])
 
 
@@ -83,7 +82,6 @@ class RoutedArm:
         self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
-        """Put one question."""
         trained = self._trained
         chosen, memory = self._coordinator(trained.asker(question))
         vector = await self._means.embedder.embed_query(question.text)
@@ -102,7 +100,6 @@ class RoutedArm:
         return await outcome_of(search, cost)
 
     async def close(self) -> None:
-        """Close coordinators and fleet."""
         for _, memory in self._coordinators.values():
             await memory.close()
         await self._trained.close()

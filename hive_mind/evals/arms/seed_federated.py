@@ -76,7 +76,6 @@ class SeedFederatedArm:
         return await outcome_of(search, lambda _: self._cost(own, probe, returned))
 
     async def close(self) -> None:
-        """Close the fleet."""
         await self._trained.close()
 
     @property

@@ -63,7 +63,6 @@ class TrainedFleet:
         self.scales.is_on = True
 
     def cost(self, fan_out: int, completeness: float) -> Cost:
-        """What it cost since."""
         self.scales.is_on = False
         messages, size = self.scales.weighed(only_questions=True)
         return Cost(messages, size, fan_out, completeness)

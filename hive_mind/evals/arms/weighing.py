@@ -42,7 +42,6 @@ class Scales:
         self._nodes, self._seen, self.is_on = nodes, list[Envelope](), False
 
     def see(self, envelope: Envelope) -> None:
-        """An envelope was published."""
         if self.is_on:
             self._seen.append(envelope)
 

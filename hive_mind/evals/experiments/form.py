@@ -52,16 +52,16 @@ class _Part(BaseModel):
 class DataForm(_Part):
     """A data set."""
 
-    name: Name = Field(description="What reports call it.")
-    format: Format = Field("auto", description="How it is written; auto looks at the files.")
-    path: str = Field("", description="File or folder, looked for in --data and then beside the experiment's file.")
+    name: Name = Field(description="Its name in reports.")
+    format: Format = Field("auto", description="Its format; auto detects it from the files.")
+    path: str = Field("", description="File or folder, looked up in --data and then beside the experiment's file.")
     part: str = Field("", description="Which set, where a folder holds several.")
-    pooled: bool = Field(True, description="Ask of all its scopes together; false: of each alone.")
-    turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: how long it is.")
-    agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: how many speak in it; 10.")
+    pooled: bool = Field(True, description="Search all its scopes together; false: each alone.")
+    turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: the number of turns.")
+    agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: the number of speakers; 10.")
     memory: str = Field("", description="memory: the agent of this home whose own facts are searched.")
-    questions: str = Field("", description="A question file instead of the set's own questions, looked for alike.")
-    optional: bool = Field(False, description="Leave it out, and say so, where its files are not there.")
+    questions: str = Field("", description="A question file instead of the set's own questions, looked up likewise.")
+    optional: bool = Field(False, description="Skip it, with a notice, where its files are missing.")
 
 
 class FaultForm(_Part):
@@ -78,10 +78,10 @@ class ArmForm(_Part):
 
     kind: Many[ArmKind] = Field(description="A topology, or a baseline.")
     agents: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="Agents that learn; 10 where they share.")
-    groups: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="federated: how many groups.")
+    groups: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="federated: the number of groups.")
     replicas: Some[Annotated[int, Field(ge=1, le=9)]] = Field([], description=f"sharded: copies of each fact; {_ARM.replicas}.")
     deal: Many[str] = Field([_ARM.deal], description="Who learns what.")
-    fan_out: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="routed: how many agents are asked.")
+    fan_out: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="routed: the number of agents asked.")
     place: Many[Place] = Field([_ARM.place], description="Where it runs.")
     data: Some[str] = Field([], description="Only with these data sets.")
     faults: Some[FaultForm] = Field([], description="Only with these faults.")
@@ -101,7 +101,7 @@ class RankingForm(_Part):
 class RetrievalForm(_Part):
     """A way to retrieve, the same in every arm. May be written as its mode alone."""
 
-    name: Name = Field(description="What reports call it.")
+    name: Name = Field(description="Its name in reports.")
     mode: Mode = Field(_RETRIEVAL.mode, description="What ranks.")
     ranking: RankingForm | None = Field(None, description="Other than the default ranking.")
 
@@ -109,7 +109,7 @@ class RetrievalForm(_Part):
 class ExperimentForm(_Part):
     """The whole file."""
 
-    name: Name = Field(description="What the experiment is called; its run's folder begins with it.")
+    name: Name = Field(description="Its name; the run's folder begins with it.")
     about: str = Field("", description="One line for `hive-mind eval list`.")
     data: Many[DataForm] = Field(description="Data sets.")
     arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="What is compared.")
@@ -117,10 +117,12 @@ class ExperimentForm(_Part):
         [RetrievalForm(name=_RETRIEVAL.name)], description="Ways to retrieve."
     )
     seeds: Many[Annotated[int, Field(ge=0, le=2**31)]] = Field([1], description="Everything is repeated for each.")
-    faults: Some[FaultForm] = Field([], description="What is wrong while questions are asked, for arms that can have it.")
-    limit: int = Field(_WHOLE.limit, ge=1, le=1000, description="How many results are measured: k.")
-    answerer: Literal["none", "quoting", "model"] = Field(_WHOLE.answerer, description="Who words an answer of what was found.")
-    judge: Literal["none", "model"] = Field(_WHOLE.judge, description="Who says whether an answer is grounded.")
+    faults: Some[FaultForm] = Field([], description="Faults while questions are asked, for arms that can have them.")
+    limit: int = Field(_WHOLE.limit, ge=1, le=1000, description="The number of results measured: k.")
+    answerer: Literal["none", "quoting", "model"] = Field(
+        _WHOLE.answerer, description="The answerer, which words an answer from the hits."
+    )
+    judge: Literal["none", "model"] = Field(_WHOLE.judge, description="The judge of whether an answer is grounded.")
     subset: Some[str] = Field([], description="Only the questions of these ids.")
     per_category: int = Field(0, ge=0, le=100_000, description="Questions asked of each category; 0: all.")
 

@@ -44,7 +44,6 @@ class IncidentPair:
         self.numbers = world.names.incidents(number, world.day(self.slots[0]).year)
 
     def tell(self) -> Story:
-        """All of it."""
         found = {part: self.chance.sample(getattr(self.words, part), 2) for part in _PARTS}
         cases = [self._case(at, {part: findings[at] for part, findings in found.items()}) for at in range(2)]
         self._in_order()
@@ -72,13 +71,13 @@ class IncidentPair:
         return _Case(id_, host, [alarm, opened], parts)
 
     def _told(self, part: str, finding: Finding) -> Sequence[str]:
-        """Now and then with a word on what is told, by which one can search for it."""
+        """A finding's sentences, now and then led in by the word that a search would use."""
         if self.chance.random() >= _LED:
             return finding.said
         return [f"{lead} {said[0].upper()}{said[1:]}" for lead in self.words.leads[part] for said in finding.said]
 
     def _in_order(self) -> None:
-        """What is told first is said first, with what else there is to talk about in between."""
+        """Put the exchanges in the order of their telling, with small talk in between."""
         ranks = sorted(exchange.rank for exchange in self.story.exchanges)
         self.story.exchanges = [replace(exchange, rank=rank) for exchange, rank in zip(self.story.exchanges, ranks, strict=True)]
 

@@ -30,7 +30,6 @@ class Naming:
         self.companies = (names.companies_first.split(), names.companies_second.split())
 
     def person(self, number: int) -> str:
-        """First and last name."""
         count = len(self._first) * len(self._last)
         again, number = divmod(number, count)
         row, column = divmod(number, len(self._first))

@@ -31,7 +31,6 @@ class Colleagues:
         return world.agents // _PAIR * len(world.words.people.topics)
 
     def tell(self) -> Story:
-        """All of it."""
         values = self.chance.sample(self.topic.values, _PAIR)
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
         name = self.world.agent(self.agents[0])

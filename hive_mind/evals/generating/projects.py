@@ -12,7 +12,7 @@ from hive_mind.evals.generating.world import World, spoken
 
 _TEAM = 6
 _CHATTER = (3, 2)
-# Share of values that are told with the word one would ask with.
+# Share of values that are stated with the word a question would use.
 _PLAINLY = 0.6
 # Which of the drawn attributes plays which part: the first two change once and twice, two people contradict each other on the
 # third, the fourth is also in the minutes, two are the same kind of value for both projects, the last is known of the twin only.
@@ -38,7 +38,6 @@ class ProjectPair:
         self.asks, self.asks_of_second = (Asks(self.chance, self.words, one.name) for one in (self.first, self.second))
 
     def tell(self) -> Story:
-        """All of it."""
         drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
         drawn = [attribute for attribute in drawn if attribute.key != "lead"]
         drawn += [one for one in self.words.attributes if one.key != "lead" and one not in drawn][: _UNKNOWN + 1 - len(drawn)]

@@ -33,7 +33,6 @@ class SecurityPair:
         self.accounts, self.doors = world.names.accounts(number), world.names.doors(number)
 
     def tell(self) -> Story:
-        """All of it."""
         self._attempts()
         self._responses()
         self._doors()

@@ -62,7 +62,6 @@ class World:
         return _BEGINNING + timedelta(days=slot * self.days_between + domain % self.days_between)
 
     def agent(self, number: int) -> str:
-        """An agent's name."""
         return self.names.person(number % self.agents)
 
     def domain_of(self, number: int) -> int:

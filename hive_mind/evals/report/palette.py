@@ -1,7 +1,7 @@
 """Colours of the page and of its drawings, in light and dark, and which shape goes with them.
 
 Drawings are made in the light colours; on the page each of those becomes a variable of the style sheet, so one serves
-both. Series are told apart by shape as well, for those who see no colours and for paper.
+both. Series also differ in shape, for colour-blind readers and for paper.
 """
 
 from typing import NamedTuple

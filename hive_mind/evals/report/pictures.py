@@ -28,5 +28,4 @@ class Drawings:
 
     @property
     def all(self) -> tuple[Plot, ...]:
-        """Every one."""
         return tuple(plot for plots in (*self.settings, self.failures, self.costs) for plot in plots)

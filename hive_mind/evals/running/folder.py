@@ -114,7 +114,6 @@ class CellFolder:
 
     @property
     def id(self) -> str:
-        """The cell's id."""
         return self.path.name
 
     @property
@@ -130,7 +129,7 @@ class CellFolder:
         try:
             return msgspec.json.decode(file.read_bytes(), type=CellReport)
         except msgspec.DecodeError as error:
-            raise InvalidInput(f"{file}: {error}; delete {self.path}, and the cell is done again") from error
+            raise InvalidInput(f"{file}: {error}; delete {self.path}, and run the cell again") from error
 
     def answered(self) -> list[Row]:
         """The questions that need not be asked again. What is half written is cut off."""
@@ -213,7 +212,7 @@ def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) 
     if other := sorted(name for name in before.keys() & now.keys() if before[name] != now[name]):
         raise InvalidInput(
             f"{path} was begun with other documents or questions than there are now ({', '.join(other)}); "
-            "put those of then back, or give another --out"
+            "restore those of the run, or give another --out"
         )
 
 
@@ -225,7 +224,7 @@ def _refuse_other_means(path: Path, begun: dict[str, Any], now: dict[str, Any]) 
                 f"{what} {one}" if one else f"no {what.removesuffix(' of')}" for one in (begun[means], now.get(means))
             )
             raise InvalidInput(
-                f"{path} was begun with {before} and this run has {after}; give {setting} of then, or another --out"
+                f"{path} was begun with {before} and this run has {after}; give {setting} of the run, or another --out"
             )
 
 

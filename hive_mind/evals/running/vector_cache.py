@@ -58,7 +58,6 @@ class VectorCache:
         return found
 
     def has(self, kind: Kind, text: str) -> bool:
-        """Whether it is known."""
         key = _key(kind, text)
         return key in self._places or key in self._new
 
@@ -109,7 +108,6 @@ class CachedEmbedder:
         return self._rows(texts)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """A unit vector."""
         if not self._cache.has("query", text):
             self.misses += 1
             self._cache.hold("query", text, await (await self._opened()).embed_query(text))

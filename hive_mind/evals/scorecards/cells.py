@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Cell, Experiment
@@ -32,7 +33,6 @@ class MeasuredCell:
 
     @property
     def is_done(self) -> bool:
-        """Whether there are figures."""
         return self.report is not None and self.report.status == "done"
 
     @property
@@ -109,7 +109,7 @@ def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
 def _refuse_gaps(folder: Path, report: CellReport, rows: Mapping[str, Row], times: Mapping[str, Timing]) -> None:
     again = f"delete {folder / CELL} and run it again"
     if len(rows) != report.questions:
-        raise InvalidInput(f"{folder / ROWS} has {len(rows)} questions and {CELL} says {report.questions}: {again}")
+        raise InvalidInput(f"{folder / ROWS} has {counted(len(rows), 'question')} and {CELL} says {report.questions}: {again}")
     untimed = [question for question, row in rows.items() if not row.error and question not in times]
     if untimed:
         more = f" and {len(untimed) - 1} more" if len(untimed) > 1 else ""

@@ -50,12 +50,10 @@ class Judgement:
 
     @property
     def allowed(self) -> bool:
-        """Whether it may."""
         return not self.grounds and not self.unjudged
 
     @property
     def cells(self) -> tuple[CellChange, ...]:
-        """Everything that was compared."""
         return tuple(cell for change in self.changes for cell in change.cells)
 
     def __add__(self, other: "Judgement") -> "Judgement":

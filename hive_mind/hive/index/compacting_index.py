@@ -67,7 +67,6 @@ class CompactingIndex:
 
     @property
     def index(self) -> FactIndex:
-        """What is searched."""
         return self._side.index
 
     @property
@@ -76,7 +75,6 @@ class CompactingIndex:
         return self._side.columns
 
     def add(self, fact_id: str, indexed: Indexed) -> None:
-        """Make a fact findable."""
         self._ids[fact_id] = None
         for side in self._sides():
             side.add(fact_id, indexed)
@@ -88,7 +86,6 @@ class CompactingIndex:
                 side.note(fact_id, evidence)
 
     def remove(self, fact_id: str, terms: Mapping[str, float]) -> None:
-        """Take a fact out."""
         del self._ids[fact_id]
         for side in self._sides():
             side.index.remove(fact_id, terms)

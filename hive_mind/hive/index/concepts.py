@@ -39,7 +39,6 @@ class Concepts:
         ids.add(fact_id)
 
     def remove(self, fact_id: str, concept: str) -> None:
-        """A fact is gone."""
         if not (name := _name(concept)):
             return
         ids, first = self._ids[name], self._first[name]

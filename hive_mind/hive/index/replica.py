@@ -82,7 +82,6 @@ class _Known:
 
     @property
     def evidence(self) -> Evidence:
-        """What stands behind it."""
         return Evidence(self.confirmations, self.confidence, self.agents)
 
 
@@ -124,7 +123,7 @@ class Replica:
         self._dirty: dict[str, set[str]] = {}
         self._version = -1
         self._order: _Order | None = None
-        """Of the last listing, for who asks for its next page; None once anything changed."""
+        """Of the last listing, for requests for its next page; None once anything changed."""
         arm = new_arm()
         self._dimension = 0 if arm is None else arm.dimension
         self._home, self._copies = self._new_part(), self._new_part()

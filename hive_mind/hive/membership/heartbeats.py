@@ -1,7 +1,7 @@
-"""Whom a node has heard, and when: the beats of the others, and what they say of each other's boots.
+"""Heartbeats a node has heard, and when: those of the others, and what they report of each other's boots.
 
 Counts only its own monotonic clock. A boot that was followed by another of the same name is not believed any more; if it goes on
-beating, two processes have the same name, which somebody has to be told.
+beating, two processes have the same name, which is reported to a person.
 """
 
 from collections.abc import Collection
@@ -62,7 +62,6 @@ class Heartbeats:
         return sorted(self._heard)
 
     def touch(self, beat: Beat, now_ms: int) -> None:
-        """This node has beaten."""
         if (own := self._heard.get(self.name)) is None:
             self._heard[self.name] = LastHeartbeat(beat, now_ms, now_ms)
         else:
@@ -104,7 +103,7 @@ class Heartbeats:
                 del self._heard[name]
 
     def excuse(self, slept_ms: int) -> None:
-        """This node heard nothing for so long because it slept: that is nobody's silence."""
+        """This node slept and could hear nothing for that time: it counts as nobody's silence."""
         for heard in self._heard.values():
             heard.heard_ms += slept_ms
 

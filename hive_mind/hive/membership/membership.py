@@ -6,7 +6,7 @@ whom a node hears of it. The next one is made by the unsuspected member of the s
 this member make different epochs, so one of their topologies wins, and whom the other one had taken in is still asking.
 
 Where the hive has seals, every beat bears that of its sender and every topology that of its maker, who must have been a member of
-the one before it; nothing else is believed, whoever hands it on.
+the one before it; anything else is refused, from any sender.
 
 Only decides. Clocks: differences of the own monotonic one.
 """
@@ -35,7 +35,7 @@ ALL = (EVERYBODY,)
 # Silent strangers stay visible for this multiple of the suspicion time-out.
 _REMEMBERED = 20
 _FINDINGS_MAX = 100
-_TOO_FAR = "an epoch that no hive could have come to meanwhile"
+_TOO_FAR = "an epoch that no hive can have reached yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +131,12 @@ class Membership:
             case Beat():
                 return self._hear(sender, message, now)
             case ArrangementRequest(epoch):
-                # Who knows none has nothing to tell, even to who asks for what follows an epoch that can't be.
+                # A node without a topology has none to send, also where the epoch in the request is below any valid one.
                 return [Send((sender,), self._past.since(epoch))] if self._past.epoch > max(epoch, 0) else []
             case Arrangement():
                 return self._learn(sender, message, now)
 
     def tick(self, now: Now) -> list[Effect]:
-        """Time has passed."""
         self._wake(now)
         self._look_round(now)
         effects = self._propose(now)
@@ -163,7 +162,7 @@ class Membership:
         """A person has decided that a member is gone for good. One that lives asks to be let in again. Raises `InvalidInput`."""
         topology, members = self.topology, self._past.members
         if topology is None or not self.is_in:
-            raise InvalidInput(f"{self.name} is no member itself, so it can't put {name} out of the hive")
+            raise InvalidInput(f"{self.name} is not a member itself, so it can't put {name} out of the hive")
         if name not in members:
             raise InvalidInput(f"{name} is no member of this hive; its members are {', '.join(sorted(members))}")
         if name == self.name:
@@ -190,7 +189,7 @@ class Membership:
         return self.suspects
 
     def outsiders(self, now: Now) -> frozenset[str]:
-        """Who beats and is no member: it may have left, and still have something to hand over."""
+        """Nodes with heartbeats that are not members: one may have left, and still have something to hand over."""
         return (
             frozenset(name for name in self._heartbeats.names() if self._heartbeats.is_heard(name, now.mono_ms))
             - self._past.members
@@ -238,14 +237,14 @@ class Membership:
         return self._ask(sender, now) if beat.epoch > self._past.epoch else []
 
     def _is_genuine(self, sender: str, beat: Beat) -> bool:
-        # The last beat of everybody who is heard is kept, whoever that is.
+        # The last heartbeat of each sender is kept, also of strangers: so its size is bounded.
         if not is_short(beat):
             self.refuse("a beat longer than any of ours")
             return False
         if not is_sealed_beat(self._seal, self._hive, sender, beat):
             self.refuse("a beat that its sender did not seal")
             return False
-        # Who waits for a topology that nobody may take would make no other meanwhile.
+        # A node that waits for a topology beyond the limit would make no other meanwhile.
         if is_too_far(beat.epoch, self._past.epoch):
             self.refuse(_TOO_FAR)
             return False
@@ -343,7 +342,7 @@ class Membership:
             return self.adopt(successor(topology, self._wanted(now), epoch, self._heartbeats), now)
         except WireError as error:
             self._pending_ms = None
-            self._find(f"no topology can be made of those who want to be members: {error}")
+            self._find(f"no topology can be made of the nodes that want to be members: {error}")
             return []
 
     def _needs_another(self, now: Now) -> bool:

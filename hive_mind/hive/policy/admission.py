@@ -52,7 +52,7 @@ def refusal(given: Sealed, partition: str, tenant: str, seal: Seal) -> str:
     if problem := malformed(assertion):
         return problem
     if not has_its_id(assertion):
-        return "the id is not that of the content"
+        return "the id does not match the content"
     return "" if is_sealed(seal, partition, given) else "not sealed by its agent"
 
 
@@ -118,7 +118,7 @@ def malformed(assertion: Assertion) -> str:
     if not (isfinite(assertion.confidence) and 0.0 <= assertion.confidence <= 1.0):
         return "a confidence is a number from 0 to 1"
     if not 0 <= assertion.ttl_ms <= TTL_MS_MAX:
-        return "a fact lives for at most a year"
+        return "the lifetime of a fact is at most a year"
     if not (0 <= assertion.expires_ms <= TIME_MS_MAX and 0 <= assertion.stamp.ms <= TIME_MS_MAX):
         return "a time outside the calendar"
     if not is_believable(assertion.stamp, None) or len(assertion.stamp.actor) > STAMP_ACTOR_BYTES_MAX:
@@ -133,7 +133,7 @@ def malformed(assertion: Assertion) -> str:
 def _malformed_statement(statement: Statement) -> str:
     texts = texts_of(statement)
     if not statement.content.strip():
-        return "there is nothing in it"
+        return "the text is empty"
     if max(map(len, texts)) > CONTENT_CHARACTERS_MAX:
         return f"a fact, its concept and the text before it have at most {CONTENT_CHARACTERS_MAX:,} characters each"
     if len(statement.vector) > VECTOR_BYTES_MAX:

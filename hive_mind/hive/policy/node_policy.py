@@ -60,7 +60,6 @@ class NodePolicy:
 
     @property
     def tenant(self) -> str:
-        """Whose facts these are."""
         return self.settings.tenant
 
     @property
@@ -192,7 +191,6 @@ class NodePolicy:
         return confidence_now(confidence, stamp, self.time.trusted_ms(now), self.settings.expiry)
 
     def may_expire(self) -> bool:
-        """Whether anything here can."""
         return self.settings.expiry.is_on
 
     def _read(self) -> None:

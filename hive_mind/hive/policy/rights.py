@@ -13,7 +13,8 @@
     rule/<id>                     an object: how facts are judged         moderators
     state/<agent>/<key>           an object: what its runs share          the agent
 
-"Why" is a text or an object. What was retracted, redacted or erased can't be unwritten; a retracted fact may be asserted again.
+"Why" is a text or an object. Entries of retractions, redactions and erasures can't be deleted; a retracted fact may be asserted
+again.
 `model.erasure` says what an erasure is.
 
 A name may hold any character; only in a rater and in the agent of a state, which stand before another name, "/" is written
@@ -87,8 +88,8 @@ def may_write(key: str, by: str, moderators: Collection[str], founders: Collecti
     if by and by == {"agent": subject_of(key), "retracted": retracted_agent_of(key)}.get(kind):
         return ""
     if kind == "moderator":
-        return "" if by in (founders or moderators) else "moderators are appointed by those the hive was set up with"
-    return "" if by in moderators or by in founders else f"{kind}/… is written by moderators, and {by!r} is none"
+        return "" if by in (founders or moderators) else "only the founders of the hive appoint moderators"
+    return "" if by in moderators or by in founders else f"only moderators write {kind}/…, and {by!r} is not one"
 
 
 def problem_with(entry: RegistryEntry) -> str:
@@ -104,7 +105,7 @@ def problem_with(entry: RegistryEntry) -> str:
 def problem_with_name(key: Any, by: Any) -> str:
     """Why this is no key or no writer, or ""."""
     if not isinstance(key, str) or not isinstance(by, str) or not _is_text(key) or not _is_text(by):
-        return "key and writer are text"
+        return "key and writer must be text"
     if len(key) > KEY_CHARACTERS_MAX or len(by) > KEY_CHARACTERS_MAX:
         return f"key and writer have at most {KEY_CHARACTERS_MAX} characters"
     if kind_of(key) not in KINDS or not subject_of(key):
@@ -125,12 +126,12 @@ def problem_with_value(key: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > VALUE_CHARACTERS_MAX:
         return f"a value is JSON of at most {VALUE_CHARACTERS_MAX} characters"
     if not value:
-        return f"what is {kind_of(key)} can't be unwritten" if kind_of(key) in _FOR_GOOD else ""
+        return f"{kind_of(key)}/… can't be deleted" if kind_of(key) in _FOR_GOOD else ""
     try:
         return _problem_with(kind_of(key), msgspec.json.decode(value))
     # RecursionError: brackets in brackets in brackets.
     except (ValueError, RecursionError):
-        return "the value is no JSON"
+        return "the value is not JSON"
 
 
 def clamped(key: str, value: str) -> str:
@@ -157,10 +158,10 @@ def _problem_with(kind: str, value: Any) -> str:
     if kind == "moderator":
         return "" if isinstance(value, bool) else "a moderator is true or false"
     if kind in ("agent", "rule", "state", "erased"):
-        return "" if isinstance(value, dict) else f"what {kind}/… says is an object"
+        return "" if isinstance(value, dict) else f"the value of {kind}/… must be an object"
     says_why = value is True or (isinstance(value, str | dict) and bool(value))
     is_flag = says_why or (kind == "quarantine" and value is False)
-    return "" if is_flag else f"{kind} is true, or says why"
+    return "" if is_flag else f"the value of {kind}/… must be true or a reason"
 
 
 def _problem_with_stamp(entry: RegistryEntry) -> str:
@@ -174,7 +175,7 @@ def _problem_with_stamp(entry: RegistryEntry) -> str:
         and isinstance(entry.seal, bytes)
         and len(entry.seal) <= _SEAL_BYTES_MAX
     )
-    return "" if is_good else "this is no stamp"
+    return "" if is_good else "this is not a valid stamp"
 
 
 def _escaped(name: str) -> str:

@@ -2,10 +2,10 @@
 
 Of the best hundred of a hive, one of fifty sets has two or three. To ask each of them for a hundred, so that none can be missed,
 is to have fifty times as many found, sent and checked as are of use. So each is asked for as many as it can be expected to have,
-with room for chance; whoever has given all that it was asked for, and none of them too weak for the merged pool, may have more
-such and is asked for all of them (`reply_collector`). What comes of it is the same pool, to the last candidate and score.
-Evidence adds up over the answers that hold a fact: where two groups learned the same, one may leave its own out if what surrounds
-it there fits the question worse.
+with room for chance. A member that gave all it was asked for, none of them too weak for the merged pool, may have more
+such and is asked for all of them (`reply_collector`). The result is the same pool, to the last candidate and score. Evidence adds
+up over the answers that hold a fact: where two groups learned the same, one may leave its own out if what surrounds it there fits
+the question worse.
 """
 
 from math import ceil, sqrt

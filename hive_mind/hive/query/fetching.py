@@ -47,7 +47,6 @@ class FetchScatter:
         return None if self.is_done else self._round.wake_at_ms
 
     def start(self, now_ms: int) -> Requests:
-        """The first requests."""
         if now_ms >= self._end_ms:
             self.is_done = True
             return []
@@ -66,7 +65,6 @@ class FetchScatter:
         return self._sent(out, now_ms) + self._advance(now_ms)
 
     def tick(self, now_ms: int) -> Requests:
-        """Time has passed."""
         return [] if self.is_done else self._sent(self._round.tick(now_ms), now_ms) + self._advance(now_ms)
 
     def gathered(self) -> tuple[HiveFact, ...]:

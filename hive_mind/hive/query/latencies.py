@@ -18,7 +18,7 @@ class ScatterSettings:
     """Of the deadline, at least for asking for more candidates. Raise it and more is found of members that have much of what is
     asked for; slow members are waited for alone for less long."""
     reask_ms: int = 200
-    """After so long a message counts as lost. Lower it and loss costs less time, but slow members are asked twice for nothing."""
+    """After this time a message counts as lost. A lower value makes loss cheaper, but asks slow members twice for nothing."""
     hedge_quantile: float = 0.95
     """A reply slower than this share of replies gets a rival at another replica. Raise it: fewer requests, a longer tail."""
     hedge_budget: float = 0.10
@@ -63,7 +63,7 @@ class Latencies:
         return self._quantile_ms
 
     def observe(self, elapsed_ms: int) -> None:
-        """A reply took so long, or has not come for so long."""
+        """Record how long a reply took, or has been missing."""
         self._times.append(elapsed_ms)
         self._seen += 1
         if len(self._times) >= _ENOUGH and (self._seen % _RENEWED_EVERY == 0 or self._seen == _ENOUGH):
@@ -82,7 +82,6 @@ class Latencies:
         return True
 
     def suspect(self, node: str, now_ms: int) -> None:
-        """It stayed silent."""
         self._suspected[node] = now_ms + self._settings.suspect_ms
 
     def heard(self, node: str) -> None:

@@ -51,7 +51,6 @@ class ListScatter:
         return None if self.is_done else self._round.wake_at_ms
 
     def start(self, now_ms: int) -> list[Send | SearchLocal]:
-        """The first requests."""
         return self._sent(self._round.start(now_ms) if now_ms < self._end_ms else [], now_ms)
 
     def take(self, sender: str, reply: SearchReply, now_ms: int) -> list[Send | SearchLocal]:
@@ -71,7 +70,6 @@ class ListScatter:
         return self._sent(self._round.ask_for_rest(sender, reply.replica_set, still, now_ms), now_ms)
 
     def tick(self, now_ms: int) -> list[Send | SearchLocal]:
-        """Time has passed."""
         return [] if self.is_done else self._sent(self._round.tick(now_ms), now_ms)
 
     def gathered(self) -> Listed:

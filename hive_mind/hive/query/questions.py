@@ -67,7 +67,6 @@ class Questions:
         return self._begin(event.request, scatter, at)
 
     def listed(self, event: Listing, at: PolicyNow) -> list[Effect]:
-        """Begin to list."""
         topology = self._partitions.topology
         scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms)
         return self._begin(event.request, scatter, at)
@@ -79,7 +78,6 @@ class Questions:
         return [] if scatter is None else self._continue(request, scatter.take(sender, reply, at.now.mono_ms), at)
 
     def tick(self, at: PolicyNow) -> list[Effect]:
-        """Time has passed."""
         asking = list(self._asking.items())
         return [effect for request, scatter in asking for effect in self._continue(request, scatter.tick(at.now.mono_ms), at)]
 
@@ -92,7 +90,6 @@ class Questions:
     # ── answering ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def rearranged(self) -> None:
-        """Another topology holds."""
         self._sets, self._read_set_of_all = {}, None
 
     def answer(self, request: SearchRequest, at: PolicyNow) -> SearchReply | None:

@@ -68,7 +68,6 @@ class ReplyCollector:
         return True
 
     def senders(self) -> set[str]:
-        """Whose answers these are."""
         return {one.sender for one in self._answers}
 
     def statistics(self) -> TermStatistics:
@@ -148,7 +147,6 @@ class ReplyCollector:
 
 
 def _believable(answer: _Answer) -> tuple[int, str, int]:
-    """The least is believed."""
     return len(set(answer.missing)), answer.sender, answer.depth
 
 

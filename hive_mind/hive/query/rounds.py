@@ -144,7 +144,6 @@ class Round:
         return [n for n, quest in self._quests.items() if node in quest.asked and not quest.asked[node].is_answered]
 
     def start(self, now_ms: int) -> list[To]:
-        """The first requests."""
         out: list[To] = []
         for quest in self._active.values():
             # Asking them in turn would cost their timeouts one after the other.

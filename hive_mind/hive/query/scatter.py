@@ -70,7 +70,6 @@ class Scatter:
         return wake_ms if self._is_late else min(wake_ms, self._deepen_ms)
 
     def start(self, now_ms: int) -> Requests:
-        """The first requests."""
         if now_ms >= self._end_ms:
             self.is_done = True
             return []
@@ -91,7 +90,6 @@ class Scatter:
         return self._sent(asked, requests, now_ms) + self._advance(now_ms)
 
     def tick(self, now_ms: int) -> Requests:
-        """Time has passed."""
         if self.is_done:
             return []
         current = (self._searching, *self._deepening)

@@ -35,7 +35,6 @@ class AntiEntropy:
         self._handing_over = HandingOver(partitions.node, self.exchanges)
 
     def offers(self, now: Now) -> Iterator[Send]:
-        """Offers that are due."""
         for peer in self._due(now):
             session = self._chance.getrandbits(128).to_bytes(16, "big")
             shares = list(self._partitions.shared_with(peer))

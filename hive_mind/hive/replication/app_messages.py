@@ -87,7 +87,6 @@ class AppMessages:
 
     @property
     def name(self) -> str:
-        """The node's."""
         return self.node.name
 
     @property
@@ -96,11 +95,9 @@ class AppMessages:
         return self._said.unconfirmed()
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """The node's business."""
         return self.node.search(request, now)
 
     def index_some(self, now: Now) -> bool:
-        """The node's business."""
         return self.node.index_some(now)
 
     def wake_at_ms(self, now: Now) -> int:
@@ -149,12 +146,12 @@ class AppMessages:
         if is_for_all:
             to = tuple(name for name in to if name != self.name)
         if self.name in to or not all(map(is_name, to)):
-            raise InvalidInput("tell another node, by its name, or everybody")
+            raise InvalidInput("send to another node, by its name, or to everybody")
         _refuse_larger(event.kind, event.data)
         if not can_travel(event.kind):
             raise InvalidInput("the kind of a message contains an unpaired surrogate")
         if full := [name for name in to if self._said.waiting(name) >= self._settings.unconfirmed_max]:
-            raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; tell it more when it is back")
+            raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; send more when it is back")
         return to
 
     def _act(self, told: Told) -> Sequence[Record]:

@@ -19,9 +19,9 @@ from hive_mind.model.messages import Span
 ROOT_BYTES = 16
 
 
-# Such removals everybody decides alone; a proof of them convinces nobody else.
+# Every node decides such removals by itself; a proof of them convinces no other node.
 OWN_JUDGEMENT = ("expired", "quota", "revoked")
-# So many fit into a message even where no two follow each other. Of more, the past is taken over without proofs.
+# This many fit into a message even where no two are consecutive. Beyond it the past is taken over without proofs.
 PROVED_MAX = 32_768
 
 

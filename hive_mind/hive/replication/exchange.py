@@ -5,8 +5,8 @@ differs is found; where they agree and only the past differs, what was seen is c
 repeated or overtaken, and is answered from the state of now. Nothing here changes a share: what a step brings is for the node to
 take before it asks for the answer, and what may be taken over of the other's past is in the answer.
 
-Whatever a step says is true whoever reads it and whenever: assertions, proofs, "of these dots these are live here". So the
-exchange need not remember anything to be right; what it remembers is a cache, a count of steps, and the lag.
+The content of a step holds for any reader at any time: assertions, proofs, "of these dots these are live here". So the
+exchange needs no memory to be correct; its memory is a cache, a count of steps, and the lag.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,7 @@
-"""Proof that a partition was taken over: who leaves it lets go of its copy on nobody's word alone.
+"""Proof that a partition was taken over: a node that leaves it drops its copy on nobody's word alone.
 
-The offer of who leaves asks for it. The answer is a digest of every assertion, as its author sealed it, and of everything seen,
-under a key of this exchange and these two members: whoever has not all of it can't compute that, nor use another's answer.
+The leaving node's offer asks for it. The answer is a digest of every assertion, as its author sealed it, and of everything seen,
+under a key of this exchange and these two members: a node that lacks a part can neither compute it nor use another's answer.
 """
 
 from collections import OrderedDict

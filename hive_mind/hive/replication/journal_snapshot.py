@@ -101,7 +101,6 @@ class JournalMerger:
         self._own[node] = tuple(own)
 
     def estate(self) -> JournalSnapshot:
-        """All of them together."""
         gone = self._gone()
         live = {place: given for place, given in self._sealed.items() if place not in gone}
         named = {head.actor: head.node for head in self._heads.values()}

@@ -120,8 +120,8 @@ class Outbox:
     def due(self, mono_ms: int, holders: Holders, here: str, silent: Collection[str] = ()) -> tuple[list[Record], list[Send]]:
         """What to send again. Members that left are not waited for; new holders are.
 
-        Nothing to who is `silent`, until it is heard: a broker keeps what was sent to one that is away, and a copy of it every
-        minute would fill it.
+        Nothing to a `silent` member until it is heard: a broker keeps messages to an absent one, and another copy every minute
+        would fill it.
         """
         if self._next_due_ms is None or mono_ms < self._next_due_ms:
             return [], []

@@ -34,7 +34,6 @@ class PartitionContent:
         self._content_digest = -1, b""
 
     def __len__(self) -> int:
-        """How many assertions are live."""
         return len(self._sealed)
 
     def count(self, agent: str) -> int:
@@ -42,7 +41,6 @@ class PartitionContent:
         return self._per_agent[agent]
 
     def sealed(self, dot: Dot) -> Sealed | None:
-        """A live assertion."""
         return self._sealed.get(dot)
 
     def proof(self, dot: Dot) -> Removal | None:
@@ -64,7 +62,6 @@ class PartitionContent:
         ]
 
     def all_sealed(self) -> Iterable[Sealed]:
-        """Every live assertion."""
         return self._sealed.values()
 
     def proofs(self) -> Mapping[Dot, Removal]:

@@ -101,7 +101,7 @@ class PartitionReplica(PartitionContent):
             self._forget([given.dot], removal, taken)
         self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], taken)
         self._note_seen([given.dot for given in gone], taken)
-        # Of whom nothing is believed nothing was seen: who never took it in could not be told, and would never agree.
+        # Forget what was seen of an actor of which nothing is trusted: replicas that never took it in would never agree.
         silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
         silent |= {actor_of(given.dot) for given in gone if is_revoked(given.seal, 0)}
         self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), taken)
@@ -239,7 +239,7 @@ class PartitionReplica(PartitionContent):
         if removal.why in OWN_JUDGEMENT:
             return
         former = self._proofs.get(dot)
-        # Anybody can take back what is still to come; that must not be in the way of who may.
+        # Anybody can send a removal of a future write; it must not block one by an entitled author.
         if former is not None and (self._is_entitled(former, dot, authority) or not self._is_entitled(removal, dot, authority)):
             return
         # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.

@@ -70,7 +70,7 @@ class Partitions:
     def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, PartitionReplica]:
         """What an exchange may be about that a peer begins: it may be handing over what this node did not know it had.
 
-        Who is no member may have left before this node came: it can hand over what is still to come, and sees nothing else.
+        A stranger may have left before this node came: it can hand over assertions that are missing here, and sees nothing else.
         """
         for name in partitions:
             if name in self.sources and peer not in self.sources[name]:
@@ -85,7 +85,6 @@ class Partitions:
         self._former.update(leavers)
 
     def peers(self) -> tuple[str, ...]:
-        """Whom to exchange with."""
         moving = {peer for some in (*self.sources.values(), *self.leaving.values()) for peer in some}
         return tuple(sorted((moving | set(self.topology.peers(self.node))) - {self.node}))
 

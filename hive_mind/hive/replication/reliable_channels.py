@@ -138,7 +138,6 @@ class Sender:
                 yield from (_send(receiver, lane, number) for number in lane.waiting if number < end)
 
     def hasten(self, mono_ms: int) -> None:
-        """Say everything again soon."""
         for lane in self._lanes.values():
             lane.attempts, lane.due_ms = 0, mono_ms if lane.waiting else None
 
@@ -210,7 +209,6 @@ class Receiver:
             self.early_bytes += _size(tell)
 
     def _forget(self, heard: _Heard) -> None:
-        """What was acted on."""
         for number in [number for number in heard.early if number <= heard.up_to]:
             self.early_bytes -= _size(heard.early.pop(number))
 

@@ -35,7 +35,6 @@ class Undelivered:
         return self._kept.get((partition, dot))
 
     def posted(self, places: Iterable[Place]) -> None:
-        """A parcel names these."""
         self._parcels.update(places)
 
     def arrived(self, places: Iterable[Place]) -> list[Record]:

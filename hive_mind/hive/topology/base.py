@@ -4,7 +4,7 @@ Facts are kept by *partition*: facts of one partition have the same holders. Fla
 one for what every group has, sharded 1,024. A *replica set* is some nodes that hold the same partitions, so one of them can
 answer for all.
 
-The law (tests/laws/test_topology.py): for every fact an asker may see, whoever covers the read set meets its write set.
+The law (tests/laws/test_topology.py): for every fact an asker may see, any cover of the read set meets its write set.
 """
 
 from collections.abc import Iterable, Mapping

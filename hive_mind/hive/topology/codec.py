@@ -134,7 +134,7 @@ def _plain(topology: Topology) -> _Plain:
             return _Federated(topology.epoch, groups, domains, topology.root, least, dict(topology.group_thresholds))
         case Sharded(placement):
             return _Sharded(placement.epoch, placement.sets, placement.spares, placement.table, placement.replicas)
-    raise InvalidInput(f"a topology of kind {topology.name!r} has no form to travel in: add it here")
+    raise InvalidInput(f"a topology of kind {topology.name!r} has no wire form: add it here")
 
 
 def _made(plain: _Plain) -> Topology:

@@ -1,7 +1,7 @@
 """Federated: each group keeps its own facts, everybody keeps the surest ones too, and a question goes to one of each group.
 
 A fact has its home in its author's group and counts there only. One of high confidence is copied to every node besides, so that
-who asks only near by finds it. Domains of groups change in which order and how deep they are asked, and never what can be found.
+a question to the own group alone finds it. Domains of groups change the order and the depth of asking, never what can be found.
 """
 
 from collections import Counter

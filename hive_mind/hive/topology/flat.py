@@ -49,7 +49,6 @@ class Flat:
         return (ALL,) if node in self._everyone else ()
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:  # noqa: ARG002
-        """All nodes."""
         return self._everyone
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:  # noqa: ARG002
@@ -61,7 +60,6 @@ class Flat:
         return frozenset()
 
     def peers(self, node: str) -> tuple[str, ...]:
-        """All other nodes."""
         return tuple([other for other in self.nodes if other != node]) if node in self._everyone else ()
 
     @cached_property

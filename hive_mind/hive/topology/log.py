@@ -41,9 +41,9 @@ class TopologyVersion(NamedTuple):
 
     @staticmethod
     def of(told: Arranged) -> "TopologyVersion":
-        """Raises `WireError` for what is no topology."""
+        """Raises `WireError` for an invalid topology."""
         if len(told.by) > NAME_CHARACTERS_MAX or len(told.seal) > _SEAL_BYTES_MAX:
-            raise WireError("a topology is made by somebody with a short name, and a short seal")
+            raise WireError("the maker's name or the seal of a topology is too long")
         return TopologyVersion(unpack(told.topology), told)
 
 
@@ -82,7 +82,6 @@ class TopologyLog:
         return frozenset(self.steps[-1].topology.nodes if self.steps else ())
 
     def packed(self) -> bytes:
-        """To be kept."""
         return _encode([made.told for made in self.steps])
 
     def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
@@ -131,10 +130,10 @@ def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[Topolo
 
 
 def _has_say(past: TopologyLog, made: TopologyVersion, heartbeats: Heartbeats) -> bool:
-    """Whether it is believed though nobody knows here what it was made from.
+    """Whether a topology is believed although its predecessor is unknown here.
 
-    By who knows nothing: it can only trust that whoever holds a key is of the hive. By all others if a member they know made it,
-    or lives by it: whose beats are sealed too.
+    A node that knows no topology has to believe it: it trusts every holder of a key to be of the hive. All others believe it if a
+    member they know made it, or beats by it: its heartbeats are sealed too.
     """
     digest = digest_of(made.told.topology)
     beats = (heard.beat for name in past.members if (heard := heartbeats.get(name)) is not None)

@@ -43,7 +43,6 @@ class Placement:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """All nodes, sorted."""
         return tuple(sorted([*self.spares, *(node for members in self.sets for node in members)]))
 
     def holders(self, partition: int) -> tuple[str, ...]:

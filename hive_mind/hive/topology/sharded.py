@@ -25,7 +25,6 @@ class Sharded:
 
     @property
     def epoch(self) -> int:
-        """The placement's."""
         return self.placement.epoch
 
     @cached_property

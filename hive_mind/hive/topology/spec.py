@@ -1,6 +1,6 @@
-"""The topologies there are, each registered once: its name, what it can be told, and how a hive of it is founded.
+"""All topologies, each registered once: its name, its settings, and how a hive of it is founded.
 
-Fleets, members, generations, the simulator, evaluation, manifests and help read it from here. "single" is no topology: agents
+Fleets, members, generations, the simulator, evaluation, manifests and help read it from here. "single" is not a topology: agents
 without a hive.
 """
 
@@ -42,7 +42,7 @@ class Founding:
 class TopologySpec:
     """`settings`: fields of `Founding` that it reads. `node_per`: the nodes of a hive in one process.
 
-    `summary` is for help, `about` for whoever chooses one, `example` what a manifest has below `topology:`.
+    `summary` is for help, `about` for choosing one, `example` the lines of a manifest below `topology:`.
     """
 
     name: TopologyName
@@ -95,7 +95,7 @@ _SPECS = (
         "agent",
         _sharded,
         """\
-    replicas: 2                     # copies of each fact; so many nodes but one may fail
+    replicas: 2                     # copies of each fact; all but one of its nodes may fail
 """,
     ),
 )

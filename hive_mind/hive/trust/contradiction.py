@@ -145,7 +145,6 @@ def _overlap(one: Wording, other: Wording) -> float:
 
 
 def _connected(facts: Sequence[HiveFact]) -> list[tuple[HiveFact, ...]]:
-    """Groups within one concept."""
     worded = [(fact, found) for fact in facts if (found := wording(fact.content, fact.statement.speaker)) is not None]
     leader = list(range(len(worded)))
 

@@ -69,7 +69,6 @@ class TrustBook:
         return TRUST_DEFAULT if known is None else known.trust
 
     def reputation(self, agent: str, now_ms: int) -> Reputation:
-        """What T stands on."""
         self.of(agent, now_ms)
         return self._known.get(agent, NOBODY)
 

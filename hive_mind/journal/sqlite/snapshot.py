@@ -37,7 +37,7 @@ def _read_at_rest(path: Path) -> list[Put]:
     try:
         lock = Lock(path, FORMAT.owner)
     except OSError as error:
-        raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder and its rights") from error
+        raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder and its permissions") from error
     try:
         return _read_open(path)
     finally:
@@ -53,7 +53,7 @@ def _read_open(path: Path) -> list[Put]:
             raise DatabaseUnreadable("sqlite", _of(path, copy, error)) from error
         except OSError as error:
             raise BackendError(
-                "sqlite", f"{path}: {error.strerror or error}; check the folder, its rights and the disk"
+                "sqlite", f"{path}: {error.strerror or error}; check the folder, its permissions and the disk"
             ) from error
 
 

@@ -59,7 +59,6 @@ class _SqliteLedger:
         return await self._worker.read(lambda database: database.read(stream, since))
 
     async def heads(self, prefix: str) -> list[Head]:
-        """Where each stream ends."""
         return await self._worker.read(lambda database: database.heads(prefix))
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:

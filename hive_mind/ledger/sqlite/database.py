@@ -1,7 +1,7 @@
 """The one table of a ledger: every entry with its place in its stream and in the whole, and a checksum. Owned by one thread.
 
 SQLite lets one writer in at a time, over all processes that share the file. So the end of a stream is looked up and its next
-entry written in one transaction, and positions are given in the order of commits: whoever has seen one has seen all before it.
+entry written in one transaction, and positions follow the order of commits: a reader that has seen one has seen all before it.
 """
 
 import logging
@@ -41,7 +41,7 @@ FORMAT = Format(
 # An entry is at most 1 MiB, most are below 1 kB.
 _PAGE_ENTRIES = 100
 
-# One bit makes text of bytes, or of text what is none.
+# As bytes: a flipped bit can turn bytes into text, or text into invalid UTF-8.
 _COLUMNS = "pos, CAST(stream AS BLOB), seq, at_ms, CAST(kind AS BLOB), CAST(body AS BLOB), sum"
 _READ = f"SELECT {_COLUMNS} FROM entry WHERE stream = ? AND seq >= ? ORDER BY seq"  # noqa: S608 - no value in it
 _PAGE = f"SELECT {_COLUMNS} FROM entry WHERE pos > ? AND pos <= ? ORDER BY pos"  # noqa: S608 - no value in it

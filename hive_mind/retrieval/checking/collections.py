@@ -27,7 +27,7 @@ def _chunking(collection: Collection) -> Iterator[Finding]:
     chunking = collection.chunking
     tokens, overlap = chunking.max_tokens, chunking.overlap_tokens
     if overlap >= tokens:
-        told = f"is {overlap} and max_tokens is {tokens}: a chunk would never get on; lower it, a tenth is usual"
+        told = f"is {overlap} and max_tokens is {tokens}: chunks would never advance; lower it, a tenth is usual"
         yield Finding(("chunking", "overlap_tokens"), told)
     elif overlap * 2 > tokens:
         told = f"is {overlap} and max_tokens is {tokens}: most text is found twice; a tenth is usual"
@@ -45,12 +45,12 @@ def _declared(collection: Collection) -> Iterator[Finding]:
     for number, name in enumerate(listed):
         declared = collection.fields.get(name)
         if name in listed[:number]:
-            yield Finding(("filterable_fields", number), f"{name} stands in the list twice; keep one of them")
+            yield Finding(("filterable_fields", number), f"{name} is in the list twice; keep one of them")
         elif declared and "filterable" in declared.model_fields_set and not declared.filterable:
-            yield Finding(("filterable_fields", number), f"{name} can filter here and can't in fields.{name}; say one of them")
+            yield Finding(("filterable_fields", number), f"{name} can filter here and can't in fields.{name}; keep one of them")
     for name, one in collection.fields.items():
         if one.filterable and one.type == "text":
-            told = "is text, of which hardly two are equal, and can filter; make it a keyword, or not filterable"
+            told = "is text, whose values hardly ever repeat, and can filter; make it a keyword, or not filterable"
             yield Finding(("fields", name, "type"), told, is_warning=True)
 
 
@@ -129,7 +129,7 @@ def _labels(path: Path, query: GoldenQuery, documents: Some[str], left_out: Mapp
         before: set[str] = set()
         for number, name in enumerate(names):
             if name in left_out:
-                yield Finding((*path, field, number), f"{name} can't be found: it {left_out[name]}; mend it, or take it out")
+                yield Finding((*path, field, number), f"{name} can't be found: it {left_out[name]}; fix it, or remove it")
             elif told := _wrong(name, before, documents):
                 yield Finding((*path, field, number), told)
             before.add(name)
@@ -142,7 +142,7 @@ def _labels(path: Path, query: GoldenQuery, documents: Some[str], left_out: Mapp
 
 def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
     if name in before:
-        return f"{name} stands in the list twice; keep one of them"
+        return f"{name} is in the list twice; keep one of them"
     if name in documents:
         return ""
     if name.startswith(("/", "~")) or ".." in name.replace("\\", "/").split("/"):

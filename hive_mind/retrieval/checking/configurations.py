@@ -105,11 +105,11 @@ def _extremes(config: RetrievalConfig) -> Iterator[Finding]:
         told = f"is {retrieval.depth} and top_k is {retrieval.top_k}: it is taken as {retrieval.top_k}; raise it"
         yield _warning(("retrieval", "depth"), told)
     if dynamic.enabled and dynamic.gap_threshold_factor <= 1:
-        yield _warning(("dynamic_k", "gap_threshold_factor"), "takes any gap above the mean for a cliff; 2 to 6 are usual")
+        yield _warning(("dynamic_k", "gap_threshold_factor"), "counts any gap above the mean as a cliff; 2 to 6 are usual")
     if dynamic.enabled and dynamic.min_results == config.results_max:
         yield _warning(("dynamic_k", "min_results"), "leaves nothing to cut: it is as large as the most there can be; lower it")
     if detection.enabled and detection.disagreement_threshold == 0:
-        yield _warning(("distraction_detection", "disagreement_threshold"), "takes every result for a distraction; raise it")
+        yield _warning(("distraction_detection", "disagreement_threshold"), "flags every result as a distraction; raise it")
     if detection.enabled and detection.disagreement_threshold == 1:
         yield _warning(("distraction_detection", "disagreement_threshold"), "flags nothing: no result can be above 1; lower it")
     if config.diversity.enabled and config.diversity.lambda_ == 1:
@@ -174,7 +174,7 @@ def _values(name: str, values: list[str], counts: Mapping[str, int]) -> Iterator
         if value not in counts:
             yield Finding(path, f'no document has {name} "{value[:60]}"; {_meant(value, counts)}')
         elif value in values[:number]:
-            yield Finding(path, "stands in the list twice; keep one of them", is_warning=True)
+            yield Finding(path, "is in the list twice; keep one of them", is_warning=True)
     if counts and set(counts) <= set(values):
         yield Finding(("filters", name), f"filters nothing: these are all values of {name}; remove it", is_warning=True)
 

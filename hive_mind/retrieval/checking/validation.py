@@ -1,7 +1,8 @@
 """The first two of three levels: is a file of the right form (syntactic), and does it make sense for these data (semantic)?
 
-The third, whether it is better than what is in use, needs the index and is in `gate`. Nothing is changed here, and everything
-that is wrong is told at once: where, what, and what to do. Errors keep a file from being used, warnings tell what has no effect.
+The third, whether it is better than what is in use, needs the index and is in `gate`. Nothing is changed here, and all mistakes
+are reported at once, each with its place, its cause and its remedy. Errors keep a file from being used; warnings name settings
+without effect.
 """
 
 from collections.abc import Iterable

@@ -138,7 +138,7 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
         recover(workspace, at)
         kept = history.in_use(history.read_history(workspace.history_file))
         if len(kept) < 2:
-            raise InvalidInput("there is nothing to go back to: history.jsonl knows of nothing that was in use before")
+            raise InvalidInput("there is nothing to roll back to: history.jsonl has no earlier configuration")
         before, current = kept[-2:]
         entry = Entry(moment(workspace, at), "rollback", before.config, by, why, before.deployed, before.forced, current.config)
         activate(workspace, entry)

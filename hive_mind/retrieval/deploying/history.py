@@ -42,7 +42,7 @@ class Entry:
         try:
             return RetrievalConfig.model_validate(self.deployed)
         except ValidationError as error:
-            told = f"what was deployed at {self.at} is no configuration of this version"
+            told = f"this version can't read the configuration deployed at {self.at}"
             raise InvalidInput(f"{told} ({str(error).splitlines()[1]}): deploy a file of configs/") from error
 
     def is_of(self, config: RetrievalConfig) -> bool:
@@ -97,5 +97,5 @@ def _entry(line: bytes, number: int, file: Path) -> Entry:
     try:
         return decoded(line)
     except ValueError as error:
-        told = f"is no entry of the history ({error}); put back what was there, or take the line out"
+        told = f"is not an entry of the history ({error}); restore it, or remove the line"
         raise WorkspaceError([Problem("history", number, told)], str(file)) from error

@@ -18,7 +18,7 @@ class FieldOf(Part):
     """Something that is known of every document."""
 
     type: Literal["text", "keyword", "date", "number"] = Field("text", description="keyword: one of a few values.")
-    filterable: bool = Field(False, description="Whether configurations may choose documents by it.")
+    filterable: bool = Field(False, description="Whether configurations may filter by it.")
 
 
 class Chunking(Part):
@@ -27,16 +27,16 @@ class Chunking(Part):
     strategy: Literal["by_heading", "fixed"] = Field("by_heading", description="At headings, or only where it gets too long.")
     heading_level: int = Field(2, ge=1, le=6, description="by_heading: headings up to this level begin a chunk.")
     max_tokens: int = Field(512, ge=16, le=8192, description="A chunk is never longer.")
-    overlap_tokens: int = Field(0, ge=0, le=4096, description="How much of a chunk the next one repeats, where it was too long.")
+    overlap_tokens: int = Field(0, ge=0, le=4096, description="Overlap between chunks where a section is too long.")
     format: Literal["markdown", "plain"] = Field("markdown", description="plain: no line is a heading.")
 
 
 class Collection(Part):
     """The whole file. `filterable_fields` is the short way to say that these are keywords and can filter."""
 
-    name: Name = Field(description="Its name; the file is called so too.")
-    fields: dict[FieldName, FieldOf] = Field(default_factory=dict, description="What is known of every document.")
-    filterable_fields: list[FieldName] = Field(default_factory=list, description="Short for filterable keywords.")
+    name: Name = Field(description="Its name, which is also the name of its file.")
+    fields: dict[FieldName, FieldOf] = Field(default_factory=dict, description="The fields of every document.")
+    filterable_fields: list[FieldName] = Field(default_factory=list, description="Short form for filterable keywords.")
     documents_dir: str = Field("documents", min_length=1, max_length=500, description="Folder of the documents in the workspace.")
     chunking: Chunking = Field(default_factory=Chunking)
 

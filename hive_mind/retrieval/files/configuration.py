@@ -25,7 +25,7 @@ _Text = Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class Part(BaseModel):
-    """A section of a file. Strict, so that `true` is no number and "5" none either."""
+    """A section of a file. Strict: neither `true` nor "5" counts as a number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True)
 
@@ -38,21 +38,19 @@ class Retrieval(Part):
     fusion: Literal["rrf", "linear"] = Field(
         _RANKING.fusion, description="hybrid: by scores (linear) or by ranks alone (rrf). Only rrf_k given: rrf."
     )
-    semantic_weight: _Share = Field(
-        _RANKING.semantic_weight, description="hybrid, linear: weight of meaning against that of words."
-    )
+    semantic_weight: _Share = Field(_RANKING.semantic_weight, description="hybrid, linear: weight of meaning against words.")
     rrf_k: int = Field(_RANKING.rrf_k, ge=1, le=1000, description="hybrid, rrf: the larger, the less the first ranks count.")
-    depth: int = Field(_RANKING.depth, ge=1, le=10_000, description="Candidates of each arm that are ranked together.")
+    depth: int = Field(_RANKING.depth, ge=1, le=10_000, description="Candidates of each arm to merge.")
     adaptive: Literal["none", "weights", "anchors", "both"] = Field(
         "anchors",
-        description="What identifiers in a question change. weights: the share of words. anchors: exact matches come first.",
+        description="The effect of identifiers in a question. weights: the share of words. anchors: exact matches come first.",
     )
-    keyword_only_identifiers: bool = Field(True, description="A question that is nothing but an identifier is never embedded.")
+    keyword_only_identifiers: bool = Field(True, description="A question that is only an identifier is not embedded.")
 
     @model_validator(mode="before")
     @classmethod
     def _meant(cls, given: Any) -> Any:
-        """Who gives `rrf_k` and no other word about fusion means reciprocal ranks, as in the public layout."""
+        """`rrf_k` alone means fusion by reciprocal ranks, as in the public layout."""
         if isinstance(given, dict) and "rrf_k" in given and not {"fusion", "semantic_weight"} & given.keys():
             return {**given, "fusion": "rrf"}
         return given
@@ -63,16 +61,16 @@ class DynamicK(Part):
 
     enabled: bool = Field(False, description="Whether results are cut at the cliff.")
     gap_threshold_factor: float = Field(3.0, gt=0, le=1000, description="A gap this many times the mean before it is a cliff.")
-    min_results: int = Field(1, ge=1, le=1000, description="Never fewer, where there are as many.")
-    max_results: int = Field(RESULTS_MAX, ge=1, le=1000, description="Never more; without a word, never more than top_k.")
+    min_results: int = Field(1, ge=1, le=1000, description="Never fewer, if there are as many.")
+    max_results: int = Field(RESULTS_MAX, ge=1, le=1000, description="Never more; by default top_k.")
 
 
 class DistractionDetection(Part):
     """What looks right and may be wrong: words and meaning disagree about it."""
 
     enabled: bool = Field(False, description="Whether results are judged.")
-    disagreement_threshold: _Share = Field(0.5, description="From which disagreement on a result counts as a distraction.")
-    action: Literal["flag", "demote", "drop"] = Field("flag", description="What is done with it.")
+    disagreement_threshold: _Share = Field(0.5, description="The value above which a result counts as a distraction.")
+    action: Literal["flag", "demote", "drop"] = Field("flag", description="The action for a distraction.")
     signal: Literal["rank", "margin", "coverage"] = Field(
         "rank",
         description="rank: difference of both ranks. margin: of both scores. coverage: content words of the question it lacks.",
@@ -106,18 +104,18 @@ class Rerank(Part):
     """A second look at the best, by a cross-encoder."""
 
     model: str = Field("", max_length=300, description="Name or folder of a cross-encoder; empty: none.")
-    top_n: int = Field(20, ge=1, le=1000, description="How many of the best it looks at.")
+    top_n: int = Field(20, ge=1, le=1000, description="The number of best results to rerank.")
 
 
 class RetrievalConfig(Part):
     """The whole file."""
 
-    name: Name = Field(description="Its name; the file is called so too.")
+    name: Name = Field(description="Its name, which is also the name of its file.")
     collection: Name = Field("default", description="What is searched: a file of collections/.")
     retrieval: Retrieval = Field(default_factory=Retrieval)
     dynamic_k: DynamicK = Field(default_factory=DynamicK)
     filters: dict[Annotated[str, Field(min_length=1, max_length=64)], list[_Text]] = Field(
-        default_factory=dict, description="Field and the values it may have; what has none of them is not even scored."
+        default_factory=dict, description="Fields and their allowed values; documents without one of them are not scored."
     )
     distraction_detection: DistractionDetection = Field(default_factory=DistractionDetection)
     deduplicate: Literal["none", "content", "document"] = Field(

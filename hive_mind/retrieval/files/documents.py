@@ -149,11 +149,11 @@ def _take(entry: "os.DirEntry[str]", id: str, root: Path, listing: Listing, abov
 
 def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listing: Listing) -> None:
     if not stat.S_ISREG(known.st_mode):
-        listing.skipped.append(Skipped(id, "is no regular file"))
+        listing.skipped.append(Skipped(id, "is not a regular file"))
     elif known.st_size > DOCUMENT_BYTES_MAX:
         listing.skipped.append(Skipped(id, f"has {known.st_size:,} bytes, more than {DOCUMENT_BYTES_MAX:,}: split it"))
     elif not (id.isascii() or _is_text(id)):
-        listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is no UTF-8 text"))
+        listing.skipped.append(Skipped(id.encode("utf-8", "replace").decode(), "has a name that is not UTF-8 text"))
     else:
         # The time of the last change of anything can't be set back, unlike that of the content.
         state = _STATE.pack(known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino)
@@ -200,7 +200,7 @@ def _values(value: Node) -> tuple[str, ...]:
 
 
 def _whole(text: str) -> str:
-    """JSON escapes an emoji as two halves, which YAML leaves apart; half a character could not be stored."""
+    """JSON escapes an emoji as a surrogate pair, which YAML leaves apart; an unpaired surrogate could not be stored."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

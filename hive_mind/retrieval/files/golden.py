@@ -17,7 +17,7 @@ DocumentId = Annotated[str, Field(min_length=1, max_length=500)]
 class GoldenQuery(Part):
     """One question with its labels. What is in neither list is harmless and useless."""
 
-    id: str = Field("", max_length=100, description="What it is called in reports; its number where it has none.")
+    id: str = Field("", max_length=100, description="Its name in reports; by default its number.")
     query: str = Field(min_length=1, max_length=2000, description="The question.")
     relevant: list[DocumentId] = Field(default_factory=list, description="Documents that answer it.")
     distractors: list[DocumentId] = Field(default_factory=list, description="Documents that look right and are wrong.")

@@ -55,7 +55,7 @@ def converted_collection(value: Object, documents_dir: str) -> Converted:
         fields = {name: {"type": _type_of(told), "filterable": True} for name, told in named.items()}
         found.value["fields"] = {**fields, **_object(value, "fields")}
         del found.value["filterable_fields"]
-        found.changes.append(f"filterable_fields is no list: {', '.join(fields)} declared under fields")
+        found.changes.append(f"filterable_fields is not a list: {', '.join(fields)} declared under fields")
     if (told := value.get("documents_dir", "documents")) != documents_dir:
         found.value["documents_dir"] = documents_dir
         found.changes.append(f"documents_dir {told} is {documents_dir}, as seen from the workspace")
@@ -195,6 +195,6 @@ def _read(project: Workspace, file: Path, form: Form[Any]) -> tuple[str, Object]
     text, problems = project.text_of(file, form)
     tree, wrong = tree_of(text, form) if not problems else (None, problems)
     if tree is None or wrong or not isinstance(tree.value, dict):
-        told = "; ".join(f"line {one.line}: {one.message}" for one in wrong) or "it is no object {…}"
-        raise InvalidInput(f"{file} can't be read: {told}: mend it first")
+        told = "; ".join(f"line {one.line}: {one.message}" for one in wrong) or "it is not an object {…}"
+        raise InvalidInput(f"{file} can't be read: {told}: fix it first")
     return text, deepcopy(tree.value)

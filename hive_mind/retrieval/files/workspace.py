@@ -64,7 +64,6 @@ class Workspace:
 
     @property
     def active_file(self) -> Path:
-        """Which configuration is deployed."""
         return self.root / "configs" / f"{_ACTIVE}.json"
 
     @property
@@ -79,7 +78,6 @@ class Workspace:
 
     @property
     def index(self) -> Path:
-        """Folder of the index."""
         return self.root / "index"
 
     def config_file(self, name: str) -> Path:
@@ -157,7 +155,7 @@ class Workspace:
         """Where a collection's documents are. Raises `WorkspaceError` for a folder that is not there, or not in here."""
         folder = self.root / collection.documents_dir
         if "\0" in collection.documents_dir:
-            raise self._of_documents(collection, "is no path; correct the name")
+            raise self._of_documents(collection, "is not a path; correct the name")
         if not folder.resolve().is_relative_to(self.root.resolve()):
             raise self._of_documents(collection, "leads out of the workspace; put the documents, or a copy of them, inside")
         if not _is_there(folder, is_folder=True):

@@ -96,7 +96,6 @@ class ChunkFile:
         return int(self._rows("PRAGMA data_version")[0][0])
 
     def meta(self) -> dict[str, str]:
-        """All named values."""
         return dict(self._rows("SELECT key, value FROM meta"))
 
     def documents(self) -> list[DocumentRow]:
@@ -122,7 +121,6 @@ class ChunkFile:
         yield from map(ChunkRow._make, self._rows(f"SELECT {_CHUNK} FROM chunk ORDER BY number"))  # noqa: S608
 
     def chunks_at(self, numbers: Iterable[int]) -> dict[int, ChunkRow]:
-        """Chunks by their numbers."""
         return {row.number: row for row in self._chosen("number", numbers)}
 
     def chunks_in(self, documents: Iterable[int]) -> list[ChunkRow]:
@@ -213,7 +211,7 @@ class ChunkFile:
         ((identity,),) = self._connection.execute("PRAGMA application_id").fetchall()
         ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
         if identity not in (0, APPLICATION_ID) or version > VERSION:
-            raise self._unreadable("is no index of this version of hive-mind")
+            raise self._unreadable("is not an index of this version of hive-mind")
         self._connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         self._connection.execute("PRAGMA journal_mode = WAL")
         # A commit reaches the disk at the next write-back: a power cut may cost the last update, never the one before.
@@ -270,4 +268,6 @@ def _translating(path: Path) -> Iterator[None]:
             raise DatabaseUnreadable("sqlite", f"{path} is damaged ({error}); {advice}") from error
         raise BackendError("sqlite", f"{path}: {error}; the former index is still in place") from error
     except OSError as error:
-        raise BackendError("sqlite", f"{path}: {error.strerror or error}; check the folder, its rights and the disk") from error
+        raise BackendError(
+            "sqlite", f"{path}: {error.strerror or error}; check the folder, its permissions and the disk"
+        ) from error

@@ -31,7 +31,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 
 _EMBED_BATCH = 128
-# So many documents are shown in some 100 ms; more would keep searches waiting.
+# Showing this many documents takes some 100 ms; more would keep searches waiting.
 _SHOWN_MAX = 200
 
 

@@ -70,7 +70,6 @@ class MemoryIndex:
         self.without_vector = 0
 
     def add(self, document: DocumentRow, chunks: Sequence[ChunkRow], vectors: Mapping[bytes, Vector]) -> None:
-        """Make a document findable."""
         self._forget_parts()
         self.documents[document.number] = document
         self._holders[document.number] = list(range(len(self.numbers), len(self.numbers) + len(chunks)))

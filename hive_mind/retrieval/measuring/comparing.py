@@ -83,7 +83,6 @@ class Comparison:
 
     @property
     def nudcg(self) -> Difference:
-        """The difference that decides."""
         return self.of("nudcg")
 
     @property

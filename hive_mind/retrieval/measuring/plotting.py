@@ -102,7 +102,6 @@ def _dots(one: Evaluation, frame: Frame) -> list[str]:
 
 
 def _told(one: Evaluation, ends: Counter[int]) -> str:
-    """What the bars are."""
     if not ends:
         return "no cliff"
     count = f"{sum(ends.values())} of {len(one.rows)} questions"

@@ -76,7 +76,7 @@ def read_results(path: Path) -> Results:
     """A measurement that was written down. Raises `InvalidInput` for any other file."""
     try:
         if path.stat().st_size > _BYTES_MAX:
-            raise InvalidInput(f"{path} is larger than results get")
+            raise InvalidInput(f"{path} is too large for a results file")
         return msgspec.json.decode(path.read_bytes(), type=Results, dec_hook=_configuration)
     except OSError as error:
         raise InvalidInput(f"{path} can't be read: {error.strerror or error}") from error

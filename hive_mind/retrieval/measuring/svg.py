@@ -70,7 +70,6 @@ class Frame:
         return [*parts, text((self.left + right) / 2, bottom + 38, across, "faint small", "middle")]
 
     def line(self, points: Sequence[tuple[float, float]], css: str) -> str:
-        """A line through points."""
         joined = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
         return f'<polyline class="{css}" points="{joined}"/>'
 

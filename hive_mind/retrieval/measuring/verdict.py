@@ -9,6 +9,7 @@ Pure.
 from dataclasses import dataclass
 from typing import Literal
 
+from hive_mind.counted import counted
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN
 from hive_mind.retrieval.measuring.comparing import Comparison, Move, compare
 from hive_mind.retrieval.measuring.measured import Evaluation
@@ -59,7 +60,6 @@ class Verdict:
 
     @property
     def allowed(self) -> bool:
-        """Whether it may."""
         return not self.grounds
 
     @property
@@ -192,7 +192,7 @@ def _change(comparison: Comparison) -> str:
     low, high = found.interval.low, found.interval.high
     return (
         f"{found.after:.3f} after {found.before:.3f} ({found.change:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}, "
-        f"{len(comparison.after.rows)} questions)"
+        f"{counted(len(comparison.after.rows), 'question')})"
     )
 
 

@@ -65,7 +65,6 @@ class LlmTuner:
 
     @property
     def name(self) -> str:
-        """The model."""
         return self._model.name
 
     async def propose(self, situation: Situation) -> Proposal | None:

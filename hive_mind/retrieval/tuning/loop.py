@@ -62,7 +62,6 @@ class Tuned:
 
     @property
     def start(self) -> Step:
-        """What it began with."""
         return self.steps[0]
 
 
@@ -71,8 +70,8 @@ async def tune(
 ) -> Tuned:
     """Tune until the tuner has nothing left to try, the steps are used up, or somebody sets `stop`.
 
-    Trouble with a model ends it too and is told in `ended`. Raises `InvalidInput` for a name that is taken or a golden set that
-    can't be parted, `WorkspaceError` for files that can't be used.
+    A failing model ends it too; `ended` has the reason. Raises `InvalidInput` for a name that is taken or a golden set that can't
+    be split, `WorkspaceError` for files that can't be used.
     """
     wanted, workspace = order or Order(), bench.workspace
     start = workspace.config(wanted.start) if wanted.start else workspace.active()

@@ -78,7 +78,7 @@ def assignments(line: str) -> dict[Path, Any]:
         value, at = _value(line, named.end())
         rest = line[at:].lstrip()
         if rest and not rest.startswith(";"):
-            raise ValueError(f"{rest[:60]!r} is too much; put ; between two changes")
+            raise ValueError(f"{rest[:60]!r} is unexpected; put ; between two changes")
         at = len(line) - len(rest) + bool(rest)
         found[tuple(named[1].split("."))] = value
     if not found:
@@ -94,6 +94,6 @@ def _value(line: str, at: int) -> tuple[Any, int]:
         word = bare[0].strip() if bare else ""
         if not re.fullmatch(r"[\w./ -]+", word):
             raise ValueError(
-                f'{line[at:].strip()[:60]!r} is no value; write a number, true, false, a word, or a list ["…"]'
+                f'{line[at:].strip()[:60]!r} is not a value; write a number, true, false, a word, or a list ["…"]'
             ) from None
         return word, at + len(bare[0] if bare else "")

@@ -1,7 +1,6 @@
 """What a search may change in a configuration, each change with its reason in words. Pure.
 
-Declared here and nowhere else. What makes no sense for some documents or together is not listed as impossible: whoever draws
-changes asks the validation.
+Declared here and nowhere else. Impossible changes and combinations are not listed here: the validation rejects them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

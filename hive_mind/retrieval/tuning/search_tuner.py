@@ -54,7 +54,6 @@ class SearchTuner:
 
     @property
     def name(self) -> str:
-        """Who it is."""
         return f"search (seed {self._settings.seed})"
 
     async def propose(self, situation: Situation) -> Proposal | None:

@@ -50,7 +50,6 @@ class Step:
 
     @property
     def nudcg(self) -> float:
-        """What is raised."""
         return self.measured.nudcg
 
     @property
@@ -72,7 +71,6 @@ class Situation:
 
     @property
     def start(self) -> Step:
-        """What tuning began with."""
         return self.steps[0]
 
     @property

@@ -39,7 +39,7 @@ def _names(spec: WorkerSpec) -> Iterator[Finding]:
         for number, node in enumerate(nodes):
             seen[node.id] += 1
             if seen[node.id] > 1:
-                yield Finding(("spec", kind, number, "id"), f"{node.id!r} stands there twice; give each node a name of its own")
+                yield Finding(("spec", kind, number, "id"), f"{node.id!r} occurs twice; give each node a name of its own")
     for field, names in (("entry", [spec.entry]), ("planner", [spec.planner] if spec.planner else [])):
         for name in names:
             if name not in spec.by_id:
@@ -56,7 +56,7 @@ def _edges(spec: WorkerSpec) -> Iterator[Finding]:
             if name not in spec.by_id:
                 yield Finding((*where, field), f"there is no node {name!r}; nodes: {', '.join(spec.by_id)}")
         if (edge.on == "condition") != bool(edge.when):
-            yield Finding((*where, "when"), "stands with `on: condition`, and only there")
+            yield Finding((*where, "when"), "goes with `on: condition` only")
 
 
 def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str] | None) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def _node(spec: WorkerSpec, node: NodeSpec, where: _Where, tools: Collection[str
             yield Finding((*where, "outputs"), f"a node of kind {node.kind} has one output: what it gives")
     for key in keys_in(node.args):
         if key not in node.inputs:
-            yield Finding((*where, "args"), f"takes ${key}, which is none of its inputs; add it there")
+            yield Finding((*where, "args"), f"takes ${key}, which is not among its inputs; add it there")
     known = [one.id for one in spec.subagents]
     for number, name in enumerate(node.subagents):
         if name not in known:
@@ -84,7 +84,7 @@ def _sub_agent(node: NodeSpec, where: _Where, tools: Collection[str] | None) -> 
     if node.kind != "loop":
         yield Finding((*where, "kind"), "a sub-agent is a loop")
     if node.subagents:
-        yield Finding((*where, "subagents"), "a sub-agent has none of its own")
+        yield Finding((*where, "subagents"), "a sub-agent can't have sub-agents")
     yield from _tools(node, where, tools)
 
 
@@ -108,7 +108,7 @@ def is_known(name: str, tools: Collection[str]) -> bool:
 
 def _reached(spec: WorkerSpec) -> Iterator[Finding]:
     if spec.entry not in spec.by_id:
-        # That is told, and would have all of them told.
+        # That is a finding of its own; without an entry every node would be one.
         return
     reached = {spec.entry, spec.planner} - {""}
     frontier = list(reached)

@@ -21,7 +21,7 @@ NODES_MAX, EDGES_MAX = 500, 2_000
 VISITS_MAX = 10_000
 """A circle of tools alone has no other end than its time, and each round is some steps."""
 _Key = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
-_NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="What steps, prompts and people call it.")
+_NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="Its name in steps, in prompts and for people.")
 
 
 class Limits(Part):
@@ -30,7 +30,7 @@ class Limits(Part):
     turns: int = Field(200, ge=1, description="Turns of a language model, over all nodes.")
     tokens: int = Field(200_000, ge=1, description="Tokens of a language model, in and out.")
     usd: float | None = Field(None, gt=0, description="US dollars for a language model, at its provider's published price.")
-    seconds: float = Field(3_600.0, gt=0, description="Time in which something is done; waiting for a person does not count.")
+    seconds: float = Field(3_600.0, gt=0, description="Working time; waiting for a person does not count.")
 
 
 class NodeSpec(Part):
@@ -39,23 +39,23 @@ class NodeSpec(Part):
     id: str = _NAME
     kind: NodeKind = Field("loop", description="loop: a model and its tools; tool: one call; person: one question.")
     description: str = Field("", description="What it does, in words.")
-    prompt: str = Field("", description="loop: what the model is told to do. person: what is asked.")
+    prompt: str = Field("", description="loop: the instructions to the model. person: the question.")
     tools: Sequence[str] = Field((), description="loop: the tools that may be called; name/* for all of an MCP server.")
     tool: str = Field("", description="tool: the one that is called.")
     args: dict[str, Any] = Field(default_factory=dict, description="tool: its arguments; $key takes an input of the node.")
-    inputs: Sequence[str] = Field((), description="What it is shown: inputs of the run and outputs of earlier nodes.")
-    outputs: Sequence[str] = Field((), description="What it has to set.")
-    writes: Sequence[str] = Field((), description="What it may set besides.")
-    success_criteria: Sequence[SuccessCriterion] = Field((), description="What its outputs are judged by.")
+    inputs: Sequence[str] = Field((), description="Values it can read: inputs of the run and outputs of earlier nodes.")
+    outputs: Sequence[str] = Field((), description="Outputs it must set.")
+    writes: Sequence[str] = Field((), description="Outputs it may set in addition.")
+    success_criteria: Sequence[SuccessCriterion] = Field((), description="Criteria for its outputs.")
     judge: str = Field("", description="The name of a judge of your own, asked before a model.")
     client_facing: bool = Field(False, description="loop: it talks with a person; text without a call waits for the next word.")
     requires_approval: bool = Field(False, description="A person approves what it did before the run goes on.")
     subagents: Sequence[str] = Field((), description="loop: the sub-agents it may delegate to.")
     join: Literal["", "all", "any"] = Field("", description="Where branches meet: wait for all of them, or go on with the first.")
-    attempts: int = Field(3, ge=1, description="How often it is tried before it has failed.")
+    attempts: int = Field(3, ge=1, description="Attempts before it fails.")
     turns: int = Field(50, ge=1, description="loop: turns of the model in one attempt.")
-    visits: int = Field(3, ge=1, le=VISITS_MAX, description="How often a run may come by.")
-    timeout_s: float = Field(0.0, ge=0, description="After so long it has failed; 0: never. Waiting for a person does not count.")
+    visits: int = Field(3, ge=1, le=VISITS_MAX, description="How often a run may enter it.")
+    timeout_s: float = Field(0.0, ge=0, description="It fails after this time; 0: never. Waiting for a person does not count.")
 
     @property
     def may_write(self) -> frozenset[str]:
@@ -68,8 +68,8 @@ class EdgeSpec(Part):
 
     source: str = Field(description="The node it comes from.")
     target: str = Field(description="The node it leads to.")
-    on: EdgeKind = Field("success", description="When it is followed.")
-    when: str = Field("", description="condition: a question to `output`, in the language of conditions.")
+    on: EdgeKind = Field("success", description="When the run follows it.")
+    when: str = Field("", description="condition: an expression over `output`, in the language of conditions.")
     description: str = Field("", description="model: when to choose it.")
 
     @field_validator("when")
@@ -88,16 +88,16 @@ class WorkerSpec(Part):
 
     id: str = _NAME
     version: str = Field("1", description="Of this definition; change it when you change what the worker does.")
-    description: str = Field("", description="What it is for, in words.")
-    identity: str = Field("", description="Who it is: the beginning of each of its prompts.")
-    goal: Goal | None = Field(None, description="What a run is to reach, as in a file of kind Goal.")
-    inputs: Sequence[str] = Field((), description="What a run has to be given.")
+    description: str = Field("", description="Its purpose, in words.")
+    identity: str = Field("", description="Its role: the beginning of each of its prompts.")
+    goal: Goal | None = Field(None, description="The goal of a run, as in a file of kind Goal.")
+    inputs: Sequence[str] = Field((), description="Inputs that a run requires.")
     optional_inputs: Sequence[str] = Field(
-        (), description="What it may be given, too. A tool's argument that is one of these is left out where it was not given."
+        (), description="Optional inputs. A tool's argument that takes a missing one is left out."
     )
     entry: str = Field(description="The node to begin with.")
-    nodes: Sequence[NodeSpec] = Field(min_length=1, max_length=NODES_MAX, description="What there is to do.")
-    edges: Sequence[EdgeSpec] = Field((), max_length=EDGES_MAX, description="In which order.")
+    nodes: Sequence[NodeSpec] = Field(min_length=1, max_length=NODES_MAX, description="The nodes of the graph.")
+    edges: Sequence[EdgeSpec] = Field((), max_length=EDGES_MAX, description="Where a run goes on from each node.")
     subagents: Sequence[NodeSpec] = Field(
         (), max_length=NODES_MAX, description="Nodes that others delegate to, with a conversation of their own."
     )
@@ -106,8 +106,8 @@ class WorkerSpec(Part):
     context: Literal["continuous", "isolated"] = Field(
         "continuous", description="Whether nodes see the conversation before them."
     )
-    context_tokens: int = Field(32_000, ge=1_000, description="From 0.8 of it a conversation is moved to files.")
-    pause_nodes: Sequence[str] = Field((), description="Before these a person says whether to go on.")
+    context_tokens: int = Field(32_000, ge=1_000, description="A conversation that reaches 0.8 of it is moved to files.")
+    pause_nodes: Sequence[str] = Field((), description="A person must approve before the run enters these.")
     scopes: dict[_Key, Scope] = Field(
         default_factory=dict,
         description="Keys that outlive a run. stream: the runs of one chat or trigger share them; fleet: all agents of the hive.",
@@ -116,7 +116,6 @@ class WorkerSpec(Part):
 
     @cached_property
     def by_id(self) -> Mapping[str, NodeSpec]:
-        """Its nodes by name."""
         return {node.id: node for node in self.nodes}
 
     def shared(self, keys: Iterable[str]) -> dict[str, Scope]:

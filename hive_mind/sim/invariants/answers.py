@@ -29,7 +29,7 @@ def check_answer(operation: Operation) -> Iterator[Violation]:
 
 
 def check_unanswered(world: World) -> Iterator[Violation]:
-    """Whoever asked a node that ran all the time has an answer by the deadline."""
+    """A client of a node that ran all the time has an answer by the deadline."""
     for operation in world.history.open():
         machine = world.machines[operation.node]
         if machine.node is None or machine.boots != operation.boot or world.was_held_up(machine, operation.started_ms):

@@ -1,4 +1,4 @@
-"""Who is no member and is on the bus all the same: one who forges and replays, and one who has the key of a member.
+"""Strangers on the bus: one that forges and replays messages, and one with the key of a member.
 
 The forger has certificates of another root, and one of this fleet that has expired. The thief is the member whose key it has,
 until that is revoked, and then goes on; it also says things in the names of others, as no certificate of its allows.
@@ -91,6 +91,6 @@ class _Anybodys(KeySeal):
         super().__init__(signing.keyring, HIVE, is_required=True)
 
     def seal(self, signer: str, payload: bytes) -> bytes:
-        """By its key, whoever is said to have signed."""
+        """Sealed with this intruder's key, in anybody's name."""
         del signer
         return self._keyring.seal(self._domain + payload)

@@ -35,7 +35,7 @@ class Key:
 
 
 class Office:
-    """Whoever holds the root of a fleet: makes keys, certifies them and revokes them. Each machine has a folder of its own."""
+    """The holder of a fleet's root: makes keys, certifies them and revokes them. Each machine has a folder of its own."""
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
@@ -49,7 +49,7 @@ class Office:
         self._revocations: dict[str, bytes] = {}
 
     def new_key(self) -> Key:
-        """One that can be checked, whoever made it."""
+        """A key whose signatures can be checked, also one that was not certified."""
         key = Key(self._chance.getrandbits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big"))
         self._secrets[key.public] = key.secret
         return key
@@ -79,7 +79,7 @@ class Office:
         return found
 
     def signing_with(self, key: Key, certificate: bytes) -> Signing:
-        """The same for whoever has a key, and what says whose it is."""
+        """The same for a given key and the certificate that goes with it."""
         return Signing(Keyring(self._root.public, key, certificate, self._is_signed), is_required=True)
 
     def foreign(self, names: tuple[str, ...]) -> Signing:

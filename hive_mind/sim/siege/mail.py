@@ -22,9 +22,9 @@ class Mail:
     def __init__(self, office: Office) -> None:
         self.office = office
         self.refused: Counter[str] = Counter()
-        """What was not believed to be from whom it said, by reason."""
+        """Envelopes whose sender was not believed, by reason."""
         self.overheard: deque[Envelope] = deque(maxlen=_OVERHEARD)
-        """What was sent last: whoever writes to a bus may also read it."""
+        """The last envelopes sent: a writer of a bus can also read it."""
         self._signing: dict[str, Signing] = {}
         self._count = 0
 

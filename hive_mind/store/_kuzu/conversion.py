@@ -18,7 +18,7 @@ from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, P
 
 # Kuzu scans the table for each page, so fewer are faster; a page is held in its pool.
 _PAGE_ROWS = 16_384
-# A crash costs half a second. Where so many did not find an end the whole table is damaged.
+# A crash costs half a second. After this many without an end the whole table counts as damaged.
 _FAILURES_MAX = 200
 _NAMED_MAX = 100
 # Of a fact, an episode, an entity, or of the text of a vector.
@@ -87,7 +87,7 @@ class _Conversion:
         log = part(self._path, LOG)
         in_log = {found.decode() for found in _ID.findall(log.read_bytes() if log.exists() else b"")}
         if unread := in_log - self._ids - self._keys:
-            self._report.lose(f"{len(unread)} ids stand in its log and in no row that could be read: it is damaged there")
+            self._report.lose(f"{len(unread)} ids occur in its log and in no readable row: it is damaged there")
 
     async def _refuse_newer(self) -> None:
         """Its version is the first row that was ever made."""

@@ -12,7 +12,7 @@ from typing import Any
 from hive_mind.store._kuzu.engine import Engine, EngineError
 from hive_mind.store._kuzu.pipe import Parent
 
-# Rows are told a few at a time, so that neither side holds many long texts.
+# Rows are sent a few at a time, so that neither side holds many long texts.
 _TOLD_ROWS, _TOLD_CHARACTERS = 500, 1 << 20
 _PAGE_ROWS = 8192
 # Of more in one statement each takes longer.

@@ -74,7 +74,6 @@ class Child:
             raise Ended(await self.process.wait(), said[-1] if said else "") from None
 
     async def end(self) -> None:
-        """Kill it."""
         with suppress(ProcessLookupError):
             self.process.kill()
         # To the end of its pipes too, or they would live until the garbage collector finds them.
@@ -82,7 +81,7 @@ class Child:
 
 
 class Parent:
-    """Whoever started this process. When it has gone, this process ends, whatever is under way."""
+    """The process that started this one. When it has gone, this process ends at once."""
 
     def __init__(self) -> None:
         os.umask(0o077)
@@ -96,12 +95,11 @@ class Parent:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def tell(self, *message: object) -> None:
-        """Answer."""
         self._out.write(framed(message))
         self._out.flush()
 
     def question(self, patience_s: float | None = None) -> list[Any] | None:
-        """The next message from there; None where none comes for so long."""
+        """The next message from there; None where none comes within `patience_s`."""
         try:
             message: list[Any] = msgspec.msgpack.decode(self._asked.get(timeout=patience_s))
         except Empty:
@@ -115,7 +113,7 @@ class Parent:
 
 
 def _read(count: int) -> bytes:
-    """So many bytes, fewer at the end. Without a buffer, whose lock would abort Python when it ends."""
+    """Read `count` bytes, fewer at the end. Without a buffer, whose lock would abort Python when it ends."""
     body = b""
     while len(body) < count and (part := os.read(sys.stdin.fileno(), count - len(body))):
         body += part

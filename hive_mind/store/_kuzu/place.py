@@ -1,6 +1,6 @@
 """Where an old database is, and copies of it to work on. Nothing here changes it: Kuzu writes to whatever it opens.
 
-Whoever looks at it holds the lock its owners took, so no older hive-mind writes to it meanwhile.
+A reader holds the lock that its owners used to take, so no older hive-mind writes to it meanwhile.
 """
 
 import os

@@ -64,7 +64,6 @@ class Reader:
         return message
 
     async def close(self) -> None:
-        """End the process."""
         await self._child.end()
 
 

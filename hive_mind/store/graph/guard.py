@@ -51,7 +51,7 @@ def checked(query: str, limit: int) -> str:
         )
     for word, called in pairwise(words):
         if word == "CALL" and called not in _CALLABLE:
-            raise InvalidInput(f"CALL {called.lower()} is not open here: only {', '.join(sorted(_CALLABLE)).lower()} are")
+            raise InvalidInput(f"CALL {called.lower()} is not allowed here: only {', '.join(sorted(_CALLABLE)).lower()} are")
     return _limited(query.rstrip().rstrip(";"), words, limit)
 
 

@@ -137,7 +137,6 @@ class _Search:
 
     @property
     def border(self) -> dict[int, list[EdgeRow]]:
-        """What is farthest away."""
         return self.levels[-1]
 
     @property
@@ -146,7 +145,6 @@ class _Search:
         return self._reader.degree(self.border)
 
     def widen(self) -> None:
-        """Look one edge farther."""
         beyond: dict[int, list[EdgeRow]] = {}
         for edge in self._reader.edges_at(self.border):
             if monotonic() > self._until:

@@ -1,9 +1,9 @@
 """The files of a graph, and the seal that says whether they may be opened.
 
 A graph file is a cache that is never trusted after anything unusual: Kuzu has no checksums, and a damaged file can crash or
-mislead whoever opens it. It is never changed: its successor is made in a workshop beside it, and moved over it with a seal of its
-own. The seal, `graph.json`, names the record it was made of, what that held, who made it, its size and its digest. What has no
-fitting seal is deleted, and made anew from the record.
+mislead the process that opens it. It is never changed: its successor is made in a workshop beside it, and moved over it with a
+seal of its own. The seal, `graph.json`, names the record it was made of, a fingerprint of that record, the versions of Kuzu and
+of the schema, its size and its digest. A graph without a matching seal is deleted, and made anew from the record.
 """
 
 import os
@@ -100,7 +100,6 @@ class Place:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def discard(self) -> None:
-        """Delete the graph."""
         for path in (self.seal, self.database, *self._leftovers()):
             _remove(path)
 
@@ -146,7 +145,6 @@ def _remove(path: Path) -> None:
 
 
 def _measured(path: Path) -> tuple[int, int]:
-    """Size and digest."""
     crc = 0
     with path.open("rb") as file:
         for block in iter(partial(file.read, _BLOCK_BYTES), b""):

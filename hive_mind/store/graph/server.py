@@ -46,7 +46,7 @@ class Server:
         except HiveError as error:
             return "refused", type(error).__name__, str(error)
         except OSError as error:
-            what = f"{error}; the memory itself is not touched: look at the disk, its rights and its room"
+            what = f"{error}; the memory itself is not touched: check the disk, its permissions and its free space"
             return "refused", "BackendUnavailable", what
         except (EngineError, MemoryError) as error:
             return "refused", *_explained(str(error) or "bad_alloc")
@@ -140,7 +140,7 @@ def _explained(message: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Serve the parent that started this process, until it asks nothing for so many seconds."""
+    """Serve the parent that started this process, until it is idle for the given seconds."""
     record, idle_s = Path(sys.argv[1]), float(sys.argv[2])
     os.chdir(record.parent)
     parent = Parent()

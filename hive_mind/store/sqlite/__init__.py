@@ -37,6 +37,6 @@ async def open(path: Path) -> FactStore:
 
 
 def facts_in(path: Path) -> list[Fact]:
-    """All facts of a record as it is at this moment, whoever has it open. Raises like `RecordReader`."""
+    """All facts of a record as it is at this moment, also while its owner has it open. Raises like `RecordReader`."""
     with RecordReader(path) as reader:
         return [node.value for node in reader.nodes_since(0) if isinstance(node.value, Fact)]

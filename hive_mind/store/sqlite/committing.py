@@ -1,6 +1,6 @@
 """Writes a batch: looks up what is there, makes the rows, keeps the totals. Runs inside one transaction.
 
-What is wrong with a batch is found on the way; whoever opened the transaction then rolls it back, and nothing has happened.
+A mistake in a batch is found on the way; the caller, which opened the transaction, then rolls it back, and nothing has happened.
 """
 
 import sqlite3

@@ -171,7 +171,6 @@ class Reading:
             self._damage(f"{name} rows are not those that were written")
 
     def close(self) -> None:
-        """Release the connection."""
         self._connection.close()
 
     def _named(self) -> dict[str, str]:

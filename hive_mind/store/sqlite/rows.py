@@ -74,7 +74,6 @@ class EdgeRow(NamedTuple):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """From and to."""
         return self.from_seq, self.to_seq
 
     @property
@@ -128,7 +127,7 @@ class NamedRow(NamedTuple):
 Row = NodeRow | EdgeRow | VectorRow | NamedRow
 AnyRow = TypeVar("AnyRow", NodeRow, EdgeRow, VectorRow, NamedRow)
 
-# Text as bytes: one flipped bit makes text of what is none.
+# Text as bytes: one flipped bit can make it invalid UTF-8.
 SELECT: dict[type[Row], str] = {
     NodeRow: "SELECT seq, kind, CAST(id AS BLOB), changed, CAST(body AS BLOB), sum FROM node",
     EdgeRow: "SELECT seq, relation, from_seq, to_seq, sum FROM edge",

@@ -1,7 +1,7 @@
 """What a record is on disk: its tables, and the steps from each version of them to the next.
 
 One counter, the tick, numbers whatever is written: a node's `seq` and an edge's are the tick of their first writing, `changed` is
-that of a node's last. So whoever made something of the record (the graph) asks for what came after the tick it has reached. Rows
+that of a node's last. So a derivation of the record (the graph) asks for everything after the tick it has reached. Rows
 of `total` count the nodes of a kind (and edges) and add up their checksums: a row that is missing is noticed, too.
 """
 

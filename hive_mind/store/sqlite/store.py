@@ -1,4 +1,4 @@
-"""The store over a record: a queue in front of its thread, and pages for whoever reads everything."""
+"""The store over a record: a queue in front of its thread, and pages for a reader of everything."""
 
 import asyncio
 import ctypes
@@ -21,7 +21,7 @@ from hive_mind.store.sqlite.schema import FORMAT
 
 _Answer = TypeVar("_Answer")
 
-# So many numbers of rows are a page: those of one kind are fewer.
+# Ticks in a page: its rows of one kind are fewer.
 PAGE_TICKS = 8192
 
 
@@ -132,7 +132,7 @@ class SqliteStore:
 
         def begun(after: int) -> asyncio.Task[_Answer]:
             task = asyncio.create_task(self._ask(lambda reading: page(reading, (after, min(after + PAGE_TICKS, last)))))
-            # Whoever stops reading halfway doesn't want to hear of it.
+            # A reader that stops halfway does not fetch this error.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
             return task
 

@@ -84,7 +84,7 @@ def test_a_reader_that_hears_nothing_is_replaced(broker: BrokerThread, caplog: p
         await bus.close()
 
     run(scenario)
-    assert "is deaf" in caplog.text
+    assert "hears nothing" in caplog.text
 
 
 # ── ways there ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -54,7 +54,7 @@ def test_a_wrong_key_is_told_with_what_to_do_and_changes_nothing(
 ) -> None:
     before = contents(folder)
 
-    with pytest.raises(CredentialUnreadable, match=r"does not open .*bring back the key.*nothing was changed") as failed:
+    with pytest.raises(CredentialUnreadable, match=r"does not open .*restore the key.*nothing was changed") as failed:
         change(store_in(folder, GivenKey(new_key())))
 
     assert isinstance(failed.value, BackendError)
@@ -68,7 +68,7 @@ def test_a_key_that_is_gone_is_not_replaced_by_a_new_one(folder: Path, change: C
     (folder / "key").unlink()
     before = contents(folder)
 
-    with pytest.raises(CredentialUnreadable, match="bring it back"):
+    with pytest.raises(CredentialUnreadable, match="restore it"):
         change(store_in(folder))
 
     assert contents(folder) == before
@@ -87,7 +87,7 @@ def test_wherever_a_file_was_cut_off_it_is_told_and_nothing_is_changed(folder: P
     for length in range(len(body.rstrip()) - 1):
         file_of(folder).write_bytes(body[:length])
         for change in CHANGES:
-            with pytest.raises(CredentialUnreadable, match=r"damaged: bring back a copy"):
+            with pytest.raises(CredentialUnreadable, match=r"damaged: restore a copy"):
                 change(store_in(folder))
         assert file_of(folder).read_bytes() == body[:length]
 
@@ -215,7 +215,7 @@ def test_what_the_disk_refuses_is_told_with_its_place(
     else:
         folder.write_text("no folder")
 
-    with pytest.raises(BackendError, match=r"credentials: .*credentials.*see to its permissions"):
+    with pytest.raises(BackendError, match=r"credentials: .*credentials.*check its permissions"):
         change(store_in(folder))
 
 

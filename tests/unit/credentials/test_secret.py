@@ -96,8 +96,8 @@ def test_what_was_given_for_a_name_by_mistake_is_not_repeated() -> None:
     [
         ("abc", "4 characters"),
         ("", "4 characters"),
-        ("ab\0cd", "no text"),
-        ("ab\ud800cd", "no text"),
+        ("ab\0cd", "not text"),
+        ("ab\ud800cd", "not text"),
         ("é" * (VALUE_BYTES_MAX // 2 + 1), "larger than 64 kB"),
         ("credential", "is a part of"),
         ("tickets", "is a part of"),

@@ -79,19 +79,19 @@ def test_every_value_knows_its_line():
 
 
 def test_windows_ends_of_lines_count_once():
-    assert told('{\r\n"a": NaN\r\n}') == [(2, "a", "NaN is no number of JSON; write one")]
+    assert told('{\r\n"a": NaN\r\n}') == [(2, "a", "NaN is not a number in JSON; write one")]
 
 
 def test_all_wrong_values_are_told_at_once():
     text = '{"a": nan,\n"b": yes,\n"c": hello,\n"d": +1,\n"a": 2,\n"e": -Infinity}'
 
     assert told(text) == [
-        (1, "a", "nan is no number of JSON; write one"),
-        (2, "b", "yes is no JSON; write true"),
-        (3, "c", 'text stands in double quotes: "hello"'),
-        (4, "d", "+1 is no number of JSON, such as 0.5, 60 or 1e-3"),
-        (5, "a", "stands twice in its section, first in line 1; keep one of them"),
-        (6, "e", "-Infinity is no number of JSON; write one"),
+        (1, "a", "nan is not a number in JSON; write one"),
+        (2, "b", "yes is not JSON; write true"),
+        (3, "c", 'text must be in double quotes: "hello"'),
+        (4, "d", "+1 is not a number in JSON, such as 0.5, 60 or 1e-3"),
+        (5, "a", "occurs twice in its section, first in line 1; keep one of them"),
+        (6, "e", "-Infinity is not a number in JSON; write one"),
     ]
 
 
@@ -107,17 +107,17 @@ def test_all_wrong_values_are_told_at_once():
         ('{"a":}', 1, "a value is missing here"),
         ('{"a": 1,\n', 1, "the bracket of line 1 is never closed; add }"),
         ('{"a":\n', 2, "a bracket is never closed"),
-        ("{1: 2}", 1, 'a key stands in double quotes: "1"'),
-        ("{'a': 2}", 1, 'a key stands in double quotes: "a"'),
-        ("['a']", 1, "text stands in double quotes in JSON"),
+        ("{1: 2}", 1, 'a key must be in double quotes: "1"'),
+        ("{'a': 2}", 1, 'a key must be in double quotes: "a"'),
+        ("['a']", 1, "text must be in double quotes in JSON"),
         ('["a', 1, "text that begins here has no end; add a quote"),
         ('["a\nb"]', 1, "text ends at the end of its line: a quote is missing, or write \\n for a new line"),
-        ('["\\x"]', 1, "an unknown sequence after \\; write \\\\"),
+        ('["\\x"]', 1, "unknown escape sequence after \\; write \\\\"),
         ("[1] [2]", 1, "something follows after the end of the file; look at the brackets"),
-        ("[\u00a01]", 1, "'\\xa0' is no blank of JSON; use spaces"),
-        ("\x0c1", 1, "'\\x0c' is no blank of JSON; use spaces"),
-        ('{"a": 1,\n\u00a0"b": 2}', 2, "'\\xa0' is no blank of JSON; use spaces"),
-        ('{"a": 1\u3000}', 1, "'\\u3000' is no blank of JSON; use spaces"),
+        ("[\u00a01]", 1, "'\\xa0' is not white space in JSON; use spaces"),
+        ("\x0c1", 1, "'\\x0c' is not white space in JSON; use spaces"),
+        ('{"a": 1,\n\u00a0"b": 2}', 2, "'\\xa0' is not white space in JSON; use spaces"),
+        ('{"a": 1\u3000}', 1, "'\\u3000' is not white space in JSON; use spaces"),
         ("/* a", 1, "a comment that begins with /* is never closed; add */"),
         ("[" * 10_000, 1, "nested deeper than 30; a file needs six levels"),
     ],

@@ -92,7 +92,7 @@ def test_each_mistake_is_told_at_its_own_line_and_all_at_once() -> None:
     assert problems(spec) == {
         5: "spec.succesCriteria: is not known; did you mean successCriteria?",
         9: "spec.successCriteria[0].weight: has to be more than 0",
-        10: "spec.successCriteria[0].target: the condition can't be used: it is no expression: "
+        10: "spec.successCriteria[0].target: the condition can't be used: it is not an expression: "
         "'(' was never closed at character 4",
         11: "spec.successCriteria[1]: output_contains needs the text to look for as its target",
         13: "spec.successCriteria[2].id: is also the id of spec.successCriteria[0]; choose another",
@@ -100,7 +100,7 @@ def test_each_mistake_is_told_at_its_own_line_and_all_at_once() -> None:
         "count, endswith, find, get, index, items, keys, lower, split, startswith, strip, upper, values",
         18: 'spec.constraints[0].constraintType: has to be hard or soft, not the text "firm"',
         19: "spec.constraints[1].id: is also the id of spec.successCriteria[1]; choose another",
-        20: "spec.constraints[1].check: the condition can't be used: it is no expression: invalid syntax",
+        20: "spec.constraints[1].check: the condition can't be used: it is not an expression: invalid syntax",
         21: "spec.acceptAt: has to be at most 1",
     }
 

@@ -394,5 +394,5 @@ def test_whom_a_member_can_not_put_out(who, why):
 def test_who_is_no_member_itself_puts_nobody_out():
     one, _, _ = member(Flat(("b", "c")))
 
-    with pytest.raises(InvalidInput, match="is no member itself"):
+    with pytest.raises(InvalidInput, match="is not a member itself"):
         one.handle(Evict("b"), later(10))

@@ -151,7 +151,7 @@ def test_only_moderators_redact(hive):
     here, _ = ends(hive)
     hive.say(here)
 
-    assert "is written by moderators" in hive.write(here, f"redacted/{PUMP_ID}", by="bo")
+    assert "only moderators write" in hive.write(here, f"redacted/{PUMP_ID}", by="bo")
     assert hive.found(here) == [PUMP]
 
 

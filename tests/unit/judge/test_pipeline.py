@@ -80,7 +80,7 @@ def test_a_rule_that_breaks_is_named_and_nothing_behind_it_decides() -> None:
     found = decided(Case({}, GRADED), model(), rules=rule(condition="result['x'] > 1"), settings=WITH_MODEL)
 
     assert (found.action, found.cause, found.rule) == (ESCALATE, "broken", "r")
-    assert found.reasoning == "rule r can't be put to this: there is no 'x' in it; get() gives None instead"
+    assert found.reasoning == "rule r can't be applied to this: there is no 'x' in it; get() gives None instead"
 
 
 def test_a_rule_that_accepts_does_not_stand_for_a_hard_constraint_nobody_checked() -> None:
@@ -169,7 +169,8 @@ def test_a_kind_of_goal_has_a_threshold_of_its_own_or_none_at_all() -> None:
     assert decided(Case({}, GRADED), model(sure=0.9), settings=strict).cause == "threshold"
     assert decided(Case({}, GRADED), model(sure=0.97), settings=strict).action is ACCEPT
     assert (
-        decided(Case({}, other), model(sure=0.99), settings=strict).reasoning == "by what people decided, it may not decide alone"
+        decided(Case({}, other), model(sure=0.99), settings=strict).reasoning
+        == "past decisions of people don't let it decide alone"
     )
 
 

@@ -80,7 +80,7 @@ def test_a_rule_that_does_not_compile_is_refused_where_it_is_made():
 
 
 def test_two_rules_of_one_id_are_no_set():
-    with pytest.raises(InvalidInput, match="rule 'a' stands there twice"):
+    with pytest.raises(InvalidInput, match="rule 'a' occurs twice"):
         RuleSet([rule("a"), rule("a", priority=5)])
 
 

@@ -120,7 +120,7 @@ def test_at_most_one_sample_in_twenty_has_a_true_share_beyond_what_is_ruled_out(
 
 def test_no_share_is_refused():
     for found, asked in ((2, 1), (0, 0), (-1, 3)):
-        with pytest.raises(ValueError, match=f"{found} of {asked} is no share"):
+        with pytest.raises(ValueError, match=f"{found} of {asked} is not a share"):
             share_ruled_out(found, asked)
 
 
@@ -140,5 +140,5 @@ def test_wilson_bounds_get_narrower_with_more_asked_and_mirror_each_other():
         assert wilson_bounds(0.2 * asked, asked) == pytest.approx((1 - high, 1 - low))
         assert wilson_bounds(0.8 * asked * 4, asked * 4)[0] > low
     assert wilson_bounds(0, 0) == (0.0, 1.0)
-    with pytest.raises(ValueError, match="no share"):
+    with pytest.raises(ValueError, match="not a share"):
         wilson_bounds(3, 2)

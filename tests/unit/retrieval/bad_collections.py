@@ -67,12 +67,12 @@ COLLECTIONS = (
     collection(
         "filterable twice",
         '"filterable_fields": ["category", "category"]',
-        (2, "filterable_fields[1]", "category stands in the list twice; keep one of them"),
+        (2, "filterable_fields[1]", "category is in the list twice; keep one of them"),
     ),
     collection(
         "filterable and not",
         '"fields": {"category": {"type": "keyword", "filterable": false}},\n"filterable_fields": ["category"]',
-        (3, "filterable_fields[0]", "category can filter here and can't in fields.category; say one of them"),
+        (3, "filterable_fields[0]", "category can filter here and can't in fields.category; keep one of them"),
     ),
     collection(
         "a strategy of nobody",
@@ -84,7 +84,7 @@ COLLECTIONS = (
     collection(
         "a chunk that never gets on",
         '"chunking": {"max_tokens": 64, "overlap_tokens": 64}',
-        (2, "chunking.overlap_tokens", "is 64 and max_tokens is 64: a chunk would never get on; lower it, a tenth is usual"),
+        (2, "chunking.overlap_tokens", "is 64 and max_tokens is 64: chunks would never advance; lower it, a tenth is usual"),
     ),
     collection(
         "headings in plain text",

@@ -31,8 +31,8 @@ CONFIGS = (
     ),
     text("a comma too many", '{"name": "v1",\n}', (2, "configuration", "a comma before }; remove it")),
     text("a comma too few", '{"name": "v1"\n "collection": "kb"}', (2, "configuration", "a comma or } is missing before this")),
-    text("a key without quotes", '{name: "v1"}', (1, "configuration", 'a key stands in double quotes: "name"')),
-    text("single quotes", "{'name': 'v1'}", (1, "configuration", 'a key stands in double quotes: "name"')),
+    text("a key without quotes", '{name: "v1"}', (1, "configuration", 'a key must be in double quotes: "name"')),
+    text("single quotes", "{'name': 'v1'}", (1, "configuration", 'a key must be in double quotes: "name"')),
     text(
         "text over two lines",
         '{"name": "v1\n"}',
@@ -74,12 +74,12 @@ CONFIGS = (
     ),
     config("no results", '"retrieval": {"top_k": 0}', (2, "retrieval.top_k", "has to be at least 1")),
     config(
-        "NaN", '"retrieval": {"semantic_weight": NaN}', (2, "retrieval.semantic_weight", "NaN is no number of JSON; write one")
+        "NaN", '"retrieval": {"semantic_weight": NaN}', (2, "retrieval.semantic_weight", "NaN is not a number in JSON; write one")
     ),
     config(
         "an infinite weight",
         '"retrieval": {"semantic_weight": Infinity}',
-        (2, "retrieval.semantic_weight", "Infinity is no number of JSON; write one"),
+        (2, "retrieval.semantic_weight", "Infinity is not a number in JSON; write one"),
     ),
     config(
         "a number beyond all numbers",
@@ -94,7 +94,7 @@ CONFIGS = (
     config(
         "an octal number",
         '"retrieval": {"top_k": 010}',
-        (2, "retrieval.top_k", "010 is no number of JSON, such as 0.5, 60 or 1e-3"),
+        (2, "retrieval.top_k", "010 is not a number in JSON, such as 0.5, 60 or 1e-3"),
     ),
     config(
         "a weight above one", '"retrieval": {"semantic_weight": 1.5}', (2, "retrieval.semantic_weight", "has to be at most 1")
@@ -105,12 +105,12 @@ CONFIGS = (
         (2, "distraction_detection.disagreement_threshold", "has to be at least 0"),
     ),
     config("a boost that would decide", '"boosts": {"trust": 2}', (2, "boosts.trust", "has to be at most 0.3")),
-    config("Python's True", '"dynamic_k": {"enabled": True}', (2, "dynamic_k.enabled", "True is no JSON; write true")),
+    config("Python's True", '"dynamic_k": {"enabled": True}', (2, "dynamic_k.enabled", "True is not JSON; write true")),
     config("yes", '"dynamic_k": {"enabled": "yes"}', (2, "dynamic_k.enabled", 'has to be true or false, not the text "yes"')),
     config(
         "a word without quotes",
         '"retrieval": {"method": hybrid}',
-        (2, "retrieval.method", 'text stands in double quotes: "hybrid"'),
+        (2, "retrieval.method", 'text must be in double quotes: "hybrid"'),
     ),
     config(
         "a misspelled method",
@@ -130,14 +130,14 @@ CONFIGS = (
     ),
     config("a filter by an empty text", '"filters": {"category": [""]}', (2, "filters.category[0]", "is empty; give it a value")),
     config("filters as a list", '"filters": ["category"]', (2, "filters", "has to be an object {…}, not a list")),
-    config("a key of nobody", '"zzz": 1', (2, "zzz", f"is not known; here may stand {', '.join(RetrievalConfig.model_fields)}")),
+    config("a key of nobody", '"zzz": 1', (2, "zzz", f"is not known; allowed here: {', '.join(RetrievalConfig.model_fields)}")),
     config(
         "a key of nobody in a section",
         '"dynamic_k": {"cliff": true}',
         (
             2,
             "dynamic_k.cliff",
-            "is not known; here may stand enabled, gap_threshold_factor, min_results, max_results",
+            "is not known; allowed here: enabled, gap_threshold_factor, min_results, max_results",
         ),
     ),
     config("a misspelled key", '"retrieval": {"topk": 5}', (2, "retrieval.topk", "is not known; did you mean top_k?")),
@@ -146,7 +146,7 @@ CONFIGS = (
     config(
         "a key twice",
         '"retrieval": {"top_k": 5,\n"top_k": 6}',
-        (3, "retrieval.top_k", "stands twice in its section, first in line 2; keep one of them"),
+        (3, "retrieval.top_k", "occurs twice in its section, first in line 2; keep one of them"),
     ),
     config(
         "an unknown field",
@@ -218,10 +218,12 @@ CONFIGS = (
     config(
         "half of a character",
         '"filters": {"category": ["\\ud800"]}',
-        (2, "filters.category[0]", "holds half of a character (a lone surrogate); write the whole of it"),
+        (2, "filters.category[0]", "contains an unpaired surrogate; write the whole character"),
     ),
     config(
-        "an unknown escape", '"filters": {"category": ["a\\q"]}', (2, "configuration", "an unknown sequence after \\; write \\\\")
+        "an unknown escape",
+        '"filters": {"category": ["a\\q"]}',
+        (2, "configuration", "unknown escape sequence after \\; write \\\\"),
     ),
     config(
         "several at once",

@@ -54,7 +54,7 @@ GOLDEN_SETS = (
     golden(
         "a document that is relevant twice",
         '{"query": "x", "relevant": ["api/auth.md", "api/auth.md"]}',
-        says=((2, "queries[0].relevant[1]", "api/auth.md stands in the list twice; keep one of them"),),
+        says=((2, "queries[0].relevant[1]", "api/auth.md is in the list twice; keep one of them"),),
     ),
     golden(
         "a document that is both",
@@ -114,7 +114,7 @@ GOLDEN_SETS = (
     golden(
         "a key of nobody",
         '{"query": "x", "documents": ["api/auth.md"]}',
-        says=((2, "queries[0].documents", "is not known; here may stand id, query, relevant, distractors, split"),),
+        says=((2, "queries[0].documents", "is not known; allowed here: id, query, relevant, distractors, split"),),
     ),
     golden(
         "a split of nobody",

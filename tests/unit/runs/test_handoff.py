@@ -90,5 +90,5 @@ def test_a_parent_gets_what_was_said_what_was_set_and_how_it_ended() -> None:
         "message": "half way",
         "data": {"found": "rust", "where": "gate 2"},
         "reports": [{"message": "half way", "data": {"n": 1}}],
-        "metadata": {"outcome": "accepted", "reason": "every node did what it has to", "turns": 2, "tokens": 7, "run": "r.1"},
+        "metadata": {"outcome": "accepted", "reason": "every node has done its part", "turns": 2, "tokens": 7, "run": "r.1"},
     }

@@ -27,7 +27,7 @@ def test_the_same_calls_with_the_same_results_are_warned_of_once_and_then_a_pers
     same_turns(flow)
     flow.go_on()
     assert sum(isinstance(step, Warned) for step in flow.steps) == 1
-    assert "makes the same calls again and again" in flow.one(e.AskPerson, "a").why
+    assert "repeats the same calls" in flow.one(e.AskPerson, "a").why
 
 
 def test_two_alike_are_no_circle_yet() -> None:

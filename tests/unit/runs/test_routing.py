@@ -18,7 +18,7 @@ def test_a_run_begins_at_its_entry_and_ends_when_no_edge_leads_on() -> None:
     assert flow.nodes == ["b"]
     flow.do("b")
     flow.go_on()
-    assert flow.ended == ("accepted", "every node did what it has to")
+    assert flow.ended == ("accepted", "every node has done its part")
     assert flow.state.path == ("a", "b")
 
 

@@ -147,11 +147,11 @@ def unknown(what: "Nobody") -> str:  # type: ignore[name-defined]  # noqa: F821 
     [
         (undocumented, "needs a docstring"),
         (untyped, "'what' needs a type"),
-        (many, "may be no \\*args"),
-        (named, "may be no \\*args"),
+        (many, "must not be \\*args"),
+        (named, "must not be \\*args"),
         (opaque, "no schema can describe"),
         (returning, "no schema can describe"),
-        (private, "may not begin with an underscore"),
+        (private, "must not begin with an underscore"),
         (unknown, "no schema can describe"),
     ],
 )

@@ -227,7 +227,7 @@ async def _serve() -> None:
             if isinstance(request, Start):
                 members, ok = await _started(request), None
             else:
-                assert members is not None  # noqa: S101 - who asks has started it
+                assert members is not None  # noqa: S101 - the parent sends Start first
                 ok = await members.do(request)
             reply = Reply(msgspec.Raw(msgspec.json.encode(ok)))
         except HiveError as error:

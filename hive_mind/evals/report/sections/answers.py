@@ -1,7 +1,7 @@
 """What was answered: how good answers are by their keywords, at a glance, and three of them to read.
 
-A figure of answers means little to who has not seen any. So one that has its keywords is shown, one that lacks them and one that
-was declined, where there are such; the first of each, so that nobody chose.
+A figure about answers means little without examples. So the page shows one answer that has its keywords, one that lacks them and
+one that was declined, where there are such; always the first, so that nobody picks them.
 """
 
 from collections.abc import Sequence

@@ -114,7 +114,7 @@ def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody(tmp_p
 
             await one.until(broken, lambda fact: fact.held_back.startswith("asked a person"))
             (view,) = await one.desk.open()
-            assert "rule no_pumps can't be put to this" in dict(view.item.context)["why"]
+            assert "rule no_pumps can't be applied to this" in dict(view.item.context)["why"]
             assert await one.is_seen_by_ben(accepted)
 
     asyncio.run(work())

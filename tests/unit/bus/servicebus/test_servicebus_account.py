@@ -61,7 +61,7 @@ def test_a_signature_is_a_credential_too(given: str) -> None:
         ("servicebus://bees.example.org", f"Endpoint=sb://bees.example.org;{KEY};UseDevelopmentEmulator=true", "unencrypted"),
         ("servicebus://bees.example.org?tls=false", KEY, "TLS"),
         (LOCAL, f"Endpoint=sb://127.0.0.1;{KEY};EntityPath=orders", "orders"),
-        (LOCAL, "hunter2", "no connection string"),
+        (LOCAL, "hunter2", "not a connection string"),
     ],
 )
 def test_what_can_not_be_meant_is_refused_with_the_reason_and_without_the_secret(url: str, credential: str, says: str) -> None:

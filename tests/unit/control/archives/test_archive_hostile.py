@@ -107,10 +107,10 @@ def is_refused(path: Path, tmp_path: Path, why: str) -> None:
         (put("hive.jsonl", b'{"type": "assertion"}\nnonsense'), "line 1: .*\n *line 2: "),
         (put("hive.jsonl", b"[" * 100_000), "line 1"),
         (in_hive(b'"type":"assertion"', b'"type":"removal"'), "line 1: .*removal"),
-        (in_hive(SAID[0].encode(), b"Pump 1 is green."), "line 1: the id is not that of the content"),
+        (in_hive(SAID[0].encode(), b"Pump 1 is green."), "line 1: the id does not match the content"),
         (in_hive(b'"confidence":0.8', b'"confidence":8'), "line 1: a confidence is"),
         (in_hive(b'"key":"trust/ann"', b'"key":"root/ann"'), "line 5: a key is one of"),
-        (in_hive(b'"tenant":"default"', b'"tenant":"rivals"'), "line 1: the id is not that"),
+        (in_hive(b'"tenant":"default"', b'"tenant":"rivals"'), "line 1: the id does not match"),
     ],
 )
 def test_a_hostile_archive_is_refused_with_a_reason_and_changes_nothing(

@@ -96,7 +96,7 @@ def test_a_condition_that_is_false_or_unknown_does_not_match(text):
         ("a = b = c", "expected the end"),
         ("EXISTS(1)", "expected a value or the name of a property"),
         ("sys.colour = 1", "there is no system property colour"),
-        ("box.colour = 1", "box is no scope"),
+        ("box.colour = 1", "box is not a scope"),
         ("newid() = 1", "the function newid is not supported"),
         ("and = 1", "expected a value"),
         ("n = 1; drop", "';' at character 6"),

@@ -25,7 +25,7 @@ from tests.unit.evals.arms.notes import SETTINGS, NoVectors, drawn, scope_of, to
         (Arm("flat", 3), Fault(down=1), "with 1 of 1 nodes down no node is left to ask"),
         (Arm("federated", 6, groups=2), Fault(down=2), "with 2 of 2 nodes down no node is left"),
         (Arm("federated", 3, groups=4), Fault(), "leave some empty"),
-        (Arm("flat", 0), Fault(), "an arm needs an agent, not 0"),
+        (Arm("flat", 0), Fault(), "an arm needs at least one agent, not 0"),
         (Arm("flat", 3, deal="by moon"), Fault(), "unknown deal 'by moon'"),
     ],
     ids=str,

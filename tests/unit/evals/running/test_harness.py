@@ -162,7 +162,7 @@ def test_a_run_does_not_go_on_with_documents_that_have_changed_since_it_began(tm
     with (tmp_path / "sets" / "notes.corpus.jsonl").open("a") as corpus:
         corpus.write('{"_id": "d2", "text": "The sea is blue."}\n')
 
-    with pytest.raises(InvalidInput, match=r"begun with other documents or questions than there are now \(notes-s1\); put those"):
+    with pytest.raises(InvalidInput, match=r"other documents or questions than there are now \(notes-s1\); restore those"):
         run(wanted, quiet)
 
 

@@ -127,7 +127,7 @@ def test_a_damaged_report_says_what_to_delete(cell: CellFolder):
     written(cell, "q1")
     (cell.path / "cell.json").write_text("{")
 
-    with pytest.raises(InvalidInput, match=r"delete .*cells/a, and the cell is done again"):
+    with pytest.raises(InvalidInput, match=r"delete .*cells/a, and run the cell again"):
         cell.report()
 
 

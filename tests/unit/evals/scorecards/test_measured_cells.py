@@ -99,7 +99,7 @@ def forget_the_data(run: Path) -> None:
     ("damage", "told"),
     [
         (cut_last_line, rf"{SINGLE_ID}/rows.jsonl:2: .*truncated"),
-        (drop_a_row, r"rows.jsonl has 1 questions and cell.json says 2: delete"),
+        (drop_a_row, r"rows.jsonl has 1 question and cell.json says 2: delete"),
         (drop_a_time, r"times.jsonl has no times of question 'q1'"),
         (time_a_stranger, r"times.jsonl has times of question 'q9', which was not asked"),
         (ask_twice, r"rows.jsonl:3: question 'q1' is there twice"),

@@ -28,7 +28,7 @@ def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
 
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
-    with pytest.raises(InvalidInput, match="is written by moderators"):
+    with pytest.raises(InvalidInput, match="only moderators write"):
         hive.update_trust("ines", 2.0, by="ines")
 
 

@@ -50,7 +50,7 @@ def test_what_can_not_be_confirmed_taken_back_or_taken_in_says_why(hive):
         hive.confirm_fact("nonsense", "bo")
     with pytest.raises(InvalidInput, match="a confidence is a number from 0 to 1"):
         hive.promote_fact("bo", DOOR, confidence=8100.0)
-    with pytest.raises(InvalidInput, match="there is nothing in it"):
+    with pytest.raises(InvalidInput, match="the text is empty"):
         hive.promote_fact("bo", " ")
     if len(hive.query_facts("pump", agent_id="bo")):
         with pytest.raises(InvalidInput, match="only its author or a moderator may take it back"):
@@ -71,7 +71,7 @@ def test_a_moderator_takes_back_what_others_said(hive):
 
 def test_quarantine_hides_from_every_search_and_shows_by_id(hive):
     hive.promote_fact("ines", PUMP, confidence=0.95)
-    with pytest.raises(InvalidInput, match="is written by moderators"):
+    with pytest.raises(InvalidInput, match="only moderators write"):
         hive.quarantine_fact(PUMP_ID, by="ines")
 
     hive.quarantine_fact(PUMP_ID, by=MODERATOR)

@@ -116,7 +116,7 @@ def used(embedder: Failing) -> InMemoryHiveGraph:
 @pytest.mark.parametrize("works", [0, 1, 2], ids=["never", "when it was asked for the length", "for one fact"])
 @pytest.mark.parametrize("instead", [no_vector, lambda: np.ones((64, 2), np.float32), lambda: np.full(64, np.nan)])
 def test_whatever_an_embedder_does_a_hive_goes_on_by_keywords_and_one_line_says_so(instead, works):
-    with pytest.warns(RuntimeWarning, match="no embeddings for now, keywords have to do") as told:
+    with pytest.warns(RuntimeWarning, match="no embeddings for now, searching by keywords only") as told:
         hive = used(Failing(instead, works=works))
 
     assert len(told) == 1

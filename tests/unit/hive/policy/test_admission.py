@@ -42,7 +42,7 @@ def test_a_confidence_outside_of_zero_to_one_is_refused(confidence):
 
 @pytest.mark.parametrize("ttl_ms", [-1, TTL_MS_MAX + 1, 1 << 62])
 def test_nothing_lives_for_less_than_nothing_or_more_than_a_year(ttl_ms):
-    assert reason(assertion(ttl_ms=ttl_ms)) == "a fact lives for at most a year"
+    assert reason(assertion(ttl_ms=ttl_ms)) == "the lifetime of a fact is at most a year"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_agent_has_a_name_of_a_reasonable_length(fields):
 
 @pytest.mark.parametrize("content", ["", "   ", "\n\t"])
 def test_nothing_is_no_fact(content):
-    assert reason(saying(content=content)) == "there is nothing in it"
+    assert reason(saying(content=content)) == "the text is empty"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_long_name_is_refused(field):
 def test_nobody_puts_other_words_under_the_id_of_a_fact():
     forged = msgspec.structs.replace(assertion(), statement=Statement("The pump is blue."))
 
-    assert reason(forged) == "the id is not that of the content"
+    assert reason(forged) == "the id does not match the content"
 
 
 def test_the_same_words_of_another_tenant_are_another_fact():

@@ -135,8 +135,8 @@ def newer(path: Path) -> None:
         (damaged, "is damaged"),
         (foreign, "another program"),
         (newer, rf"newer hive-mind \(format {FORMAT.version + 1}.*upgrade"),
-        (lambda path: path.write_bytes(b"not a database at all" * 10), "no SQLite file"),
-        (lambda path: path.write_bytes(b"SQLite format 3\0"), "no SQLite file, or is damaged"),
+        (lambda path: path.write_bytes(b"not a database at all" * 10), "not an SQLite file"),
+        (lambda path: path.write_bytes(b"SQLite format 3\0"), "not an SQLite file, or is damaged"),
         (lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 300), "another program"),
         (lambda path: path.with_name(path.name + "-wal").write_bytes(b"log"), "although its log is there"),
     ],
@@ -188,7 +188,7 @@ def test_a_full_disk_refuses_whole_writes_and_the_journal_goes_on_when_there_is_
     async def scenario() -> list[Put]:
         journal = await sqlite.open(path)
         await journal.write([A_RECORD])
-        with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing of this was kept: look at the disk"):
+        with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing was written: check the disk"):
             await journal.write(big)
         assert await journal.load() == [A_RECORD]
         await journal.write([Put("dots", b"later", b"")])
@@ -278,7 +278,7 @@ def test_a_forgotten_journal_ends_its_thread(tmp_path: Path) -> None:
 def test_a_folder_that_can_not_be_made_is_an_error_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(BackendError, match="check the folder, its rights and the disk"):
+    with pytest.raises(BackendError, match="check the folder, its permissions and the disk"):
         contents(tmp_path / "file" / "node.sqlite")
 
 

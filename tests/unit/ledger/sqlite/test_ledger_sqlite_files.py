@@ -101,7 +101,7 @@ def newer(path: Path) -> None:
     [
         (foreign, "another program"),
         (newer, rf"newer hive-mind \(format {FORMAT.version + 1}.*upgrade"),
-        (lambda path: path.write_bytes(b"not a database at all" * 10), "no SQLite file"),
+        (lambda path: path.write_bytes(b"not a database at all" * 10), "not an SQLite file"),
         (lambda path: path.with_name(path.name + "-wal").write_bytes(b"log"), "although its log is there"),
     ],
     ids=["foreign", "newer", "no database", "log alone"],
@@ -139,7 +139,7 @@ def test_a_ledger_taken_away_from_those_who_share_it_is_not_made_anew_beneath_th
     async def scenario() -> None:
         ledger = await sqlite.open(path, is_shared=True)
         path.rename(tmp_path / "aside.sqlite")
-        with pytest.raises(DatabaseUnreadable, match="was taken away while others have it open"):
+        with pytest.raises(DatabaseUnreadable, match="was removed while other processes have it open"):
             await sqlite.open(path, is_shared=True)
         assert not path.exists()
         await ledger.close()
@@ -273,7 +273,7 @@ def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_
             )
         assert results[0] is True
         assert isinstance(results[1], BackendError)
-        assert "nothing of this was kept: look at the disk" in str(results[1])
+        assert "nothing was written: check the disk" in str(results[1])
         assert await ledger.read("big") == []
         assert await ledger.append("big", 0, [BIG])
         await ledger.close()

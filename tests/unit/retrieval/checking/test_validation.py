@@ -147,7 +147,7 @@ def test_the_public_layout_has_nothing_to_say_either(tmp_path):
         (
             '"dynamic_k": {"enabled": true, "gap_threshold_factor": 0.5}',
             "dynamic_k.gap_threshold_factor",
-            "takes any gap above the mean for a cliff; 2 to 6 are usual",
+            "counts any gap above the mean as a cliff; 2 to 6 are usual",
         ),
         (
             '"dynamic_k": {"enabled": true, "min_results": 10}',
@@ -157,7 +157,7 @@ def test_the_public_layout_has_nothing_to_say_either(tmp_path):
         (
             '"distraction_detection": {"enabled": true, "disagreement_threshold": 0.0}',
             "distraction_detection.disagreement_threshold",
-            "takes every result for a distraction; raise it",
+            "flags every result as a distraction; raise it",
         ),
         (
             '"boosts": {"recency": 0.2}',
@@ -169,7 +169,7 @@ def test_the_public_layout_has_nothing_to_say_either(tmp_path):
             "filters.category",
             "filters nothing: these are all values of category; remove it",
         ),
-        ('"filters": {"category": ["api", "api"]}', "filters.category[1]", "stands in the list twice; keep one of them"),
+        ('"filters": {"category": ["api", "api"]}', "filters.category[1]", "is in the list twice; keep one of them"),
     ],
 )
 def test_what_has_no_effect_is_a_warning_and_keeps_nobody(body, path, message, tmp_path):
@@ -271,7 +271,7 @@ def test_both_levels_work_without_a_workspace():
 def test_a_broken_collection_is_told_at_the_configuration_that_names_it(tmp_path):
     here = workspace(tmp_path, collection='{"name": "kb", "zzz": 1}')
 
-    told = "collections/kb.json can't be used: zzz: is not known; here may stand "
+    told = "collections/kb.json can't be used: zzz: is not known; allowed here: "
     told += "name, fields, filterable_fields, documents_dir, chunking"
     assert errors(check_config(here, "v1", has_embeddings=True)) == [(1, "collection", told)]
 
@@ -354,9 +354,9 @@ def test_a_question_about_a_document_that_is_left_out_is_told(tmp_path):
         (
             "queries[0].distractors[0]",
             "faqs/passwords.md can't be found: it has front matter other than a list of fields "
-            "(it must be lines of name: value); mend it, or take it out",
+            "(it must be lines of name: value); fix it, or remove it",
         ),
-        ("queries[0].relevant[0]", "api/auth.md can't be found: it is not UTF-8 text; mend it, or take it out"),
+        ("queries[0].relevant[0]", "api/auth.md can't be found: it is not UTF-8 text; fix it, or remove it"),
     ]
 
 

@@ -118,7 +118,7 @@ def test_what_is_in_use_is_not_deployed_again(place):
     outcome = put(place, "good", why="again", force=True)
 
     assert outcome.entry is None
-    assert "is what is in use already" in outcome.verdict.told
+    assert "is identical to the configuration in use" in outcome.verdict.told
 
 
 def test_an_edited_file_reaches_nobody_before_it_is_deployed(place):
@@ -175,7 +175,7 @@ class TestWhatCameSomeOtherWay:
         history = place.workspace.history_file
         history.write_text("{}\n" + history.read_text())
 
-        with pytest.raises(WorkspaceError, match=r"history\.jsonl:1: history: is no entry of the history"):
+        with pytest.raises(WorkspaceError, match=r"history\.jsonl:1: history: is not an entry of the history"):
             put(place, "best")
         assert place.workspace.active() == GOOD
 

@@ -52,5 +52,5 @@ class TestRollback:
         for name in deployed:
             put(place, name)
 
-        with pytest.raises(InvalidInput, match="nothing to go back to"):
+        with pytest.raises(InvalidInput, match="nothing to roll back to"):
             rollback(place.workspace, "ines")

@@ -59,7 +59,7 @@ def test_a_golden_set_of_thousands_of_mistakes_is_told_in_a_hundred_lines(tmp_pa
 def test_half_a_character_is_never_repeated(text, tmp_path):
     found = check_config(workspace(tmp_path, config=text), "v1", has_embeddings=True).findings
 
-    assert "holds half of a character (a lone surrogate); write the whole of it" in [one.message for one in found]
+    assert "contains an unpaired surrogate; write the whole character" in [one.message for one in found]
     "".join(one.path + one.message for one in found).encode()
 
 

@@ -96,7 +96,7 @@ def test_every_change_is_told(tmp_path: Path):
     told = taken_over(project(tmp_path)).changes
 
     for part in (
-        "collections/knowledge-base.json: filterable_fields is no list: category declared under fields",
+        "collections/knowledge-base.json: filterable_fields is not a list: category declared under fields",
         "collections/knowledge-base.json: documents_dir workspace/documents is documents",
         "collections/knowledge-base.json: embedding is left out: the model is chosen by HIVE_MIND_EMBED_MODEL",
         "collections/knowledge-base.json: chunking.min_tokens is left out, nothing reads it",
@@ -161,5 +161,5 @@ def test_a_damaged_file_is_named_and_nothing_is_written(tmp_path: Path):
     source = project(tmp_path)
     (source / "configs" / "v2.json").write_text('{"name": ')
 
-    with pytest.raises(InvalidInput, match=r"v2\.json can't be read: line 1: .*: mend it first"):
+    with pytest.raises(InvalidInput, match=r"v2\.json can't be read: line 1: .*: fix it first"):
         taken_over(source)

@@ -136,7 +136,7 @@ def test_a_folder_that_is_no_workspace_says_how_to_make_one(tmp_path):
 def test_a_bad_file_is_told_with_its_name(tmp_path):
     here = workspace(tmp_path, config='{"name": "v1",\n"zzz": 1}')
 
-    with pytest.raises(WorkspaceError, match=r"v1\.json:2: zzz: is not known; here may stand name, .*, rerank$"):
+    with pytest.raises(WorkspaceError, match=r"v1\.json:2: zzz: is not known; allowed here: name, .*, rerank$"):
         here.config("v1")
 
 

@@ -58,12 +58,12 @@ def test_a_name_stands_once_among_nodes_and_sub_agents() -> None:
           - {id: a}
         """)
     assert [(line, path) for line, path, _ in found] == [(8, "spec.nodes[1].id"), (10, "spec.subagents[0].id")]
-    assert "stands there twice" in found[0][2]
+    assert "occurs twice" in found[0][2]
 
 
 @pytest.mark.parametrize(
     ("edge", "told"),
-    [("on: condition", "stands with `on: condition`"), ("when: output.x > 1", "stands with `on: condition`")],
+    [("on: condition", "goes with `on: condition`"), ("when: output.x > 1", "goes with `on: condition`")],
 )
 def test_a_condition_stands_with_its_kind_of_edge(edge: str, told: str) -> None:
     line, path, message = only(f"id: w\nentry: a\nnodes:\n- id: a\n- id: b\nedges:\n- {{source: a, target: b, {edge}}}")
@@ -81,7 +81,7 @@ def test_a_condition_stands_with_its_kind_of_edge(edge: str, told: str) -> None:
         ("kind: person, clientFacing: true", "clientFacing", "is for nodes of kind loop"),
         ("kind: tool, tool: pay, outputs: [x, y]", "outputs", "has one output"),
         ("kind: person, outputs: [x, y]", "outputs", "has one output"),
-        ("kind: tool, tool: pay, args: {amount: [{deep: $sum}]}", "args", "takes $sum, which is none of its inputs"),
+        ("kind: tool, tool: pay, args: {amount: [{deep: $sum}]}", "args", "takes $sum, which is not among its inputs"),
         ("inputs: [sum]", "inputs[0]", "nobody sets 'sum'"),
         ("tools: [pay, fly]", "tools[1]", "there is no tool 'fly'; tools: mail/send, pay"),
         ("kind: tool, tool: fly", "tool", "there is no tool 'fly'"),
@@ -105,7 +105,7 @@ def test_tools_that_are_there_are_found_also_all_of_a_server_and_those_that_are_
     ("node", "path", "told"),
     [
         ("kind: person", "kind", "a sub-agent is a loop"),
-        ("subagents: [one]", "subagents", "has none of its own"),
+        ("subagents: [one]", "subagents", "a sub-agent can't have sub-agents"),
         ("tools: [fly]", "tools[0]", "there is no tool 'fly'"),
         ("inputs: [sum]", "inputs[0]", "nobody sets 'sum'"),
     ],

@@ -108,5 +108,5 @@ def test_a_wrong_key_ends_a_worker_with_what_to_do(tmp_path: Path, monkeypatch: 
     credentials_of(tmp_path).set("tickets", VALUE)
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY", new_key())
 
-    with pytest.raises(CredentialUnreadable, match="bring back the key"):
+    with pytest.raises(CredentialUnreadable, match="restore the key"):
         play(opened(with_reference(tmp_path)))

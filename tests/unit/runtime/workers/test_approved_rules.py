@@ -108,7 +108,7 @@ def test_only_a_moderator_approves_and_only_what_can_be_used(tmp_path: Path) -> 
     async def work() -> None:
         async with running(judged(tmp_path)) as worker:
             await until_ready(worker)
-            with pytest.raises(InvalidInput, match="is written by moderators, and 'ben' is none"):
+            with pytest.raises(InvalidInput, match="and 'ben' is not one"):
                 await worker.call("ben", "rule", rule=NO_CHEESE)
             with pytest.raises(InvalidInput, match="the condition can't be used"):
                 await worker.call("ada", "rule", rule=NO_CHEESE | {"condition": "open('f')"})
