@@ -2,7 +2,8 @@
 
 import pytest
 
-from hive_mind.cli.output import printable, show_indented, shown_source
+from hive_mind.cli import output
+from hive_mind.cli.output import printable, progress, show_indented, shown_source
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066", "\ud800"])
@@ -27,3 +28,12 @@ def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
     show_indented("stop\nstart", lead="  1.")
 
     assert capsys.readouterr().out.split("\n")[:2] == ["  1. stop", "     start"]
+
+
+def test_without_a_terminal_a_line_says_how_far_a_large_file_is(capsys, monkeypatch):
+    monkeypatch.setattr(output, "_TOLD_EVERY_S", 0.0)
+
+    with progress("files") as report:
+        report(0.42, 2, "large.txt 42 %")
+
+    assert capsys.readouterr().err == "0 of 2 files: large.txt 42 %\n"
