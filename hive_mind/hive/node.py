@@ -77,7 +77,7 @@ from hive_mind.ranking.vector import VectorArm
 META = "meta"
 CLOCK, OFFSET, ACTOR, REVOKED = b"clock", b"offset", b"actor/", b"revoked"
 DISOWNED = b"disowned"
-"""That this node has let go of what its own agents said: whenever it starts they say it again, as nobody knows how far they came."""
+"""That this node has let go of what its own agents said: they say it again at each start, as nobody knows how far they came."""
 _IDLE_MS = 60_000
 # About 5 ms: as long as anybody else in the process may have to wait for it.
 _INDEXED_AT_ONCE = 32
