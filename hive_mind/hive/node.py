@@ -76,6 +76,8 @@ from hive_mind.ranking.vector import VectorArm
 
 META = "meta"
 CLOCK, OFFSET, ACTOR, REVOKED = b"clock", b"offset", b"actor/", b"revoked"
+DISOWNED = b"disowned"
+"""That this node has let go of what its own agents said: they say it again at each start, as nobody knows how far they came."""
 _IDLE_MS = 60_000
 # About 5 ms: as long as anybody else in the process may have to wait for it.
 _INDEXED_AT_ONCE = 32
@@ -145,6 +147,8 @@ class HiveNode:
                 self.registry_service.own_actors.add(record.key.removeprefix(ACTOR))
             elif record.key == REVOKED:
                 self.policy.seal.revoke(record.value)
+            elif record.key == DISOWNED:
+                self.partitions.has_lost = True
             elif record.key == OFFSET:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
@@ -365,7 +369,8 @@ class HiveNode:
         """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
         seal, taken = self.policy.seal, dict[str, Taken]()
         self._revision, gone = seal.revision, self.registry_service.disown(taken, at)
-        return self._took(taken, at, [Put(META, REVOKED, seal.revocations), *gone])
+        lost = [Put(META, DISOWNED, b"")] if self.partitions.has_lost else []
+        return self._took(taken, at, [Put(META, REVOKED, seal.revocations), *lost, *gone])
 
     def _keep_house(self, at: PolicyNow) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""

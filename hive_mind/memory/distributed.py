@@ -302,7 +302,7 @@ class DistributedCognitiveMemory:
         """Others may have changed the database while it slept, and what was cut short before is to be found."""
         async with self._local.awake():
             former, self._settled_waking = self._settled_waking, self._local.times_woken
-        if former == self._settled_waking:
+        if former == self._settled_waking and not self._has_to_make_good:
             return
         try:
             await self._settle_all()
@@ -312,10 +312,14 @@ class DistributedCognitiveMemory:
 
     async def _settle_all(self) -> None:
         await self._outbox.settle_all()
-        # A hive that forgets would count all of it from now on.
-        if not self._has_made_good and not self.forgets and self._has_lost():
+        if self._has_to_make_good:
             self._has_made_good = True
             await self._outbox.tell_again()
+
+    @property
+    def _has_to_make_good(self) -> bool:
+        """Not where the hive forgets: it would count all of it from now on."""
+        return not self._has_made_good and not self.forgets and self._has_lost()
 
     def _home_of(self, awake: Awake) -> Home:
         if self._home is None or self._home.recall is not awake.recall:

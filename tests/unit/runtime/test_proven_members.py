@@ -166,6 +166,38 @@ def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(t
     in_town(play, tmp_path)
 
 
+def test_who_was_idle_when_its_key_was_revoked_says_its_facts_again_by_its_next_key(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", "ada", "bob")
+
+    async def play(town: Town) -> None:
+        ada, bob = [
+            await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)), store="sqlite")
+            for name in ("ada", "bob")
+        ]
+        await until(lambda: not any(one.silent() for one in town.open))
+        await ada.memory.store_fact("pumps", TRUE)
+        await comes_to(bob, TRUE)
+        made = keys.certificate("ada")
+        assert made is not None
+        keys.revoke(made.key_id)
+        for one in (ada, bob):
+            one.look_at_keys()
+        shares = [share for one in (ada, bob) for share in one.member.node.partitions.shares.values()]
+        await until(lambda: not any(list(share.all_sealed()) for share in shares))
+        town.open.remove(ada)
+        await ada.close()
+
+        keys.issue("ada")
+        ada = await town.begin(
+            plan("ada", "ada", "bob", topology="flat", proof=Proof("require", keys.path, "ada")), store="sqlite"
+        )
+        await until(lambda: not ada.silent())
+        await comes_to(ada, TRUE)
+        await comes_to(bob, TRUE)
+
+    in_town(play, tmp_path)
+
+
 def test_while_it_warns_everybody_is_believed_and_counted(tmp_path: Path) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
 
