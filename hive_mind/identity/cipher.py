@@ -69,7 +69,7 @@ class Cipher:
         )
 
     def opened(self, envelope: Envelope) -> Envelope | str:
-        """What was sent; or why that can't be told: `PLAIN`, `LOCKED` or `UNREADABLE`."""
+        """What was sent, or the reason that it stays unknown: `PLAIN`, `LOCKED` or `UNREADABLE`."""
         for one in envelope.vouched:
             self.keys.learn(one)
         message = envelope.message

@@ -17,7 +17,7 @@ from hive_mind.model.messages import Beat
 
 Mode = Literal["off", "warn", "require"]
 
-# Beats until the epoch is told again: it has 70 bytes for each process of the fleet.
+# Beats between two that carry the epoch: it has 70 bytes for each process of the fleet.
 _EPOCH_EVERY = 4
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -95,7 +95,7 @@ class Status(TypedDict):
 
 
 def recall_of(found: Mapping[str, Any], answer: Mapping[str, Any], tokens_max: int) -> Recall:
-    """The best facts that fit into so many tokens, at least one; 0: all of them."""
+    """The best facts that fit into `tokens_max` tokens, at least one; 0: all of them."""
     facts = [_recalled(hit) for hit in found["hits"]]
     kept = list(_fitting(facts, tokens_max * _CHARACTERS_PER_TOKEN)) if tokens_max else facts
     return {
