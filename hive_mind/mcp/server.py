@@ -50,7 +50,9 @@ Id = Annotated[str, Field(description="As `recall` gives it.")]
 
 def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPServer:
     """The server, not running yet. `allows_retract`: whether clients may take facts back."""
-    server = MCPServer("hive-mind", title="Memory of an agent", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+    server = MCPServer(
+        "hive-mind", title="Memory of an agent", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
     reads, adds = ToolAnnotations(read_only_hint=True), ToolAnnotations(read_only_hint=False, destructive_hint=False)
     tools = _Tools(agent)
     reading: tuple[Tool, ...] = (tools.recall, tools.why, tools.conflicts, tools.status)

@@ -1,7 +1,7 @@
 """Definitions: "What is a bollard?" is answered by a fact whose subject a bollard is, and not by one that mentions it.
 
-Any fact about the harbour's crane may answer "What is the harbour's crane?", so only a name without an article, or with an indefinite
-one, asks for a definition. A name with digits says little by itself: any fact about it will do.
+Any fact about the harbour's crane may answer "What is the harbour's crane?", so only a name without an article, or with an
+indefinite one, asks for a definition. A name with digits says little by itself: any fact about it will do.
 """
 
 import re
