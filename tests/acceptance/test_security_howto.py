@@ -54,10 +54,13 @@ class Fleet:
         (self.folder / "fleet.yaml").write_text(FLEET.format(url=self._url, identity=identity))
         self("apply", "-f", str(self.folder / "fleet.yaml"))
 
-    def is_as_it_should_be(self) -> None:
+    def both_know(self) -> None:
         until_s = time.monotonic() + SAID_WITHIN_S
         while lacking := [name for name in NAMES if FACT not in self("ask", "What is wrong with pump 4?", "--agent", name)]:
             assert time.monotonic() < until_s, lacking
+
+    def is_as_it_should_be(self) -> None:
+        self.both_know()
         told = self._run("status", "-o", "json").json
         assert told["phase"] == "Ready", told
         assert next(one["reason"] for one in told["conditions"] if one["type"] == "Identity") == "Proven"
@@ -105,3 +108,20 @@ def test_a_fleet_whose_root_is_lost_gets_another_and_keeps_its_facts(fleet: Flee
 
     assert (fleet.keys.path / "root.pub").read_bytes() != former
     fleet.is_as_it_should_be()
+
+
+def test_a_process_whose_key_is_lost_has_another_and_says_its_facts_again(fleet: Fleet) -> None:
+    former = fleet.keys.certificate("pumps")
+    (fleet.keys.path / "pumps.key").unlink()
+    commands = steps("A process's key was stolen or lost.")
+    assert [command[:2] for command in commands] == [["keys", "revoke"], ["keys", "issue"], ["rollout", "restart"]]
+
+    for command in commands:
+        fleet(*command)
+
+    now = fleet.keys.certificate("pumps")
+    assert former is not None
+    assert now is not None
+    assert (former.key_id in fleet.keys.revoked, now.key_id == former.key_id) == (True, False)
+    # Until the other one is started again its status says that it heard of the revoked key.
+    fleet.both_know()
