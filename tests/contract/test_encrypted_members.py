@@ -53,7 +53,7 @@ async def talked(redis: RedisServer, folder: Path, *, is_encrypted: bool) -> byt
             proof = Proof("require", keys.path, name, is_encrypted=is_encrypted)
             plan = MemberPlan(name, redis.url, members=NAMES, topology="flat", membership=QUICK, proof=proof)
             buses.append(await open_bus(redis.url))
-            found.append(await open_member(plan, Settings(home=folder, store="memory", ann="exact"), NoEmbedder(), buses[-1]))
+            found.append(await open_member(Settings(home=folder, store="memory", ann="exact"), plan, NoEmbedder(), buses[-1]))
         ada, bob = found
         await until(lambda: not (ada.silent() or bob.silent()))
         for text in FACTS:

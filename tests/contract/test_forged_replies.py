@@ -129,7 +129,7 @@ async def member(
         runner=PATIENT,
         proof=Proof("require", keys.path, name) if keys else None,
     )
-    running = await open_member(plan, Settings(home=folder / name, store="memory", ann="exact"), NoEmbedder(), bus)
+    running = await open_member(Settings(home=folder / name, store="memory", ann="exact"), plan, NoEmbedder(), bus)
     stack.push_async_callback(running.close)
     return running
 

@@ -13,11 +13,12 @@ import psutil
 import pytest
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import EVERYONE, UNREADABLE_BYTES_MAX, Envelope, EventBus, type_of
+from hive_mind.bus.base import EVERYONE, UNREADABLE_BYTES_MAX, Envelope, EventBus, Key, key_of, type_of
 from hive_mind.bus.memory import DEAD_LETTERS_MAX, MemoryBus
 from hive_mind.bus.redis import RedisBus, keys
 from hive_mind.bus.redis.wire import pack
 from hive_mind.errors import WireError
+from hive_mind.model.messages import Encrypted
 from tests.chance import EXPLORE, seed_of_this_run
 from tests.contract.bus_builders import Scenario, World, eventually, needs
 from tests.contract.buses.base import BaseHarness
@@ -44,6 +45,7 @@ class Sorted(NamedTuple):
     not_ours: int = 0
     repeated: int = 0
     ours: int = 0
+    encrypted: int = 0
     echoes: int = 0
 
 
@@ -179,7 +181,7 @@ async def attacked(victim: Attacked, bus: EventBus, forger: Forger, number: int,
     """Send so many forged messages, and see that nothing has changed. What should have become of them."""
     of_members = await victim.believes_of_members()
     believed, size = victim.believes(), psutil.Process().memory_info().rss
-    counts, seen = Counter[str](), {(one.sender, one.id) for one in forger._honest}
+    counts, seen = Counter[str](), set(map(key_of, forger._honest))
     for start in range(0, number, _BATCH):
         some = []
         for forged in [forger.one() for _ in range(_BATCH)] + ([] if start else [forger.oversize()]):
@@ -210,16 +212,18 @@ async def are_aside(bus: RedisBus, victim: Attacked, told: Sorted) -> None:
     assert bus.health.dead_letters == len(aside)
 
 
-def fate(forged: Forged, seen: set[tuple[str, str]]) -> str:
+def fate(forged: Forged, seen: set[Key]) -> str:
     """What should become of it."""
     if (envelope := read(forged.data)) is None:
         return "unreadable"
-    if (envelope.sender, envelope.id) in seen:
+    if (key := key_of(envelope)) in seen:
         return "repeated"
     if not is_for_victim(envelope):
         return "not_ours"
-    seen.add((envelope.sender, envelope.id))
-    return "ours" if envelope.sender != VICTIM else "echoes"
+    seen.add(key)
+    if envelope.sender == VICTIM:
+        return "echoes"
+    return "encrypted" if isinstance(envelope.message, Encrypted) else "ours"
 
 
 def read(data: bytes) -> Envelope | None:

@@ -16,6 +16,7 @@ from azure.servicebus.aio import ServiceBusSender
 from azure.servicebus.exceptions import MessageSizeExceededError
 
 from hive_mind.bus.servicebus.account import Account, Line
+from hive_mind.bus.servicebus.ending import end
 from hive_mind.bus.servicebus.errors import NAME, translated
 from hive_mind.errors import BackendError, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
@@ -126,8 +127,7 @@ class Outgoing:
             self._idle = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._idle], timeout=drain_s)
         task, self._task = self._task, None
-        task.cancel()
-        await asyncio.wait([task])
+        await end(task)
         for job, _ in self._waiting:
             job.fail(BackendUnavailable(NAME, "the bus was closed before this was sent"))
         self._waiting.clear()

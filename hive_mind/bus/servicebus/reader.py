@@ -17,6 +17,7 @@ from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
 from hive_mind.bus.servicebus.account import Account, Line
+from hive_mind.bus.servicebus.ending import end
 from hive_mind.bus.servicebus.errors import translated
 from hive_mind.bus.servicebus.lock_renewer import LockRenewer
 from hive_mind.errors import BackendError
@@ -190,13 +191,11 @@ class Reader:
         await self._hang_up()
 
     async def _end(self, task: "asyncio.Task[None]") -> None:
-        """At the end of its turn if it can be: within one, the SDK sometimes does not notice that it was cancelled."""
+        """At the end of its turn if it can be: within one, the SDK may take it for a broken connection."""
         self._is_stopping = True
         self._bell.set()
         await asyncio.wait([task], timeout=_TURN_S * 4)
-        while not task.done():
-            task.cancel()
-            await asyncio.wait([task], timeout=_TURN_S)
+        await end(task)
         self._is_stopping = False
 
     async def _hang_up(self) -> None:

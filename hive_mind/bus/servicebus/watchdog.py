@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
+from hive_mind.bus.servicebus.ending import end
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import ping_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
@@ -40,8 +41,7 @@ class Watchdog:
     async def stop(self) -> None:
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            await end(task)
 
     async def _run(self) -> None:
         while True:

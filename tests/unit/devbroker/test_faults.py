@@ -69,7 +69,7 @@ def test_a_fault_is_read_from_a_line(text, fault):
     ],
 )
 def test_a_line_that_is_no_fault_is_refused_with_the_form_of_one(text):
-    with pytest.raises(InvalidInput, match=r"^fault .*(KIND:ADDRESS:WHAT|are numbers)"):
+    with pytest.raises(InvalidInput, match=r"^fault .*(KIND:ADDRESS:WHAT|must be numbers)"):
         parse_fault(text)
 
 

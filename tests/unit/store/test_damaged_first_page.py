@@ -48,7 +48,7 @@ def test_a_name_that_is_no_text_any_more_is_damage_that_is_told_and_repaired(rec
     at = whole.index(name) + 2
     restored(record, whole[:at] + b"\xcc" + whole[at + 1 :])
 
-    with pytest.raises(DatabaseUnreadable, match=r"is damaged .a name in it is no text.*hive-mind doctor --repair"):
+    with pytest.raises(DatabaseUnreadable, match=r"is damaged .a name in it is not text.*hive-mind doctor --repair"):
         asyncio.run(shown(record))
     with pytest.raises(DatabaseUnreadable, match="is damaged"):
         sqlite.facts_in(record)

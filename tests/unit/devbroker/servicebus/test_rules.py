@@ -50,7 +50,7 @@ def test_a_configured_rule_matches(properties, is_match):
         ({"Properties": {}}, "has a Name and Properties"),
         (configured(FilterType="True"), "Sql or Correlation"),
         (configured(SqlFilter={"SqlExpression": "a ="}), "SQL filter, at its end"),
-        (configured(SqlFilter={"SqlExpression": 1}), "is a text"),
+        (configured(SqlFilter={"SqlExpression": 1}), "must be text"),
         (configured(SqlFilter="a = 1"), "SqlFilter is an object"),
         (configured(FilterType="Correlation"), "names at least one property"),
         (configured(CorrelationFilter={"Colour": "red"}), "'Colour' of a correlation filter"),
