@@ -24,7 +24,7 @@ _EPILOG = examples(
 )
 _INSTALL_EPILOG = examples("hive-mind mcp install cursor", "hive-mind mcp install vscode --agent ines --yes")
 
-app = typer.Typer(help="An agent's memory for programs that speak the Model Context Protocol.", epilog=_EPILOG)
+app = typer.Typer(epilog=_EPILOG)
 
 Http = Annotated[
     int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Over HTTP at this port.", show_default=False)

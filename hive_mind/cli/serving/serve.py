@@ -11,6 +11,7 @@ from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import CommandError, command
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.control import RESIDENT
+from hive_mind.counted import counted
 
 _EPILOG = examples("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
 
@@ -50,5 +51,5 @@ async def serve(
     if output is Format.JSON:
         show_json(status)
         return
-    show(f"agent {served.name} of fleet {served.fleet} is {status['phase']} and holds {status['facts']} facts")
+    show(f"agent {served.name} of fleet {served.fleet} is {status['phase']} and holds {counted(status['facts'], 'fact')}")
     say("hive-mind ask, learn and mcp use it from now on; hive-mind serve --stop ends it", style="dim")
