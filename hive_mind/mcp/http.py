@@ -27,8 +27,10 @@ def with_token(app: App, token: str) -> App:
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         shown = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(shown, wanted):
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and hmac.compare_digest(shown, wanted)):
             await app(scope, receive, send)
+            return
+        if scope["type"] != "http":
             return
         headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})

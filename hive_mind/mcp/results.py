@@ -110,8 +110,13 @@ def recall_of(found: Mapping[str, Any], answer: Mapping[str, Any], tokens_max: i
 
 def remembered_of(learned: Mapping[str, Any]) -> Remembered:
     """Of a text that was learned."""
-    named = ("added", "confirmed", "held_back", "left_out")
-    return {"ids": learned["facts"]} | {name: learned[name] for name in named}  # type: ignore[return-value]
+    return {
+        "ids": learned["facts"],
+        "added": learned["added"],
+        "confirmed": learned["confirmed"],
+        "held_back": learned["held_back"],
+        "left_out": learned["left_out"],
+    }
 
 
 def remembered_here(stored: Mapping[str, Any]) -> Remembered:
@@ -122,9 +127,19 @@ def remembered_here(stored: Mapping[str, Any]) -> Remembered:
 
 def why_of(told: Mapping[str, Any]) -> Why:
     """Of one fact."""
-    named = ("about", "sources", "said_at", "sharing", "held_back", "replaces", "said_in")
-    more = {"text": told["content"], "replaced_by": told["superseded_by"], "learned_at": _time(told["learned_at_us"])}
-    return {"id": told["fact_id"], **more} | {name: told[name] for name in named}  # type: ignore[return-value]
+    return {
+        "id": told["fact_id"],
+        "text": told["content"],
+        "about": told["about"],
+        "sources": told["sources"],
+        "said_at": told["said_at"],
+        "learned_at": _time(told["learned_at_us"]),
+        "sharing": told["sharing"],
+        "held_back": told["held_back"],
+        "replaces": told["replaces"],
+        "replaced_by": told["superseded_by"],
+        "said_in": told["said_in"],
+    }
 
 
 def conflicts_of(told: Mapping[str, Any]) -> Conflicts:

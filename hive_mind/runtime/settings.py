@@ -4,7 +4,8 @@ Every setting has a default that works without a key or a broker; without the em
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -87,6 +88,17 @@ def replace_variables(values: Mapping[str, str]) -> None:
     """See these variables from here on, and no others."""
     os.environ.clear()
     os.environ.update(values)
+
+
+@contextmanager
+def variables_set(values: Mapping[str, str]) -> Iterator[None]:
+    """What is started meanwhile sees these variables, too."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        replace_variables(before)
 
 
 def set_variables(values: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,15 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_rows(
     assert hive_mind("eval", "run", file, "--out", stopped).code == 0
     assert rows(stopped) == whole
     assert finished == {id: (stopped / "cells" / id / "cell.json").stat().st_mtime_ns for id in finished}
+
+
+def test_a_file_of_the_folder_is_not_taken_for_a_module(file: Path, tmp_path: Path):
+    (tmp_path / "numpy.py").write_text("open('taken', 'w').close()")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "HIVE_MIND_EMBED": "none"}
+    command = [sys.executable, "-P", "-m", "hive_mind", "eval", "run", str(file), "--out", "run"]
+
+    assert subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=PATIENCE_S).returncode == 0
+    assert not (tmp_path / "taken").exists()
 
 
 def test_options_say_what_to_ask_and_how(hive_mind: HiveMind, file: Path, tmp_path: Path):

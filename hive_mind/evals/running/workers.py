@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from hive_mind.errors import HiveError
-from hive_mind.runtime.settings import environment_with, replace_variables
+from hive_mind.runtime.settings import environment_with, replace_variables, variables_set
 
 Tell = Callable[[str, int, int], None]
 Work = Callable[[Any, Tell], Any]
@@ -131,7 +131,9 @@ def _started(job: Job) -> _Running:
     context = _context(job)
     ours, theirs = context.Pipe(duplex=False)
     process: BaseProcess = context.Process(target=_child, args=(theirs, job, environment_with({})), name=job.name)
-    process.start()
+    # Its own path would begin with the current folder, where a file may be called like a module.
+    with variables_set({"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}):
+        process.start()
     # Ours stays the only end, so that the pipe ends with the child.
     theirs.close()
     return _Running(job, process, ours)
