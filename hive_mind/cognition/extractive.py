@@ -18,7 +18,14 @@ from hive_mind.cognition.extraction.exchanges import exchanged
 from hive_mind.cognition.extraction.log_patterns import summed_up
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX
-from hive_mind.cognition.extraction.statements import confidence_of, is_brief_statement, is_polite, is_question, is_statement
+from hive_mind.cognition.extraction.statements import (
+    confidence_of,
+    is_brief_statement,
+    is_link,
+    is_polite,
+    is_question,
+    is_statement,
+)
 from hive_mind.cognition.reader import Extraction, LeftOut
 from hive_mind.memory.intake import statement
 from hive_mind.model.answer import Answer, Question
@@ -166,6 +173,8 @@ def _why_not(piece: Piece) -> str:
     if piece.is_told:
         return "a log line like others" if piece.block.layout is Layout.LOG else ""
     last = piece.sentences[-1]
+    if is_link(last):
+        return "the address of a link"
     return "a question" if is_question(last) else "a greeting or thanks" if is_polite(last) else "too few words"
 
 

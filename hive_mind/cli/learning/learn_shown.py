@@ -13,6 +13,7 @@ _REASONS = {
     "a question": ("question", "questions"),
     "a greeting or thanks": ("greeting or thanks", "greetings or thanks"),
     "too few words": ("remark of too few words", "remarks of too few words"),
+    "the address of a link": ("address of a link", "addresses of links"),
     "said before": ("repetition", "repetitions"),
     "a log line like others": ("log line like others", "log lines like others"),
 }

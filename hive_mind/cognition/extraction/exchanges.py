@@ -1,6 +1,6 @@
-"""Exchanges: a question and the short answer that says nothing without it become one piece.
+"""Exchanges: a question and the answer that says nothing without it become one piece.
 
-"Leon" is no fact, and a question is none either; "who brings the straps? Jonas: Leon" is one.
+"Leon" is no fact, and a question is none either; "who brings the straps? Jonas: Leon" is one. So is "Where? It is at home."
 """
 
 import re
@@ -12,14 +12,18 @@ from hive_mind.cognition.extraction.cutting import Piece
 from hive_mind.cognition.extraction.statements import is_polite, is_question, is_statement
 
 _SPOKEN = (Layout.UTTERANCE, Layout.PROSE)
-# A longer answer stands by itself.
-_WORDS_MAX = 8
+# A longer answer stands by itself, unless it opens with a word for what was asked about.
+_WORDS_MAX, _WORDS_MAX_REFERRING = 8, 25
+_REFERRING = re.compile(
+    r"(?:me|i|it|he|she|they|this|that|these|those|there|because|es|er|ich|weil|il|elle|c['’]est|parce|est[áa]|porque)\b",
+    re.IGNORECASE,
+)
 _YES_OR_NO = re.compile(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
 _OPEN = re.compile(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORECASE)
 
 
 def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The pieces in their order; where a question is answered in a few words, both together stand for the answer."""
+    """The pieces in their order; where an answer needs its question, both together stand for the answer."""
     asked: Piece | None = None
     for piece in pieces:
         if asked is not None and _answers(piece, asked):
@@ -44,7 +48,8 @@ def _answers(piece: Piece, asked: Piece) -> bool:
     # Who writes a text answers what they ask; who talks waits for somebody else.
     if (block.layout is Layout.UTTERANCE) == (block.speaker == asked.block.speaker):
         return False
-    if is_question(piece.sentences[-1]) or len(piece.text.split()) > _WORDS_MAX:
+    words_max = _WORDS_MAX_REFERRING if _REFERRING.match(piece.text) else _WORDS_MAX
+    if is_question(piece.sentences[-1]) or len(piece.text.split()) > words_max:
         return False
     if _YES_OR_NO.match(piece.text):
         return not (is_polite(piece.text) and _OPEN.search(asked.sentences[-1]))

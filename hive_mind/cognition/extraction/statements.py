@@ -60,11 +60,19 @@ _ASKING = re.compile(
 )
 _STOPS = (".", "!", "。", "！")
 
+# "[label]: address", which Markdown keeps apart from the sentence that has the link.
+_LINK = re.compile(r"\[[^\]\n]{1,200}\]:\s+\S+(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?$")
+
 
 def is_question(sentence: str) -> bool:
     """Whether somebody asks something, with a mark at its end or without."""
     text = sentence.strip()
     return text.endswith(_QUESTION_END) or (not text.endswith(_STOPS) and _ASKING.match(text) is not None)
+
+
+def is_link(line: str) -> bool:
+    """Whether a line says only where a link of its text leads."""
+    return _LINK.match(line.strip()) is not None
 
 
 def is_polite(remark: str) -> bool:
@@ -81,7 +89,7 @@ def is_brief_statement(sentence: str) -> bool:
 def is_statement(sentence: str) -> bool:
     """Whether a sentence says something that can be kept."""
     text = sentence.strip()
-    if text.endswith(_QUESTION_END):
+    if text.endswith(_QUESTION_END) or is_link(text):
         return False
     if _KEYED.match(text.lstrip("| ")) and _FIGURE.search(text):
         return True

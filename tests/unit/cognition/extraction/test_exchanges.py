@@ -15,6 +15,9 @@ from tests.unit.cognition.reading import candidates, extraction, statements
         ("Is the centrifuge repaired?", "No."),
         ("Did he pay?", "yes, yesterday"),
         ("How warm may they get?", "Four degrees at most."),
+        ("thx. and who has the key for the basement?", "me, it's in the blue cup on my desk"),
+        ("Where is the key?", "It hangs on the hook behind the door of the cold room, next to the gloves."),
+        ("Warum steht P8?", "weil das Lager im Sturm der letzten Woche gebrochen ist"),
     ],
 )
 def test_a_question_and_its_short_answer_are_one_fact(asked: str, answered: str) -> None:
@@ -45,7 +48,7 @@ def test_yes_to_a_question_that_asks_for_more_answers_nothing() -> None:
 
 
 def test_a_long_answer_stands_by_itself_with_the_question_before_it() -> None:
-    told = "It hangs on the hook behind the door of the cold room, next to the gloves."
+    told = "Mira hung the key on the hook behind the door of the cold room, next to the gloves."
     (kept,) = candidates(f"Ann: Where is the key?\nBob: {told}")
 
     assert (kept.content, kept.before) == (told, "Ann: Where is the key?")
@@ -62,10 +65,19 @@ def test_a_time_between_the_two_is_that_of_the_answer() -> None:
 
 
 def test_what_is_left_out_is_named_with_the_reason() -> None:
-    said = ["Ann: Morning!", "Bob: Hi Ann!", "Bob: The pump is off.", "Bob: The pump is off.", "Ann: hm", "Ann: Who has the key?"]
+    said = [
+        "[the shed]: https://example.org/shed",
+        "Ann: Morning!",
+        "Bob: Hi Ann!",
+        "Bob: The pump is off.",
+        "Bob: The pump is off.",
+        "Ann: hm",
+        "Ann: Who has the key?",
+    ]
     found = extraction("\n".join(said))
 
     assert [(one.text, one.reason) for one in found.left_out] == [
+        ("[the shed]: https://example.org/shed", "the address of a link"),
         ("Morning!", "too few words"),
         ("Hi Ann!", "a greeting or thanks"),
         ("The pump is off.", "said before"),
