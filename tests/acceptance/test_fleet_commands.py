@@ -102,6 +102,13 @@ def _look_at(command, topology, agent):
     agents = command("get", "agents", "-o", "json").json
     assert agent in [one["name"] for one in agents]
     assert all(one["is_ready"] for one in agents)
+    assert {one["pid"] for one in agents} <= {one.pid for one in processes_of(command.home)}
+    with started(command, "get", "agents", agent, "--watch", "--every", 0.2) as watching:
+        shown = Lines(watching.stdout)
+        for _ in range(3):
+            shown.until(agent)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(LIMIT[1]) == 130
     assert sum(one["facts"] for one in agents) > 15
     assert command("get", "agents", "-o", "name").out.startswith("agent/")
     assert re.search(rf"^halvay +Ready +{topology} ", command("get", "hives").out, re.MULTILINE)
