@@ -1,6 +1,9 @@
 """For all tests: what is drawn is the same in every run of one tree, and a busy machine is no defect."""
 
+import asyncio
 import gc
+import inspect
+from collections.abc import Coroutine
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,10 +20,23 @@ settings.register_profile(
 )
 settings.load_profile("tests")
 
+_PATIENCE_S = 180
+
 
 def pytest_collection_finish() -> None:
     """The tests themselves are thousands of objects, and stay."""
     _set_aside()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An `async def test_…` has an event loop of its own, fails when it hangs, and leaves no task behind."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    asyncio.run(
+        _watched(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
+    )
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +49,9 @@ def _set_aside() -> None:
     """Let collections of garbage pass over whatever is here now: with it each takes half a second."""
     gc.collect()
     gc.freeze()
+
+
+async def _watched(test: Coroutine[None, None, None]) -> None:
+    async with asyncio.timeout(_PATIENCE_S):
+        await test
+    assert asyncio.all_tasks() == {asyncio.current_task()}

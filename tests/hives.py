@@ -202,10 +202,6 @@ class Hive:
             case Shared(facts):
                 self.shared.append((name, facts))
 
-    def forget_messages(self) -> None:
-        """What is under way is lost."""
-        self._inbox.clear()
-
     def wait(self, ms: int, step_ms: int = 500) -> None:
         """Let time pass; who wants to be woken is."""
         for _ in range(max(1, ms // step_ms)):

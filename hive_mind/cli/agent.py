@@ -28,7 +28,7 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, CommandError, Stopped, command
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.placement import REPLICAS
-from hive_mind.hive.topology.spec import DEFAULT
+from hive_mind.hive.topology.spec import DEFAULT, SPECS
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.node.base import HIVE
@@ -65,7 +65,7 @@ Config = Annotated[Path | None, typer.Option("--config", help="A worker's config
 Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")]
 Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may share the bus.")]
 Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
-Topology = Annotated[str, typer.Option("--topology", help="flat, federated or sharded; the same for all founders.")]
+Topology = Annotated[str, typer.Option("--topology", help=f"{', '.join(SPECS)}; the same for all founders.")]
 Members = Annotated[str, typer.Option("--members", help="All founders: a,b,c; or group:a,group:b in a federated hive.")]
 Join = Annotated[bool, typer.Option("--join", help="Come to a hive that runs already.")]
 Group = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]

@@ -5,20 +5,15 @@ The operating system releases it when its holder dies, so a file left behind har
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hive_mind.errors import HiveError
-
-if sys.platform != "win32":
-    import fcntl
+from hive_mind.file_lock import holder_in, note_holder, try_lock, unlock
 
 _LOOK_S = 0.1
-# A process id and a line feed; what is longer was not written here.
-_NOTE_MAX_BYTES = 20
 
 
 class FleetLocked(HiveError):
@@ -46,43 +41,20 @@ async def fleet_lock(path: Path, fleet: str, wait_s: float) -> AsyncIterator[boo
     try:
         has_waited = await _taken(descriptor, fleet, wait_s)
         try:
-            _say(descriptor, f"{os.getpid()}\n")
+            note_holder(descriptor, os.getpid())
             yield has_waited
         finally:
-            _say(descriptor, "")
-            if sys.platform != "win32":
-                # Not left to close(): a forked child that still has the descriptor would keep the lock.
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            note_holder(descriptor, None)
+            unlock(descriptor)
     finally:
         os.close(descriptor)
 
 
 async def _taken(descriptor: int, fleet: str, wait_s: float) -> bool:
     until, has_waited = time.monotonic() + wait_s, False
-    while not _take(descriptor):
+    while not try_lock(descriptor):
         if time.monotonic() >= until:
-            raise FleetLocked(fleet, _holder(descriptor))
+            raise FleetLocked(fleet, holder_in(descriptor))
         has_waited = True
         await asyncio.sleep(_LOOK_S)
     return has_waited
-
-
-def _take(descriptor: int) -> bool:
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def _holder(descriptor: int) -> int:
-    note = os.pread(descriptor, _NOTE_MAX_BYTES, 0).strip()
-    return int(note) if note.isdigit() else 0
-
-
-def _say(descriptor: int, note: str) -> None:
-    # The lock is held without the note, also where the disk has no room for it.
-    with suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, note.encode(), 0)

@@ -7,16 +7,16 @@ that a crash could take back, and the simulator and the runner can't disagree ab
 What is made for every message is a struct of msgspec, as messages are: a frozen dataclass takes ten times as long to make.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.gathered import Gathered
-from hive_mind.model.messages import Message, SearchRequest
+from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.model.probe import Probe
 
 
@@ -284,3 +284,35 @@ class Done(msgspec.Struct, frozen=True):
 
 
 Effect = Persist | Send | SearchLocal | Acknowledge | Done | Shared
+
+
+# ── what stands between them ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Node(Protocol):
+    """A protocol machine: `hive.node.HiveNode`, or something around one."""
+
+    @property
+    def name(self) -> str:
+        """Unique in the hive."""
+        ...
+
+    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
+        """Take back what the journal kept. Once."""
+        ...
+
+    def handle(self, event: Event, now: Now) -> list[Effect]:
+        """What is to be done about an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
+        ...
+
+    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
+        """Search the replica; None where there is nothing to say."""
+        ...
+
+    def index_some(self, now: Now) -> bool:
+        """Do a little of what the next search would otherwise wait for. Whether more is left."""
+        ...
+
+    def wake_at_ms(self, now: Now) -> int:
+        """Monotonic time at which a `Tick` has something to do."""
+        ...

@@ -26,11 +26,6 @@ class Pooled(NamedTuple):
     action: JudgmentAction
     confidence: float | None
 
-    @property
-    def is_opposed(self) -> bool:
-        """Whether some say ACCEPT and others do not, and both mean it."""
-        return self.confidence is None
-
 
 class _Voice(NamedTuple):
     """One family's signal."""

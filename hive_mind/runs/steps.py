@@ -18,7 +18,6 @@ ENDED = "ended"
 
 Outcome = Literal["accepted", "rejected", "exhausted", "failed", "cancelled"]
 Values = Mapping[str, Any]
-OUTCOMES = ("accepted", "rejected", "exhausted", "failed", "cancelled")
 
 
 class _Step(Struct, frozen=True, omit_defaults=True, tag=str.lower, tag_field="step"):

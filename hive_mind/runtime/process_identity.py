@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import psutil
 
-if sys.platform != "win32":
-    import fcntl
+from hive_mind.file_lock import try_lock
 
 # The kernel counts in hundredths of a second from when it was booted; the rest is for clocks that are set in small steps.
 _SAME_START_S = 1.0
@@ -92,14 +91,11 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(descriptor, is_shared=True)
     except OSError:
         return False
     finally:
         os.close(descriptor)
-    return False
 
 
 def _found(one: Identity) -> psutil.Process | None:

@@ -6,22 +6,13 @@ has no `flock`, SQLite's lock remains.
 """
 
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from hive_mind.errors import DatabaseLocked
+from hive_mind.file_lock import holder_in, lock, note_holder, try_lock, unlock
 
-if sys.platform != "win32":
-    import fcntl
-
-    _ALONE, _SHARED = fcntl.LOCK_EX, fcntl.LOCK_SH
-else:
-    _ALONE, _SHARED = 0, 0
-
-# A process id and a line feed; what is longer was not written here.
-_NOTE_MAX_BYTES = 20
 _COMMAND_CHARACTERS_MAX = 200
 
 
@@ -39,42 +30,26 @@ class Lock:
         except BaseException:
             os.close(self._descriptor)
             raise
-        self._say(f"{os.getpid()}\n")
+        note_holder(self._descriptor, os.getpid())
 
     def share(self) -> None:
         """Let others who share in. Raises `DatabaseLocked` where one who does not was faster."""
-        if not self._takes(_SHARED):
-            raise locked_error(self._database, self._owner, _holder(self._descriptor))
+        if not try_lock(self._descriptor, is_shared=True):
+            raise locked_error(self._database, self._owner, holder_in(self._descriptor))
 
     def release(self) -> None:
-        if _holder(self._descriptor) == os.getpid():
-            self._say("")
-        if sys.platform != "win32":
-            # Not left to close(): a forked child that still has the descriptor would keep the lock.
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        if holder_in(self._descriptor) == os.getpid():
+            note_holder(self._descriptor, None)
+        unlock(self._descriptor)
         os.close(self._descriptor)
 
     def _take(self, is_shared: bool) -> bool:
         """Whether nobody else has it."""
-        if self._takes(_ALONE):
+        if try_lock(self._descriptor):
             return True
-        if is_shared and self._takes(_SHARED):
+        if is_shared and try_lock(self._descriptor, is_shared=True):
             return False
-        raise locked_error(self._database, self._owner, _holder(self._descriptor))
-
-    def _takes(self, mode: int) -> bool:
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(self._descriptor, mode | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-        return True
-
-    def _say(self, note: str) -> None:
-        # The note only helps a person who finds the file locked; a full disk must not end anything here.
-        with suppress(OSError):
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, note.encode(), 0)
+        raise locked_error(self._database, self._owner, holder_in(self._descriptor))
 
 
 @contextmanager
@@ -82,8 +57,7 @@ def turn(database: Path) -> Iterator[None]:
     """Processes that share a file open it one after the other, so that the first can check, create or repair it."""
     descriptor = os.open(database.with_name(database.name + ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if sys.platform != "win32":
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -103,11 +77,6 @@ def locked_error(database: Path, owner: str, holder_pid: int = 0) -> DatabaseLoc
     else:
         what = f"another process has it open; find it with `fuser` and stop it, or give this {owner} another path"
     return DatabaseLocked("sqlite", f"{database}: {what}", holder_pid or None)
-
-
-def _holder(descriptor: int) -> int:
-    note = os.pread(descriptor, _NOTE_MAX_BYTES, 0).strip()
-    return int(note) if note.isdigit() else 0
 
 
 def _command(pid: int) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.hive.topology.spec import SPECS
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.ports import free_port
 from tests.servers.redis_server import RedisServer
@@ -161,7 +162,7 @@ def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_pat
     [
         (("--members", "ben,cleo"), 2, "--members must list every founding member, including ada"),
         (("--members", "ada,ben", "--join"), 2, "mutually exclusive"),
-        (("--members", "ada", "--topology", "ring"), 2, "known: flat, federated, sharded"),
+        (("--members", "ada", "--topology", "ring"), 2, f"known: {', '.join(SPECS)}"),
         (("--members", "ada", "--bus", "pigeons://loft"), 2, "there is no bus back end"),
         (("--members", "ada", "--bus", "redis://127.0.0.1:1"), 1, "redis: not reachable"),
         (("--members", "ada", "--bus", "redis://example.org:6379"), 2, "not encrypted"),

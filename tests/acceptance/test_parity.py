@@ -9,12 +9,13 @@ import pytest
 
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.hive.topology.spec import SPECS
 from hive_mind.runtime.settings import Settings
 
 pytestmark = pytest.mark.data
 REPOSITORY = Path(__file__).parents[2]
 KEYWORDS_ONLY = Settings(embed="none")
-SHARING = ("flat", "federated", "sharded")
+SHARING = tuple(SPECS)
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT + STATEMENTS 
 
 
 def test_every_named_test_exists():
-    there = {path: set(re.findall(r"^def (\w+)\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)) for path, _ in NAMED}
+    there = {
+        path: set(re.findall(r"^(?:async )?def (\w+)\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)) for path, _ in NAMED
+    }
 
     assert [f"{path}::{name}" for path, name in NAMED if name not in there[path]] == []
 

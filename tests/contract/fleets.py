@@ -16,7 +16,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.effects import Held, Listed, Now, Promotion, Retracted
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.topology.spec import TopologyName
+from hive_mind.hive.topology.spec import SPECS, TopologyName
 from hive_mind.journal.base import Journal
 from hive_mind.journal.memory import MemoryJournal
 from hive_mind.memory.distributed import DistributedCognitiveMemory
@@ -31,7 +31,7 @@ from tests.builders import BagOfWords, Home
 from tests.contract.process_homes import ProcessHome
 from tests.contract.wires import WIRES
 
-SHARING: tuple[TopologyName, ...] = ("flat", "federated", "sharded")
+SHARING: tuple[TopologyName, ...] = tuple(spec.name for spec in SPECS.values())
 # Every store alone, every topology, and one hive over real files.
 HOMES = tuple(f"single over {store}" for store in backends.known("store")) + tuple(f"{one} over memory" for one in SHARING)
 HOMES += ("sharded over sqlite",)

@@ -17,7 +17,6 @@ from hive_mind.hive.topology.codec import pack
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import TopologyLog, TopologyVersion
 from hive_mind.model.messages import Arranged
-from tests.builders import run
 
 FLAT = "topology: flat"
 FEDERATED = "topology: {kind: federated, groups: [{name: east}, {name: west}, {name: north}]}"
@@ -86,99 +85,83 @@ async def spoil_members(journal: Path) -> None:
     await opened.close()
 
 
-def test_a_fleet_learns_answers_and_stops(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with fleet(tmp_path) as controller:
-            await apply(controller, source(tmp_path, FLAT, 3))
-            await controller.call("a-1", "learn", text="Ines replaced the seal of pump seven on Monday.")
+async def test_a_fleet_learns_answers_and_stops(tmp_path: Path) -> None:
+    async with fleet(tmp_path) as controller:
+        await apply(controller, source(tmp_path, FLAT, 3))
+        await controller.call("a-1", "learn", text="Ines replaced the seal of pump seven on Monday.")
 
-            text, completeness = await answer(controller, "a-3", "Who replaced the seal of pump seven?")
-            assert ("Ines" in text, completeness) == (True, 1.0)
-            assert (await controller.delete()).is_converged
-            assert (await controller.status()).phase == "Stopped"
+        text, completeness = await answer(controller, "a-3", "Who replaced the seal of pump seven?")
+        assert ("Ines" in text, completeness) == (True, 1.0)
+        assert (await controller.delete()).is_converged
+        assert (await controller.status()).phase == "Stopped"
 
-        async with fleet(tmp_path) as controller:
-            await apply(controller, source(tmp_path, FLAT, 3))
-            assert "Ines" in (await answer(controller, "", "Who replaced the seal of pump seven?"))[0]
-
-    run(play())
+    async with fleet(tmp_path) as controller:
+        await apply(controller, source(tmp_path, FLAT, 3))
+        assert "Ines" in (await answer(controller, "", "Who replaced the seal of pump seven?"))[0]
 
 
 @pytest.mark.parametrize("topology", [FLAT, FEDERATED, SHARDED])
-def test_agents_come_and_go_and_every_fact_stays(topology: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with fleet(tmp_path) as controller:
-            await apply(controller, source(tmp_path, topology, 4))
-            for number in range(1, 5):
-                await controller.call(f"a-{number}", "learn", text=sentences(number, 5))
-            before = await known(controller, "a-1")
-            assert len(before) == 20
+async def test_agents_come_and_go_and_every_fact_stays(topology: str, tmp_path: Path) -> None:
+    async with fleet(tmp_path) as controller:
+        await apply(controller, source(tmp_path, topology, 4))
+        for number in range(1, 5):
+            await controller.call(f"a-{number}", "learn", text=sentences(number, 5))
+        before = await known(controller, "a-1")
+        assert len(before) == 20
 
-            for count in (7, 3, 5):
-                assert (await controller.scale("a", count, timeout_s=180)).problems == ()
-                assert await known(controller, "a-1") == before
-                assert len((await controller.status()).agents) == count
-
-    run(play())
+        for count in (7, 3, 5):
+            assert (await controller.scale("a", count, timeout_s=180)).problems == ()
+            assert await known(controller, "a-1") == before
+            assert len((await controller.status()).agents) == count
 
 
-def test_a_hive_that_lost_its_members_is_founded_again_from_the_journals_there_are(tmp_path: Path) -> None:
+async def test_a_hive_that_lost_its_members_is_founded_again_from_the_journals_there_are(tmp_path: Path) -> None:
     """Of three replicas of everything two are gone, and in the third one somebody damaged who is a member."""
+    async with fleet(tmp_path) as controller:
+        await apply(controller, source(tmp_path, "topology: {kind: sharded, replicas: 3}", 3))
+        for number in range(1, 4):
+            await controller.call(f"a-{number}", "learn", text=sentences(number, 4))
+        before = await known(controller, "a-1")
+        assert len(before) == 12
+        await controller.delete()
+        journals = sorted((tmp_path / "hives" / "team").glob("*.sqlite"))
+        for journal in journals[1:]:
+            for path in journal.parent.glob(f"{journal.name}*"):
+                path.unlink()
+        await spoil_members(journals[0])
 
-    async def play() -> None:
-        async with fleet(tmp_path) as controller:
-            await apply(controller, source(tmp_path, "topology: {kind: sharded, replicas: 3}", 3))
-            for number in range(1, 4):
-                await controller.call(f"a-{number}", "learn", text=sentences(number, 4))
-            before = await known(controller, "a-1")
-            assert len(before) == 12
-            await controller.delete()
-            journals = sorted((tmp_path / "hives" / "team").glob("*.sqlite"))
-            for journal in journals[1:]:
-                for path in journal.parent.glob(f"{journal.name}*"):
-                    path.unlink()
-            await spoil_members(journals[0])
+        there = await controller.remains()
+        assert (there.facts, there.journals, there.missing, there.lost) == (12, ("team-0",), ("team-1", "team-2"), {})
+        outcome = await controller.refound(timeout_s=180)
+        assert outcome.problems == ()
 
-            there = await controller.remains()
-            assert (there.facts, there.journals, there.missing, there.lost) == (12, ("team-0",), ("team-1", "team-2"), {})
-            outcome = await controller.refound(timeout_s=180)
-            assert outcome.problems == ()
-
-            for number in range(1, 4):
-                assert await known(controller, f"a-{number}") == before
-            assert controller.folder.state().generation == 2
-            assert not await controller.plan(controller.source())
-            assert journals[0].exists()
-
-    run(play())
+        for number in range(1, 4):
+            assert await known(controller, f"a-{number}") == before
+        assert controller.folder.state().generation == 2
+        assert not await controller.plan(controller.source())
+        assert journals[0].exists()
 
 
-def test_where_nothing_is_shared_there_is_nothing_to_found_again(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with fleet(tmp_path) as controller:
-            await apply(controller, source(tmp_path, "topology: single", 2))
-            with pytest.raises(InvalidInput, match="share nothing"):
-                await controller.refound()
-
-    run(play())
+async def test_where_nothing_is_shared_there_is_nothing_to_found_again(tmp_path: Path) -> None:
+    async with fleet(tmp_path) as controller:
+        await apply(controller, source(tmp_path, "topology: single", 2))
+        with pytest.raises(InvalidInput, match="share nothing"):
+            await controller.refound()
 
 
 @pytest.mark.slow
-def test_a_thousand_facts_and_their_answers_survive_every_topology(tmp_path: Path) -> None:
+async def test_a_thousand_facts_and_their_answers_survive_every_topology(tmp_path: Path) -> None:
     questions = [f"Which colour has pump {agent}-{number}?" for agent in range(1, 11) for number in (3, 50)]
 
-    async def play() -> None:
-        async with fleet(tmp_path) as controller:
-            await apply(controller, source(tmp_path, FLAT, 10))
-            for number in range(1, 11):
-                await controller.call(f"a-{number}", "learn", text=sentences(number, 100))
-            before = await known(controller, "a-1")
-            assert len(before) == 1000
-            answers = [await answer(controller, "a-2", question) for question in questions]
+    async with fleet(tmp_path) as controller:
+        await apply(controller, source(tmp_path, FLAT, 10))
+        for number in range(1, 11):
+            await controller.call(f"a-{number}", "learn", text=sentences(number, 100))
+        before = await known(controller, "a-1")
+        assert len(before) == 1000
+        answers = [await answer(controller, "a-2", question) for question in questions]
 
-            for topology in (FEDERATED, SHARDED, FLAT):
-                await apply(controller, source(tmp_path, topology, 10))
-                assert await known(controller, "a-1") == before
-                assert [await answer(controller, "a-2", question) for question in questions] == answers
-
-    run(play())
+        for topology in (FEDERATED, SHARDED, FLAT):
+            await apply(controller, source(tmp_path, topology, 10))
+            assert await known(controller, "a-1") == before
+            assert [await answer(controller, "a-2", question) for question in questions] == answers

@@ -27,53 +27,44 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_a_text_is_embedded_once_for_all_its_uses_and_never_again_after_opening(home: Home):
-    async def whole() -> None:
-        async with home.memory(embedder := BagOfWords()) as memory:
-            await memory.store_facts([said("Red pump."), said("Blue door.", before="Red pump.")], "ines")
-            await memory.store_facts([said("Green tank.", before="Blue door."), said("Red pump.")], "otto")
-            assert embedder.passages == ["Red pump.", "Blue door.", "Green tank."]
-            before = await memory.search_facts("red thing")
-        async with home.memory(embedder := BagOfWords()) as memory:
-            assert await memory.search_facts("red thing") == before
-            await memory.sleep()
-            await memory.store_fact("pump", "Red pump.", source="zoe")
-            assert embedder.passages == []
-            assert embedder.queries == ["red thing"]
-
-    run(whole())
+async def test_a_text_is_embedded_once_for_all_its_uses_and_never_again_after_opening(home: Home):
+    async with home.memory(embedder := BagOfWords()) as memory:
+        await memory.store_facts([said("Red pump."), said("Blue door.", before="Red pump.")], "ines")
+        await memory.store_facts([said("Green tank.", before="Blue door."), said("Red pump.")], "otto")
+        assert embedder.passages == ["Red pump.", "Blue door.", "Green tank."]
+        before = await memory.search_facts("red thing")
+    async with home.memory(embedder := BagOfWords()) as memory:
+        assert await memory.search_facts("red thing") == before
+        await memory.sleep()
+        await memory.store_fact("pump", "Red pump.", source="zoe")
+        assert embedder.passages == []
+        assert embedder.queries == ["red thing"]
 
 
-def test_a_question_asked_again_and_a_bare_code_cost_no_embedding(home: Home):
-    async def whole() -> None:
-        async with home.memory(embedder := BagOfWords()) as memory:
-            await memory.store_fact("room", "Region D40 holds a well.")
-            for query in ("a deep well", "a deep well", "D40", "Tell me about D40", "D41"):
-                await memory.search_facts(query)
+async def test_a_question_asked_again_and_a_bare_code_cost_no_embedding(home: Home):
+    async with home.memory(embedder := BagOfWords()) as memory:
+        await memory.store_fact("room", "Region D40 holds a well.")
+        for query in ("a deep well", "a deep well", "D40", "Tell me about D40", "D41"):
+            await memory.search_facts(query)
 
-            assert embedder.queries == ["a deep well", "D41"], "nobody names D41, so meaning may help"
-
-    run(whole())
+        assert embedder.queries == ["a deep well", "D41"], "nobody names D41, so meaning may help"
 
 
-def test_while_the_model_is_down_facts_are_kept_and_found_by_keywords_and_one_line_says_so(home: Home, caplog):
-    async def whole() -> None:
-        async with home.memory(embedder := BagOfWords()) as memory:
-            embedder.failure = DOWN
-            for n in range(3):
-                await memory.store_fact("pump", f"Pump {n} is red.")
-                assert await found(memory, f"pump {n}", 1) == [f"Pump {n} is red."]
+async def test_while_the_model_is_down_facts_are_kept_and_found_by_keywords_and_one_line_says_so(home: Home, caplog):
+    async with home.memory(embedder := BagOfWords()) as memory:
+        embedder.failure = DOWN
+        for n in range(3):
+            await memory.store_fact("pump", f"Pump {n} is red.")
+            assert await found(memory, f"pump {n}", 1) == [f"Pump {n} is red."]
 
-            assert len(warnings_in(caplog)) == 1
-            assert "not reachable" in warnings_in(caplog)[0]
-            assert (await memory.get_statistics()).without_vector == 3
+        assert len(warnings_in(caplog)) == 1
+        assert "not reachable" in warnings_in(caplog)[0]
+        assert (await memory.get_statistics()).without_vector == 3
 
-            embedder.failure = None
-            await memory.store_fact("pump", "Pump 3 is red.")
-            assert await memory.reembed() == 3
-            assert (await memory.get_statistics()).without_vector == 0
-
-    run(whole())
+        embedder.failure = None
+        await memory.store_fact("pump", "Pump 3 is red.")
+        assert await memory.reembed() == 3
+        assert (await memory.get_statistics()).without_vector == 0
 
 
 class Short(BagOfWords):
@@ -98,45 +89,39 @@ class NotNumbers(BagOfWords):
 
 
 @pytest.mark.parametrize("broken", [Short, Few, NotNumbers])
-def test_vectors_that_can_not_be_right_are_done_without(home: Home, caplog, broken: Callable[[], Embedder]):
-    async def whole() -> None:
-        async with home.memory(broken()) as memory:
-            await memory.store_fact("pump", "The pump is red.")
+async def test_vectors_that_can_not_be_right_are_done_without(home: Home, caplog, broken: Callable[[], Embedder]):
+    async with home.memory(broken()) as memory:
+        await memory.store_fact("pump", "The pump is red.")
 
-            assert await found(memory, "the red pump") == ["The pump is red."]
-            held = await memory.get_statistics()
-            assert (held.facts, held.vectors, held.without_vector) == (1, 0, 1)
-            assert len(warnings_in(caplog)) == 1
-        async with home.memory(BagOfWords()) as memory:
-            assert await memory.reembed() == 1
-            assert await found(memory, Query("pump", method="vector")) == ["The pump is red."]
-
-    run(whole())
+        assert await found(memory, "the red pump") == ["The pump is red."]
+        held = await memory.get_statistics()
+        assert (held.facts, held.vectors, held.without_vector) == (1, 0, 1)
+        assert len(warnings_in(caplog)) == 1
+    async with home.memory(BagOfWords()) as memory:
+        assert await memory.reembed() == 1
+        assert await found(memory, Query("pump", method="vector")) == ["The pump is red."]
 
 
-def test_another_model_is_not_mixed_in_until_everything_is_embedded_again(home: Home, caplog):
-    async def whole() -> None:
-        async with home.memory(BagOfWords("old")) as memory:
-            await memory.store_facts([said("Red pump.", before="Which?"), said("Blue door.", "door")], "ines")
-        async with home.memory(new := BagOfWords("new", 32)) as memory:
-            assert "reembed" in warnings_in(caplog)[0]
-            await memory.store_fact("tank", "Green tank.")
-            assert await found(memory, "red pump") == ["Red pump."]
-            assert new.passages == new.queries == []
-            assert (await memory.get_statistics()).embedding == ""
+async def test_another_model_is_not_mixed_in_until_everything_is_embedded_again(home: Home, caplog):
+    async with home.memory(BagOfWords("old")) as memory:
+        await memory.store_facts([said("Red pump.", before="Which?"), said("Blue door.", "door")], "ines")
+    async with home.memory(new := BagOfWords("new", 32)) as memory:
+        assert "reembed" in warnings_in(caplog)[0]
+        await memory.store_fact("tank", "Green tank.")
+        assert await found(memory, "red pump") == ["Red pump."]
+        assert new.passages == new.queries == []
+        assert (await memory.get_statistics()).embedding == ""
 
-            steps: list[tuple[int, int]] = []
-            assert await memory.reembed(lambda done, total: steps.append((done, total))) == 4
-            assert steps[0] == (0, 4)
-            assert steps[-1] == (4, 4)
-            held = await memory.get_statistics()
-            assert (held.embedding, held.dimension, held.vectors, held.without_vector) == ("new", 32, 4, 0)
-            assert await found(memory, Query("green tank", 1, "vector")) == ["Green tank."]
-        async with home.memory(new := BagOfWords("new", 32)) as memory:
-            assert await memory.reembed() == 0
-            assert new.passages == []
-
-    run(whole())
+        steps: list[tuple[int, int]] = []
+        assert await memory.reembed(lambda done, total: steps.append((done, total))) == 4
+        assert steps[0] == (0, 4)
+        assert steps[-1] == (4, 4)
+        held = await memory.get_statistics()
+        assert (held.embedding, held.dimension, held.vectors, held.without_vector) == ("new", 32, 4, 0)
+        assert await found(memory, Query("green tank", 1, "vector")) == ["Green tank."]
+    async with home.memory(new := BagOfWords("new", 32)) as memory:
+        assert await memory.reembed() == 0
+        assert new.passages == []
 
 
 def test_embedding_again_goes_on_where_it_was_interrupted(home: Home):
@@ -170,44 +155,35 @@ def test_embedding_again_goes_on_where_it_was_interrupted(home: Home):
     run(whole())
 
 
-def test_a_model_that_changed_under_its_name_is_not_compared_with(home: Home, caplog):
-    async def whole() -> None:
-        async with home.memory(BagOfWords("model", 64)) as memory:
-            await memory.store_fact("pump", "The pump is red.")
-        async with home.memory(BagOfWords("model", 48)) as memory:
-            assert "1 facts have no embedding" in warnings_in(caplog)[0]
-            assert await found(memory, "pump") == ["The pump is red."]
-            assert await memory.reembed() == 1
-            assert (await memory.get_statistics()).without_vector == 0
-
-    run(whole())
+async def test_a_model_that_changed_under_its_name_is_not_compared_with(home: Home, caplog):
+    async with home.memory(BagOfWords("model", 64)) as memory:
+        await memory.store_fact("pump", "The pump is red.")
+    async with home.memory(BagOfWords("model", 48)) as memory:
+        assert "1 facts have no embedding" in warnings_in(caplog)[0]
+        assert await found(memory, "pump") == ["The pump is red."]
+        assert await memory.reembed() == 1
+        assert (await memory.get_statistics()).without_vector == 0
 
 
-def test_without_a_model_there_is_nothing_to_embed_with(home: Home):
-    async def whole() -> None:
-        async with home.memory() as memory:
-            await memory.store_fact("pump", "The pump is red.")
-            with pytest.raises(InvalidInput, match="no embedding model"):
-                await memory.reembed()
-            assert await found(memory, Query("pump", method="vector")) == ["The pump is red."]
-
-    run(whole())
+async def test_without_a_model_there_is_nothing_to_embed_with(home: Home):
+    async with home.memory() as memory:
+        await memory.store_fact("pump", "The pump is red.")
+        with pytest.raises(InvalidInput, match="no embedding model"):
+            await memory.reembed()
+        assert await found(memory, Query("pump", method="vector")) == ["The pump is red."]
 
 
-def test_facts_learned_without_a_model_get_their_vectors_later(home: Home):
-    async def whole() -> None:
-        async with home.memory() as memory:
-            old = await memory.store_fact("pump", "The pump is red.")
-            await memory.supersede(old.id, said("The pump is blue."), "otto")
-        async with home.memory(BagOfWords()) as memory:
-            assert await memory.reembed() == 2
-            both = await found(memory, Query("pump", method="vector", with_superseded=True))
-            assert set(both) == {"The pump is red.", "The pump is blue."}
-
-    run(whole())
+async def test_facts_learned_without_a_model_get_their_vectors_later(home: Home):
+    async with home.memory() as memory:
+        old = await memory.store_fact("pump", "The pump is red.")
+        await memory.supersede(old.id, said("The pump is blue."), "otto")
+    async with home.memory(BagOfWords()) as memory:
+        assert await memory.reembed() == 2
+        both = await found(memory, Query("pump", method="vector", with_superseded=True))
+        assert set(both) == {"The pump is red.", "The pump is blue."}
 
 
-def test_a_write_given_up_while_it_is_embedded_leaves_nothing_behind(home: Home):
+async def test_a_write_given_up_while_it_is_embedded_leaves_nothing_behind(home: Home):
     begun = asyncio.Event()
 
     class Slow(BagOfWords):
@@ -216,14 +192,11 @@ def test_a_write_given_up_while_it_is_embedded_leaves_nothing_behind(home: Home)
             await asyncio.Event().wait()
             return await super().embed_passages(texts)
 
-    async def whole() -> None:
-        async with home.memory(Slow()) as memory:
-            task = asyncio.create_task(memory.store_fact("pump", "The pump is red."))
-            await begun.wait()
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    async with home.memory(Slow()) as memory:
+        task = asyncio.create_task(memory.store_fact("pump", "The pump is red."))
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
-            assert await memory.get_all_facts() == []
-            assert (await memory.get_statistics()).vectors == 0
-
-    run(whole())
+        assert await memory.get_all_facts() == []
+        assert (await memory.get_statistics()).vectors == 0

@@ -12,7 +12,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.query import Method, Query
-from tests.builders import BagOfWords, Home, Scenario, found, lines_of, remembering, run, said
+from tests.builders import BagOfWords, Home, Scenario, found, lines_of, remembering, said
 from tests.contract.fleets import HOMES, home_for
 
 Run = Callable[[Scenario], None]
@@ -58,23 +58,20 @@ def with_memory(home: Home) -> Run:
     ],
     ids=lambda wrong: ascii(wrong)[:40],
 )
-def test_one_bad_statement_keeps_all_of_them_out(home: Home, wrong: dict):
+async def test_one_bad_statement_keeps_all_of_them_out(home: Home, wrong: dict):
     good = said("The pump is red.", before="Which pump?")
 
-    async def whole() -> None:
-        async with home.memory(BagOfWords()) as memory:
-            with pytest.raises(InvalidInput):
-                await memory.store_facts([good, replace(said("The door is blue."), **wrong)], "ines")
+    async with home.memory(BagOfWords()) as memory:
+        with pytest.raises(InvalidInput):
+            await memory.store_facts([good, replace(said("The door is blue."), **wrong)], "ines")
 
-            assert await memory.get_all_facts() == await lines_of(memory) == await found(memory, "pump") == []
-            assert (await memory.get_statistics()).vectors == 0
-            await memory.store_facts([good], "ines")
-        async with home.memory(embedder := BagOfWords()) as memory:
-            assert (await memory.get_statistics()).without_vector == 0
-            assert await found(memory, "pump") == ["The pump is red."]
-            assert embedder.passages == []
-
-    run(whole())
+        assert await memory.get_all_facts() == await lines_of(memory) == await found(memory, "pump") == []
+        assert (await memory.get_statistics()).vectors == 0
+        await memory.store_facts([good], "ines")
+    async with home.memory(embedder := BagOfWords()) as memory:
+        assert (await memory.get_statistics()).without_vector == 0
+        assert await found(memory, "pump") == ["The pump is red."]
+        assert embedder.passages == []
 
 
 @pytest.mark.parametrize("source", ["", "  ", HALF, "x" * 2_001], ids=ascii)
@@ -148,19 +145,16 @@ def test_what_does_not_exist_can_not_be_changed(with_memory: Run):
     ],
     ids=lambda text: ascii(text[:12]),
 )
-def test_any_other_text_is_kept_as_it_is_wherever_it_stands(home: Home, text: str):
+async def test_any_other_text_is_kept_as_it_is_wherever_it_stands(home: Home, text: str):
     odd = said(text, text[:500], before=text, said_at=text[:99], entities=(text[:99],), labels=(text[:99],))
 
-    async def whole() -> None:
-        async with home.memory(BagOfWords()) as memory:
-            (kept,) = await memory.store_facts([odd], text[:99])
-            spoken = await memory.store_fact("x", f"{text[:500]} x", source="y", said_at="2023-²")
-        async with home.memory(BagOfWords()) as memory:
-            assert await memory.get_all_facts() == [spoken, kept]
-            assert kept.content == text.strip()
-            assert kept in [hit.fact for hit in await memory.search_facts(text)]
-
-    run(whole())
+    async with home.memory(BagOfWords()) as memory:
+        (kept,) = await memory.store_facts([odd], text[:99])
+        spoken = await memory.store_fact("x", f"{text[:500]} x", source="y", said_at="2023-²")
+    async with home.memory(BagOfWords()) as memory:
+        assert await memory.get_all_facts() == [spoken, kept]
+        assert kept.content == text.strip()
+        assert kept in [hit.fact for hit in await memory.search_facts(text)]
 
 
 def test_a_speaker_belongs_to_the_statement_once(with_memory: Run):
@@ -185,35 +179,29 @@ def test_any_query_is_answered(with_memory: Run, query: str):
     with_memory(scenario)
 
 
-def test_another_event_loop_is_told_instead_of_being_left_to_wait(home: Home):
-    async def whole() -> None:
-        memory = home.memory(BagOfWords())
-        await memory.store_fact("pump", "The pump is red.")
+async def test_another_event_loop_is_told_instead_of_being_left_to_wait(home: Home):
+    memory = home.memory(BagOfWords())
+    await memory.store_fact("pump", "The pump is red.")
 
-        for wrong in (lambda: memory.search_facts("pump"), lambda: memory.store_fact("fan", "The fan is red."), memory.close):
-            # A thread of its own has an event loop of its own.
-            with pytest.raises(InvalidInput, match="open in another event loop"):
-                await asyncio.wait_for(asyncio.to_thread(asyncio.run, wrong()), 10)
+    for wrong in (lambda: memory.search_facts("pump"), lambda: memory.store_fact("fan", "The fan is red."), memory.close):
+        # A thread of its own has an event loop of its own.
+        with pytest.raises(InvalidInput, match="open in another event loop"):
+            await asyncio.wait_for(asyncio.to_thread(asyncio.run, wrong()), 10)
 
-        assert await found(memory, "pump") == ["The pump is red."]
-        await memory.close()
-
-    run(whole())
+    assert await found(memory, "pump") == ["The pump is red."]
+    await memory.close()
 
 
-def test_a_closed_memory_says_so(home: Home):
-    async def whole() -> None:
-        embedder = BagOfWords()
-        memory = home.memory(embedder)
-        await memory.store_fact("pump", "The pump is red.")
-        await memory.close()
-        await memory.close()
+async def test_a_closed_memory_says_so(home: Home):
+    embedder = BagOfWords()
+    memory = home.memory(embedder)
+    await memory.store_fact("pump", "The pump is red.")
+    await memory.close()
+    await memory.close()
 
-        for use in (memory.get_all_facts(), memory.store_fact("a", "b"), memory.search_facts("a"), memory.get_statistics()):
-            with pytest.raises(HiveError, match="closed"):
-                await use
+    for use in (memory.get_all_facts(), memory.store_fact("a", "b"), memory.search_facts("a"), memory.get_statistics()):
         with pytest.raises(HiveError, match="closed"):
-            await lines_of(memory)
-        assert embedder.times_closed >= 1
-
-    run(whole())
+            await use
+    with pytest.raises(HiveError, match="closed"):
+        await lines_of(memory)
+    assert embedder.times_closed >= 1

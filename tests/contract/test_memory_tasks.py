@@ -107,21 +107,18 @@ def test_a_caller_who_gives_up_leaves_a_whole_write_or_none(home: Home, turns: i
     remembering(scenario, home, BagOfWords())
 
 
-def test_closing_while_others_write_finishes_or_refuses_each(home: Home):
-    async def whole() -> None:
-        memory = home.memory(BagOfWords())
-        writes = [asyncio.create_task(memory.store_fact("n", f"Statement {n}.")) for n in range(30)]
-        for _ in range(10):
-            await asyncio.sleep(0)
-        await asyncio.gather(memory.close(), memory.close())
-        results = await asyncio.gather(*writes, return_exceptions=True)
+async def test_closing_while_others_write_finishes_or_refuses_each(home: Home):
+    memory = home.memory(BagOfWords())
+    writes = [asyncio.create_task(memory.store_fact("n", f"Statement {n}.")) for n in range(30)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    await asyncio.gather(memory.close(), memory.close())
+    results = await asyncio.gather(*writes, return_exceptions=True)
 
-        kept = {fact.content for fact in results if not isinstance(fact, BaseException)}
-        assert all(isinstance(result, HiveError) for result in results if isinstance(result, BaseException))
-        async with home.memory(BagOfWords()) as again:
-            assert kept == {fact.content for fact in await again.get_all_facts()}
-
-    run(whole())
+    kept = {fact.content for fact in results if not isinstance(fact, BaseException)}
+    assert all(isinstance(result, HiveError) for result in results if isinstance(result, BaseException))
+    async with home.memory(BagOfWords()) as again:
+        assert kept == {fact.content for fact in await again.get_all_facts()}
 
 
 def test_sleeping_while_others_work_disturbs_nobody(home: Home):
@@ -153,63 +150,51 @@ def test_waking_that_fails_can_be_tried_again(home: Home):
     run(whole())
 
 
-def test_an_export_sees_one_moment_while_others_write(home: Home):
-    async def whole() -> None:
-        async with home.memory(BagOfWords()) as memory, Home().memory() as copy:
-            episode = await memory.store_episode(Content("Text.", "ines"))
-            await memory.store_facts([said(f"Pump {n}.") for n in range(20)], "ines", episode)
-            lines = []
-            async for line in memory.export():
-                lines.append(line)
-                if len(lines) % 5 == 0:
-                    later = await memory.store_episode(Content(f"Text {len(lines)}.", "ines"))
-                    await memory.store_facts([said(f"Door {len(lines)}.")], "ines", later)
+async def test_an_export_sees_one_moment_while_others_write(home: Home):
+    async with home.memory(BagOfWords()) as memory, Home().memory() as copy:
+        episode = await memory.store_episode(Content("Text.", "ines"))
+        await memory.store_facts([said(f"Pump {n}.") for n in range(20)], "ines", episode)
+        lines = []
+        async for line in memory.export():
+            lines.append(line)
+            if len(lines) % 5 == 0:
+                later = await memory.store_episode(Content(f"Text {len(lines)}.", "ines"))
+                await memory.store_facts([said(f"Door {len(lines)}.")], "ines", later)
 
-            assert await copy.import_lines(lines) == 20
-
-    run(whole())
+        assert await copy.import_lines(lines) == 20
 
 
-def test_an_export_that_is_left_early_does_not_keep_the_memory_open(home: Home):
-    async def whole() -> None:
-        memory = home.memory()
-        await memory.store_facts([said(f"Pump {n}.") for n in range(20)], "ines")
-        async for _ in memory.export():
-            break
-        await memory.close()
-
-    run(whole())
+async def test_an_export_that_is_left_early_does_not_keep_the_memory_open(home: Home):
+    memory = home.memory()
+    await memory.store_facts([said(f"Pump {n}.") for n in range(20)], "ines")
+    async for _ in memory.export():
+        break
+    await memory.close()
 
 
-def test_a_memory_closes_while_somebody_still_holds_a_half_read_export(home: Home):
-    async def whole() -> None:
-        memory = home.memory()
-        await memory.store_facts([said("The pump is red."), said("The door is blue.")], "ines")
-        lines = memory.export()
-        first = await anext(lines)
+async def test_a_memory_closes_while_somebody_still_holds_a_half_read_export(home: Home):
+    memory = home.memory()
+    await memory.store_facts([said("The pump is red."), said("The door is blue.")], "ines")
+    lines = memory.export()
+    first = await anext(lines)
 
-        await memory.close()
+    await memory.close()
 
-        assert len([first, *[line async for line in lines]]) == 2
-
-    run(whole())
+    assert len([first, *[line async for line in lines]]) == 2
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 9, 20])
-def test_a_caller_who_gives_up_while_the_memory_wakes_or_falls_asleep_locks_nobody_out(home: Home, turns: int):
-    async def whole() -> None:
-        memory = home.memory(BagOfWords())
-        for begin in (memory.get_all_facts, memory.sleep, memory.sleep, memory.get_all_facts, memory.close):
-            task = asyncio.create_task(begin())
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            if begin != memory.close:
-                await memory.store_fact("pump", "The pump is red.")
-                assert len(await memory.get_all_facts()) == 1
-        await memory.close()
-        async with home.memory() as again:
-            assert len(await again.get_all_facts()) == 1
-
-    run(whole())
+async def test_a_caller_who_gives_up_while_the_memory_wakes_or_falls_asleep_locks_nobody_out(home: Home, turns: int):
+    memory = home.memory(BagOfWords())
+    for begin in (memory.get_all_facts, memory.sleep, memory.sleep, memory.get_all_facts, memory.close):
+        task = asyncio.create_task(begin())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if begin != memory.close:
+            await memory.store_fact("pump", "The pump is red.")
+            assert len(await memory.get_all_facts()) == 1
+    await memory.close()
+    async with home.memory() as again:
+        assert len(await again.get_all_facts()) == 1

@@ -1,6 +1,5 @@
 """Every store is the same store: random changes give the same results, refusals included, as in the simplest one."""
 
-import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -59,17 +58,14 @@ async def outcome(store: FactStore, changes: Sequence[Change]) -> str:
 
 @pytest.mark.parametrize("back_end", [name for name in backends.known("store") if name != "memory"])
 @pytest.mark.parametrize("seed", range(6))
-def test_random_writes_are_kept_or_refused_as_in_memory(back_end: str, seed: int, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        rng = random.Random(seed)
-        model, open_store = await memory.open(), backends.load("store", back_end).open
-        for _ in range(3):
-            store = await open_store(tmp_path / "x.db")
-            for _ in range(25):
-                changes = [random_change(rng) for _ in range(rng.choice([1, 1, 2, 3, 12]))]
-                assert await outcome(store, changes) == await outcome(model, changes), f"seed {seed}: {changes}"
-            seen, expected = await everything(store, IDS, MODELS), await everything(model, IDS, MODELS)
-            await store.close()
-            assert seen == expected, f"seed {seed}"
-
-    asyncio.run(scenario())
+async def test_random_writes_are_kept_or_refused_as_in_memory(back_end: str, seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    model, open_store = await memory.open(), backends.load("store", back_end).open
+    for _ in range(3):
+        store = await open_store(tmp_path / "x.db")
+        for _ in range(25):
+            changes = [random_change(rng) for _ in range(rng.choice([1, 1, 2, 3, 12]))]
+            assert await outcome(store, changes) == await outcome(model, changes), f"seed {seed}: {changes}"
+        seen, expected = await everything(store, IDS, MODELS), await everything(model, IDS, MODELS)
+        await store.close()
+        assert seen == expected, f"seed {seed}"

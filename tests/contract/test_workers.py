@@ -71,66 +71,56 @@ async def town(folder: Path, url: str, topology: str, *names: str) -> AsyncItera
 
 
 @pytest.mark.parametrize("topology", FOUNDERS)
-def test_processes_share_what_their_agents_learn(tmp_path: Path, redis: RedisServer, topology: str) -> None:
-    async def work() -> None:
-        async with town(tmp_path, redis.url, topology, "one", "two") as (one, two):
-            await one.call("one-a", "store", content="The museum opens at ten.")
-            await two.call("two-b", "store", content="The gate is blue.")
+async def test_processes_share_what_their_agents_learn(tmp_path: Path, redis: RedisServer, topology: str) -> None:
+    async with town(tmp_path, redis.url, topology, "one", "two") as (one, two):
+        await one.call("one-a", "store", content="The museum opens at ten.")
+        await two.call("two-b", "store", content="The gate is blue.")
 
-            await finds(two, "two-a", "museum", "The museum opens at ten.")
-            await finds(one, "one-b", "gate", "The gate is blue.")
-
-    asyncio.run(work())
+        await finds(two, "two-a", "museum", "The museum opens at ten.")
+        await finds(one, "one-b", "gate", "The gate is blue.")
 
 
-def test_a_worker_joins_a_hive_that_runs_and_leaves_it_again_and_nothing_is_lost(tmp_path: Path, redis: RedisServer) -> None:
-    async def work() -> None:
-        async with town(tmp_path, redis.url, "sharded", "one", "two") as (one, _):
-            await one.call("one-a", "store", content="The museum opens at ten.")
-            async with town(tmp_path, redis.url, "sharded", "three") as (three,):
-                await until(lambda: one.status().nodes[0].members == ("one", "three", "two"))
-                await three.call("three-a", "store", content="The gate is blue.")
-                await three.leave(PATIENCE_S)
-            await until(lambda: one.status().nodes[0].members == ("one", "two"))
-
-            await finds(one, "one-a", "gate", "The gate is blue.")
-            await finds(one, "one-a", "museum", "The museum opens at ten.")
-
-    asyncio.run(work())
-
-
-def test_a_broker_that_goes_away_is_told_and_what_was_stored_meanwhile_is_shared_when_it_is_back(
+async def test_a_worker_joins_a_hive_that_runs_and_leaves_it_again_and_nothing_is_lost(
     tmp_path: Path, redis: RedisServer
 ) -> None:
-    async def work() -> None:
-        async with town(tmp_path, redis.url, "sharded", "one", "two") as (one, two):
-            redis.kill()
-            await until(lambda: not one.status().is_ready)
-            assert "the bus can't be reached" in one.status().error
-            assert one.status().phase == "ready"
-            await one.call("one-a", "store", content="The museum opens at ten.")
+    async with town(tmp_path, redis.url, "sharded", "one", "two") as (one, _):
+        await one.call("one-a", "store", content="The museum opens at ten.")
+        async with town(tmp_path, redis.url, "sharded", "three") as (three,):
+            await until(lambda: one.status().nodes[0].members == ("one", "three", "two"))
+            await three.call("three-a", "store", content="The gate is blue.")
+            await three.leave(PATIENCE_S)
+        await until(lambda: one.status().nodes[0].members == ("one", "two"))
 
-            redis.start()
-            await until(lambda: one.status().is_ready and two.status().is_ready)
-            await finds(two, "two-a", "museum", "The museum opens at ten.")
-            await until(lambda: one.status().agents[0].pending == 0)
-            assert one.status().error == ""
-
-    asyncio.run(work())
+        await finds(one, "one-a", "gate", "The gate is blue.")
+        await finds(one, "one-a", "museum", "The museum opens at ten.")
 
 
-def test_a_worker_begins_before_its_broker_does(tmp_path: Path, redis: RedisServer) -> None:
+async def test_a_broker_that_goes_away_is_told_and_what_was_stored_meanwhile_is_shared_when_it_is_back(
+    tmp_path: Path, redis: RedisServer
+) -> None:
+    async with town(tmp_path, redis.url, "sharded", "one", "two") as (one, two):
+        redis.kill()
+        await until(lambda: not one.status().is_ready)
+        assert "the bus can't be reached" in one.status().error
+        assert one.status().phase == "ready"
+        await one.call("one-a", "store", content="The museum opens at ten.")
+
+        redis.start()
+        await until(lambda: one.status().is_ready and two.status().is_ready)
+        await finds(two, "two-a", "museum", "The museum opens at ten.")
+        await until(lambda: one.status().agents[0].pending == 0)
+        assert one.status().error == ""
+
+
+async def test_a_worker_begins_before_its_broker_does(tmp_path: Path, redis: RedisServer) -> None:
     redis.kill()
 
-    async def work() -> None:
-        worker = await open_worker(config(tmp_path, redis.url, "flat", "one"), lambda _: None)
-        try:
-            await until(lambda: bool(worker.status().error))
-            assert worker.status().phase == "starting"
-            redis.start()
-            await until(lambda: worker.status().is_ready)
-            assert worker.status().error == ""
-        finally:
-            await worker.close()
-
-    asyncio.run(work())
+    worker = await open_worker(config(tmp_path, redis.url, "flat", "one"), lambda _: None)
+    try:
+        await until(lambda: bool(worker.status().error))
+        assert worker.status().phase == "starting"
+        redis.start()
+        await until(lambda: worker.status().is_ready)
+        assert worker.status().error == ""
+    finally:
+        await worker.close()

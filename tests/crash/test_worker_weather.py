@@ -111,27 +111,24 @@ def test_what_could_not_be_learned_on_a_full_disk_is_learned_when_there_is_room(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_a_node_whose_journal_finds_no_room_says_so_while_its_agents_go_on_and_shares_all_when_started_again(
+async def test_a_node_whose_journal_finds_no_room_says_so_while_its_agents_go_on_and_shares_all_when_started_again(
     small_disk: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "hives").symlink_to(small_disk)
 
-    async def work() -> None:
-        kept: set[str] = set()
-        async with running(config(home, store="sqlite")) as worker:
-            await until(lambda: worker.status().is_ready)
-            filler = filled(small_disk, but=200_000)
-            while worker.status().phase != "failed":
-                kept.add(await stored(worker, len(kept)))
+    kept: set[str] = set()
+    async with running(config(home, store="sqlite")) as worker:
+        await until(lambda: worker.status().is_ready)
+        filler = filled(small_disk, but=200_000)
+        while worker.status().phase != "failed":
             kept.add(await stored(worker, len(kept)))
-            assert "disk is full" in reasons_not_ready(worker.status())[0]
-            assert agent(worker, "ada").phase == "ready"
-            assert (await worker.call("ada", "search", query="blue gate"))["hits"], "it still answers"
-        filler.unlink()
-        async with running(config(home, store="sqlite")) as worker:
-            await until(lambda: worker.status().is_ready and agent(worker, "ada").pending == 0)
-            assert agent(worker, "ada").facts == worker.status().nodes[0].facts == len(kept)
-
-    play(work())
+        kept.add(await stored(worker, len(kept)))
+        assert "disk is full" in reasons_not_ready(worker.status())[0]
+        assert agent(worker, "ada").phase == "ready"
+        assert (await worker.call("ada", "search", query="blue gate"))["hits"], "it still answers"
+    filler.unlink()
+    async with running(config(home, store="sqlite")) as worker:
+        await until(lambda: worker.status().is_ready and agent(worker, "ada").pending == 0)
+        assert agent(worker, "ada").facts == worker.status().nodes[0].facts == len(kept)

@@ -122,79 +122,67 @@ def test_in_any_batches_stopped_anywhere_it_is_what_an_awake_memory_takes_in_at_
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_other_lines_do_not_go_on_where_these_were_stopped(seed: int):
+async def test_other_lines_do_not_go_on_where_these_were_stopped(seed: int):
     chance = random.Random(seed)
     ours, theirs = (
         [json.dumps(GOOD | {"content": f"{name} {n}."}) for n in range(chance.randrange(5, 20))] for name in ("Pump", "Door")
     )
 
-    async def whole() -> None:
-        store = Failing(2)
-        with pytest.raises(BackendUnavailable):
-            await taken_in(store, ours, 2)
-        store.writes = -1
-        assert (await taken_in(store, theirs, 2)).skipped_lines == 0
-        # Theirs took the place of what was remembered of ours; all of ours is looked at again, and nothing is doubled.
-        assert (await taken_in(store, ours, 2)).skipped_lines == 0
-        assert (await store.counts())["facts"] == len(ours) + len(theirs)
-        assert (await store.meta())[BEGUN_KEY] == ""
-
-    run(whole())
+    store = Failing(2)
+    with pytest.raises(BackendUnavailable):
+        await taken_in(store, ours, 2)
+    store.writes = -1
+    assert (await taken_in(store, theirs, 2)).skipped_lines == 0
+    # Theirs took the place of what was remembered of ours; all of ours is looked at again, and nothing is doubled.
+    assert (await taken_in(store, ours, 2)).skipped_lines == 0
+    assert (await store.counts())["facts"] == len(ours) + len(theirs)
+    assert (await store.meta())[BEGUN_KEY] == ""
 
 
 GOOD = {"type": "fact", "content": "", "confidence": 0.5, "sources": ["a"], "learned_at_us": 5}
 
 
-def test_whoever_is_cancelled_finishes_the_batch_that_is_being_written_and_tells_of_it():
+async def test_whoever_is_cancelled_finishes_the_batch_that_is_being_written_and_tells_of_it():
     lines = [json.dumps(GOOD | {"content": f"Pump {n}."}) for n in range(10)]
 
-    async def whole() -> None:
-        store, told, begun, free = MemoryStore(), list[int](), asyncio.Event(), asyncio.Event()
-        target = Unindexed(store, VectorSource(NoEmbedder()), {})
+    store, told, begun, free = MemoryStore(), list[int](), asyncio.Event(), asyncio.Event()
+    target = Unindexed(store, VectorSource(NoEmbedder()), {})
 
-        async def keep(facts: Sequence[Fact], changes: Sequence[Change]) -> int:
-            begun.set()
-            await free.wait()
-            return await target.keep(facts, changes)
+    async def keep(facts: Sequence[Fact], changes: Sequence[Change]) -> int:
+        begun.set()
+        await free.wait()
+        return await target.keep(facts, changes)
 
-        def tell(done: int, total: int, what: str) -> None:
-            if what == "importing" and total == len(lines):
-                told.append(done)
+    def tell(done: int, total: int, what: str) -> None:
+        if what == "importing" and total == len(lines):
+            told.append(done)
 
-        task = asyncio.create_task(import_all(lambda: lines, keep, {}, batch_records=4, progress=tell))
-        await begun.wait()
-        task.cancel()
-        free.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    task = asyncio.create_task(import_all(lambda: lines, keep, {}, batch_records=4, progress=tell))
+    await begun.wait()
+    task.cancel()
+    free.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
-        assert told == [0, 4]
-        assert (await store.counts())["facts"] == 4
-        assert (await taken_in(store, lines, 4)).skipped_lines == 4
-
-    run(whole())
+    assert told == [0, 4]
+    assert (await store.counts())["facts"] == 4
+    assert (await taken_in(store, lines, 4)).skipped_lines == 4
 
 
-def test_an_import_into_an_awake_memory_is_found_at_once_and_leaves_no_trace_of_its_batches():
+async def test_an_import_into_an_awake_memory_is_found_at_once_and_leaves_no_trace_of_its_batches():
     lines = [json.dumps(GOOD | {"content": f"Pump {n} is red."}) for n in range(600)]
 
-    async def whole() -> None:
-        home = Home()
-        async with home.memory(BagOfWords()) as memory:
-            assert await memory.import_lines(lines) == 600
-            assert (await memory.search_facts("Pump 599"))[0].fact.content == "Pump 599 is red."
-            assert not (await home.stores[-1].meta())[BEGUN_KEY]
-
-    run(whole())
+    home = Home()
+    async with home.memory(BagOfWords()) as memory:
+        assert await memory.import_lines(lines) == 600
+        assert (await memory.search_facts("Pump 599"))[0].fact.content == "Pump 599 is red."
+        assert not (await home.stores[-1].meta())[BEGUN_KEY]
 
 
-def test_lines_that_change_while_they_are_taken_in_are_told_by_number():
+async def test_lines_that_change_while_they_are_taken_in_are_told_by_number():
     lines = [json.dumps(GOOD | {"content": f"Pump {n}."}) for n in range(4)]
     reads = iter([lines, [*lines[:2], "{", lines[3]]])
 
-    async def whole() -> None:
-        target = Unindexed(MemoryStore(), VectorSource(NoEmbedder()), {})
-        with pytest.raises(InvalidInput, match="line 3 was changed while it was imported"):
-            await import_all(lambda: next(reads), target.keep, {}, batch_records=2)
-
-    run(whole())
+    target = Unindexed(MemoryStore(), VectorSource(NoEmbedder()), {})
+    with pytest.raises(InvalidInput, match="line 3 was changed while it was imported"):
+        await import_all(lambda: next(reads), target.keep, {}, batch_records=2)

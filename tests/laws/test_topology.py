@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import Federated
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
+from hive_mind.hive.topology.spec import SPECS, Founding
 from hive_mind.model.ids import fact_id
 
 NODES = [f"n{n:02}" for n in range(20)]
@@ -19,7 +19,11 @@ STRANGER = "somebody else"
 WORDS = ["pump", "baking", "it", "pumps"]
 
 members = st.sets(st.sampled_from(NODES), min_size=1)
-flats = members.map(lambda nodes: Flat(tuple(nodes)))
+plain = st.builds(
+    lambda spec, nodes: spec.build(Founding({"": tuple(nodes)})),
+    st.sampled_from([spec for spec in SPECS.values() if not spec.settings]),
+    members,
+)
 shardeds = st.builds(
     lambda nodes, replicas, partitions: Sharded(first_placement(nodes, replicas, partitions)),
     members,
@@ -38,7 +42,7 @@ def federateds(draw: st.DrawFn) -> Federated:
     return Federated(groups, domains, root=draw(st.sampled_from([None, "top", "n00"])), group_thresholds=thresholds)
 
 
-topologies = flats | federateds() | shardeds
+topologies = plain | federateds() | shardeds
 changes = st.lists(st.sets(st.sampled_from([*NODES, "top"]), min_size=1), max_size=3)
 facts = st.tuples(st.integers(0, 10_000).map(lambda n: fact_id(str(n))), st.floats(0, 1))
 

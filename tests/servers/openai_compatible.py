@@ -88,7 +88,6 @@ class OpenAICompatibleServer:
         self._script = deque(script)
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._arrived = threading.Condition(self._lock)
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.script = self
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, name="openai-compatible")
@@ -98,20 +97,14 @@ class OpenAICompatibleServer:
         """What a client is given as its base URL."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
-    def wait_for_requests(self, count: int, timeout_s: float = 10.0) -> bool:
-        """Block until so many requests have arrived; False after the timeout."""
-        with self._arrived:
-            return self._arrived.wait_for(lambda: len(self.requests) >= count, timeout_s)
-
     def hold(self) -> None:
         """Block until the server stops."""
         self._stopping.wait(30.0)
 
     def next_behaviour(self, received: Received) -> Behaviour:
         """Record a request and say what happens to it."""
-        with self._arrived:
+        with self._lock:
             self.requests.append(received)
-            self._arrived.notify_all()
             return self._script.popleft() if self._script else Reply()
 
     def __enter__(self) -> Self:

@@ -5,11 +5,12 @@ Ten of them in `make test`. `hive-mind simulate --faults all` runs as many as wa
 
 import pytest
 
+from hive_mind.sim.hives import TOPOLOGIES
 from tests.sim.storms import OPERATIONS_IN_TESTS, first_violation
 
 PARTS = [
     pytest.param(topology, range(start, start + 10), marks=[pytest.mark.thorough] if start >= 10 else [])
-    for topology in ("flat", "federated", "sharded")
+    for topology in TOPOLOGIES
     for start in range(0, 50, 10)
 ]
 

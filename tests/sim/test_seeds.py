@@ -1,6 +1,6 @@
 """Whole hives under every fault at once: a few seeds of each topology, and those that once broke a promise.
 
-Two hundred of each are in a file of their own for each topology, so that they run side by side.
+More of each are in `test_topology_seeds`.
 """
 
 import pytest

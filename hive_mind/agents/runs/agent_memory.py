@@ -12,11 +12,9 @@ from pathlib import Path
 
 from hive_mind.agents.runs.whole_file import BEGUN, PART, write_whole
 from hive_mind.errors import InvalidInput
+from hive_mind.file_lock import lock
 from hive_mind.private import private_folder
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
-
-if sys.platform != "win32":
-    import fcntl
 
 
 class AgentMemory:
@@ -77,7 +75,7 @@ class AgentMemory:
         descriptor = os.open(private_folder(self.path.parent) / f".{self.path.name}.turn", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock(descriptor)
                 # Nobody writes now: what is not whole was left by a process that was killed.
                 for half in self.path.parent.glob(f"{BEGUN}{self.path.name}.*{PART}"):
                     half.unlink(missing_ok=True)

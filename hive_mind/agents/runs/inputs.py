@@ -32,19 +32,3 @@ async def lines_of(file: Path | TextIO) -> AsyncIterator[str]:
     finally:
         if isinstance(file, Path):
             stream.close()
-
-
-class QueueSource:
-    """Inputs that somebody else puts in: the handler of a bus, for instance. `None` ends it."""
-
-    def __init__(self, size: int = 1_000) -> None:
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue(size)
-
-    async def put(self, given: str | None) -> None:
-        """One more; waits while too many are waiting."""
-        await self._queue.put(given)
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Each of them, as they come."""
-        while (given := await self._queue.get()) is not None:
-            yield given

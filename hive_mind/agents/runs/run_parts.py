@@ -85,8 +85,3 @@ def check_price(spec: WorkerSpec, parts: RunParts) -> None:
         f"limits.usd: no price is known for {parts.model.name}; limit tokens instead, or name it provider:model, "
         "with genai-prices installed (extra llm)"
     )
-
-
-def needs_model(spec: WorkerSpec) -> list[str]:
-    """Nodes that are loops."""
-    return [node.id for node in spec.nodes if node.kind == "loop"]

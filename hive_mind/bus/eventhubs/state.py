@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from hive_mind.bus.eventhubs.partitions import Position
 from hive_mind.errors import BackendError
 from hive_mind.private import private_folder
+from hive_mind.sqlite.file import transaction
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -96,13 +97,13 @@ class State:
     def save(self, positions: Mapping[Place, Stop]) -> None:
         """Remember some, all or none."""
         rows = [(self._hub, *place, stop.partition, stop.at.next, json.dumps(stop.at.open)) for place, stop in positions.items()]
-        with _translating(self._path), _transaction(self._connection):
+        with _translating(self._path), transaction(self._connection):
             self._connection.executemany(_SAVE, rows)
 
     def keep_dead(self, place: Place, letter: Dead) -> None:
         """One more dead letter; its `id` is given here."""
         row = (self._hub, *place, letter.number, letter.attempts, letter.reason, letter.at_ms, letter.data)
-        with _translating(self._path), _transaction(self._connection):
+        with _translating(self._path), transaction(self._connection):
             self._connection.execute(_KEEP, row)
             if self._connection.execute(_FORGET_OLDEST, (DEAD_LETTERS_MAX,)).rowcount > 0:
                 _log.warning("more than %d dead letters: the oldest are dropped; look at them", DEAD_LETTERS_MAX)
@@ -129,7 +130,7 @@ class State:
         """Drop dead letters. How many there were."""
         query = "DELETE FROM dead WHERE hub = ? AND hive = ? AND id = ?"
         with _translating(self._path):
-            with _transaction(self._connection):
+            with transaction(self._connection):
                 count = sum(self._connection.execute(query, (self._hub, hive, id)).rowcount for id in ids)
             # The log has them still. Where another process reads just now it goes on with it, and clears it the next time.
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -166,19 +167,6 @@ class Keeper:
         if self._state is None:
             self._state = self._make()
         return work(self._state)
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # Some errors, such as a full disk, have ended it already.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextmanager

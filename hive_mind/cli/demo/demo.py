@@ -75,9 +75,9 @@ async def demo(
 ) -> None:
     """See it work in a few seconds: learn an example, answer questions, measure.
 
-    With --topology flat, federated or sharded several agents each learn a part of it, and one of them answers from what all have
-    shared. With --bus each of them is a process of its own. Databases are temporary unless --keep says where to put them. Nothing
-    else is needed or touched.
+    With a --topology in which agents share, several of them each learn a part of it, and one answers from what all have shared.
+    With --bus each of them is a process of its own. Databases are temporary unless --keep says where to put them. Nothing else is
+    needed or touched.
     """
     # It brings what reads workers, which only this command needs.
     from hive_mind.cli.demo.review import review, show_review

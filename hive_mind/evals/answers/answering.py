@@ -17,7 +17,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prices import usd_of
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.answers.spending import since
+from hive_mind.evals.answers.spending import Metered, since
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.answer import Question
@@ -41,29 +41,11 @@ class GivenAnswer:
     usd: float | None = None
 
 
-class Answerer(Protocol):
+class Answerer(Metered, Protocol):
     """Words answers."""
-
-    @property
-    def name(self) -> str:
-        """For reports: how it answers, and with which model."""
-        ...
-
-    @property
-    def spent(self) -> Usage:
-        """What all of it cost so far, calls that failed included."""
-        ...
-
-    def usd(self, used: Usage) -> float | None:
-        """What that much costs in money; None where no price is known."""
-        ...
 
     async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
         """The answer that these hits give. Raises `ModelOutputError`, `BudgetExceeded` and `BackendError`."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of the model."""
         ...
 
 

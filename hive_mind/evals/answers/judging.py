@@ -19,6 +19,7 @@ from hive_mind.cognition.prompts import fenced
 from hive_mind.cognition.replies import numbered
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.answers.answering import GivenAnswer
+from hive_mind.evals.answers.spending import Metered
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.base import LanguageModel, Prompt, Usage
 from hive_mind.model.query import Hit
@@ -34,29 +35,11 @@ _VERDICT_TOKENS_MAX = 1_024
 _log = logging.getLogger(__name__)
 
 
-class Judge(Protocol):
+class Judge(Metered, Protocol):
     """Says whether answers are grounded."""
-
-    @property
-    def name(self) -> str:
-        """For reports: who judged."""
-        ...
-
-    @property
-    def spent(self) -> Usage:
-        """What all of it cost so far, calls that failed included."""
-        ...
-
-    def usd(self, used: Usage) -> float | None:
-        """What that much costs in money; None where no price is known."""
-        ...
 
     async def is_grounded(self, question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> bool | None:
         """Whether the hits support the answer; None where nothing was claimed, and where the judge gave no verdict."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of the model."""
         ...
 
 

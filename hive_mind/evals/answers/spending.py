@@ -4,20 +4,39 @@ Cells run in processes of their own, and a run may be interrupted and go on. So 
 folder, and every call looks there first: cells side by side can't overspend together, and a run that goes on goes on counting.
 """
 
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from hive_mind.cognition.budget import Budget, Spending, estimated_input_tokens
 from hive_mind.errors import BudgetExceeded
+from hive_mind.file_lock import lock
 from hive_mind.llm.base import Prompt, Usage
 
-if sys.platform != "win32":
-    import fcntl
-
 FILE = "tokens.txt"
+
+
+class Metered(Protocol):
+    """What words or judges answers, and counts what that takes."""
+
+    @property
+    def name(self) -> str:
+        """For reports: how it works, and with which model."""
+        ...
+
+    @property
+    def spent(self) -> Usage:
+        """What all of it cost so far, calls that failed included."""
+        ...
+
+    def usd(self, used: Usage) -> float | None:
+        """What that much costs in money; None where no price is known."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the model."""
+        ...
 
 
 class RunBudget(Budget):
@@ -67,7 +86,6 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
     """The file for this process alone, to be read and added to. A call takes longer than all of its writing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
-        if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file)
         file.seek(0)
         yield file

@@ -6,7 +6,6 @@ A cell with a `cell.json` is finished. Of one without it, whole lines count and 
 at most that. Nothing is taken for granted about another experiment's folder: it is refused.
 """
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,11 +21,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.file_lock import try_lock
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
-
-if sys.platform != "win32":
-    import fcntl
 
 EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
 ROWS, TIMES, CELL = "rows.jsonl", "times.jsonl", "cell.json"
@@ -152,7 +149,7 @@ class CellFolder:
             lock = (self.path / LOCK).open("ab")
         until = time.monotonic() + _HELD_S
         with lock as file:
-            while not _taken(file):
+            while not try_lock(file):
                 if time.monotonic() > until:
                     raise InvalidInput(f"another run is at work in {self.path}: wait until it has ended, or give another --out")
                 time.sleep(_LOOK_S)
@@ -262,15 +259,6 @@ def _cut(path: Path, lines: int) -> None:
         if len(kept) != path.stat().st_size:
             with path.open("r+b") as file:
                 file.truncate(len(kept))
-
-
-def _taken(file: BinaryIO) -> bool:
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,10 +186,6 @@ class Replica:
         given = [one for share in self._shares.by_partition.values() for one in share.assertions(fact_id)]
         return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
 
-    def is_home_of(self, fact_id: str) -> bool:
-        """Whether the fact has its home here."""
-        return any(self._shares.by_partition[name].members.contains(fact_id) for name in self._shares.homes)
-
     def listed(
         self, concept: str, limit: int, judge: Judge, after: ListPlace | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:

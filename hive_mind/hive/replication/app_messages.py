@@ -4,7 +4,6 @@ A node around a node: it deals with what is said and told, and everything else p
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.chance import Chance
@@ -14,6 +13,7 @@ from hive_mind.hive.effects import (
     Effect,
     Event,
     Kept,
+    Node,
     Now,
     Persist,
     Put,
@@ -34,41 +34,12 @@ DATA_BYTES_MAX = 64 * 1024
 KIND_CHARACTERS_MAX = 1_000
 
 
-class Inner(Protocol):
-    """The node that all else is for."""
-
-    @property
-    def name(self) -> str:
-        """Unique in the hive."""
-        ...
-
-    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
-        """Begin."""
-        ...
-
-    def handle(self, event: Event, now: Now) -> list[Effect]:
-        """Any other event."""
-        ...
-
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """Search."""
-        ...
-
-    def index_some(self, now: Now) -> bool:
-        """Index."""
-        ...
-
-    def wake_at_ms(self, now: Now) -> int:
-        """When it wants a tick."""
-        ...
-
-
 class AppMessages:
     """`members` receive broadcasts. `is_there` tells which members are alive: only they get retransmissions."""
 
     def __init__(
         self,
-        node: Inner,
+        node: Node,
         members: Callable[[], Iterable[str]],
         chance: Chance,
         settings: ChannelSettings | None = None,

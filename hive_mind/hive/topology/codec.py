@@ -7,7 +7,6 @@ work with, and everything else is refused.
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
 
 import msgspec
 
@@ -96,21 +95,6 @@ def unpack(data: bytes) -> Topology:
         return _made(_decode(data))
     except (ValueError, RecursionError, InvalidInput) as error:
         raise WireError(f"no topology: {error}") from error
-
-
-def to_plain(topology: Topology) -> dict[str, Any]:
-    """It as dictionaries, lists, text and numbers, as JSON knows them."""
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(_plain(topology)))
-    return plain
-
-
-def from_plain(value: object) -> Topology:
-    """The topology of such a value. Raises `InvalidInput`."""
-    try:
-        return _made(msgspec.convert(value, _Plain))
-    # TypeError and OverflowError: for objects and numbers that no JSON has.
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise InvalidInput(f"no topology: {error}") from error
 
 
 def digest_of(packed: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Which facts can't be true beside each other, and how likely each of them is. Nothing is ever deleted for it, only marked.
+"""Which facts can't be true beside each other. Nothing is ever deleted for it, only marked; `voting` weighs them.
 
 Two statements conflict when they are about the same concept, one does not merely add to the other, and
   * they differ in a value only (a number, a date, one of two opposites), or one denies what the other says; or
@@ -8,15 +8,10 @@ Not when the words show that both may be true: they are about different things (
 other things does not contradict itself, nor do two who speak of themselves.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
-from math import ceil
+from collections.abc import Iterable
 
-from hive_mind.hive.trust.trust_book import individually
-from hive_mind.hive.trust.voting import DEFAULT, Claim, VotingSettings, fused, shares
 from hive_mind.hive.trust.wording import Wording, wording
-from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.evidence import Statement
 from hive_mind.model.ids import canonical
 
 OVERLAP_MIN = 0.4
@@ -43,28 +38,6 @@ def excluding(own: Statement, others: Iterable[tuple[str, Statement]]) -> list[s
 def _may(one: Wording, other: Wording) -> bool:
     """Quickly: whether they can exclude each other at all, whatever else they say."""
     return one.frame == other.frame or _overlap(one, other) > OVERLAP_MIN
-
-
-def groups(facts: Iterable[HiveFact]) -> tuple[tuple[HiveFact, ...], ...]:
-    """Facts that conflict, directly or through one another, together; by id. Those that conflict with none are in no group."""
-    by_concept: defaultdict[str, list[HiveFact]] = defaultdict(list)
-    for fact in sorted(facts, key=lambda fact: fact.id):
-        if fact.statement.concept:
-            by_concept[_concept(fact.statement)].append(fact)
-    found = (group for concept in sorted(by_concept) for group in _connected(by_concept[concept]))
-    return tuple(sorted(found, key=lambda group: group[0].id))
-
-
-def probabilities(
-    group: Sequence[HiveFact],
-    trust: Callable[[str], float],
-    voucher: Callable[[str], str] = individually,
-    settings: VotingSettings = DEFAULT,
-) -> dict[str, float]:
-    """How likely each of the facts is, if one of them is true; by id, adding up to 1."""
-    claims = [Claim(row.agent, fact.id, row.root, row.confidence, row.stamp) for fact in group for row in fact.provenance]
-    votes = fused(claims, trust, voucher, settings)
-    return shares({fact.id: votes.get(fact.id, 0.0) for fact in group})
 
 
 def _concept(statement: Statement) -> str:
@@ -142,39 +115,3 @@ def _are_occasions(one: Wording, other: Wording) -> bool:
 
 def _overlap(one: Wording, other: Wording) -> float:
     return len(one.words & other.words) / len(one.words | other.words)
-
-
-def _connected(facts: Sequence[HiveFact]) -> list[tuple[HiveFact, ...]]:
-    worded = [(fact, found) for fact in facts if (found := wording(fact.content, fact.statement.speaker)) is not None]
-    leader = list(range(len(worded)))
-
-    def lead(member: int) -> int:
-        while leader[member] != member:
-            leader[member] = member = leader[leader[member]]
-        return member
-
-    for n, m in _candidates([found for _, found in worded]):
-        (a, one), (b, other) = worded[n], worded[m]
-        if lead(n) != lead(m) and _exclude(a.statement, one, b.statement, other):
-            leader[max(lead(n), lead(m))] = min(lead(n), lead(m))
-    together: defaultdict[int, list[HiveFact]] = defaultdict(list)
-    for member, (fact, _) in enumerate(worded):
-        together[lead(member)].append(fact)
-    return [tuple(group) for group in together.values() if len(group) > 1]
-
-
-def _candidates(wordings: Sequence[Wording]) -> Iterator[tuple[int, int]]:
-    """Pairs that may conflict: of the same frame, or with enough words in common. Leaves out no pair that does.
-
-    Two sets that overlap by more than a share t have a word in common that is among the n − ⌈t · n⌉ + 1 rarest of the n words of
-    each. So most facts of a large concept never meet.
-    """
-    frequency = Counter(word for one in wordings for word in one.words)
-    buckets: defaultdict[object, list[int]] = defaultdict(list)
-    for number, one in enumerate(wordings):
-        buckets[one.frame].append(number)
-        rarest = sorted(one.words, key=lambda word: (frequency[word], word))
-        for word in rarest[: len(rarest) - ceil(OVERLAP_MIN * len(rarest)) + 1]:
-            buckets[word].append(number)
-    for members in buckets.values():
-        yield from combinations(members, 2)

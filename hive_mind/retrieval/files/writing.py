@@ -4,19 +4,16 @@ The lock lets one command at a time change what is in use.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hive_mind.errors import ConfigError, InvalidInput
+from hive_mind.file_lock import try_lock
 from hive_mind.runtime import files
 
 # As files are that anybody edits; the user's own mask decides who else may.
 _READABLE = 0o666
-
-if sys.platform != "win32":
-    import fcntl
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -67,17 +64,8 @@ def workspace_lock(folder: Path) -> Iterator[None]:
     with writable(file):
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        if not _taken(descriptor):
+        if not try_lock(descriptor):
             raise WorkspaceBusy(folder)
         yield
     finally:
         os.close(descriptor)
-
-
-def _taken(descriptor: int) -> bool:
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True

@@ -14,16 +14,12 @@ import msgspec
 import numpy as np
 
 import hive_mind
-from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import writable, write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench
 from hive_mind.retrieval.measuring.measured import METRICS, SEED, Evaluation
 
 FORMAT = 1
-# Ten thousand questions with ten results each are some 30 MB.
-_BYTES_MAX = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +34,6 @@ class Environment:
     golden: str
     """Digest of the golden set."""
     seed: int = SEED
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """A file's content. `at` is ISO 8601."""
-
-    at: str
-    environment: Environment
-    evaluation: Evaluation
 
 
 def environment(bench: Bench) -> Environment:
@@ -70,18 +57,6 @@ def write_results(workspace: Workspace, evaluation: Evaluation, about: Environme
     path = _free(workspace.results, f"{evaluation.config.name}-{at:%Y%m%dT%H%M%SZ}")
     write_whole(path, msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
     return path
-
-
-def read_results(path: Path) -> Results:
-    """A measurement that was written down. Raises `InvalidInput` for any other file."""
-    try:
-        if path.stat().st_size > _BYTES_MAX:
-            raise InvalidInput(f"{path} is too large for a results file")
-        return msgspec.json.decode(path.read_bytes(), type=Results, dec_hook=_configuration)
-    except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror or error}") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise InvalidInput(f"{path} holds no results of this version ({str(error).splitlines()[0]}): measure again") from error
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
@@ -112,19 +87,13 @@ def _mean(evaluation: Evaluation, metric: Any) -> dict[str, Any]:
 
 
 def _plain(evaluation: Evaluation) -> dict[str, Any]:
-    """A measurement with what each row is worth, which is left out when it is read: it follows from the rest."""
+    """A measurement, and what each row is worth, which follows from the rest."""
     rows = [asdict(row) | {"measures": asdict(row.measures(evaluation.k))} for row in evaluation.rows]
     for row, kept in zip(rows, evaluation.rows, strict=True):
         for shown in row["shown"]:
             shown["label"] = kept.label(shown["document"])
     config = evaluation.config.model_dump(mode="json", by_alias=True)
     return {"config": config, "split": evaluation.split, "k": evaluation.k, "rows": rows}
-
-
-def _configuration(kind: type, value: Any) -> Any:
-    if kind is RetrievalConfig:
-        return RetrievalConfig.model_validate(value)
-    raise NotImplementedError(f"{kind} is not a part of a results file")
 
 
 def _free(folder: Path, name: str) -> Path:

@@ -1,47 +1,17 @@
-"""What a runner runs, and what can be set about how."""
+"""What can be set about how a runner runs its node, and what it counts."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from hive_mind.bus.base import Subscription
-from hive_mind.hive.effects import Effect, Event, Kept, Now
+from hive_mind.hive.effects import Now
 from hive_mind.hive.query.latencies import ScatterSettings
-from hive_mind.model.messages import SearchReply, SearchRequest
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 
 Clock = Callable[[], Now]
-
-
-class Node(Protocol):
-    """A protocol machine: `hive.node.HiveNode`, or something around one."""
-
-    @property
-    def name(self) -> str:
-        """Unique in the hive."""
-        ...
-
-    def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
-        """Take back what the journal kept. Once."""
-        ...
-
-    def handle(self, event: Event, now: Now) -> list[Effect]:
-        """What is to be done about an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
-        ...
-
-    def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
-        """Search the replica; None where there is nothing to say."""
-        ...
-
-    def index_some(self, now: Now) -> bool:
-        """Do a little of what the next search would otherwise wait for. Whether more is left."""
-        ...
-
-    def wake_at_ms(self, now: Now) -> int:
-        """Monotonic time at which a `Tick` has something to do."""
-        ...
 
 
 HIVE = "hive"

@@ -20,6 +20,7 @@ from hive_mind.hive.effects import (
     Event,
     Fetch,
     Listing,
+    Node,
     Now,
     Outcome,
     Persist,
@@ -32,7 +33,7 @@ from hive_mind.hive.replication.damage import sifted
 from hive_mind.identity.envelopes import Signing
 from hive_mind.journal.base import Journal
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
-from hive_mind.runtime.node.base import Clock, Figures, Node, RunnerSettings, system_clock
+from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_clock
 from hive_mind.runtime.node.effect_executor import EffectExecutor, SharedListener, Work
 from hive_mind.runtime.node.group_commit import Barrier
 from hive_mind.runtime.node.intake import Intake
@@ -41,7 +42,7 @@ from hive_mind.runtime.node.timer import Alarm
 from hive_mind.runtime.node.wake_event import Bell
 from hive_mind.runtime.routes import Lines
 
-__all__ = ["Node", "NodeRunner", "RunnerSettings", "system_clock"]
+__all__ = ["NodeRunner", "RunnerSettings", "system_clock"]
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ of the schema, its size and its digest. A graph without a matching seal is delet
 
 import os
 import shutil
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,11 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from hive_mind.file_lock import lock, try_lock
 from hive_mind.sqlite.file import sync_file, sync_folder
 from hive_mind.store.graph.schema import VERSION
-
-if sys.platform != "win32":
-    import fcntl
 
 _BLOCK_BYTES = 4 << 20
 _LOCK = "graph.kuzu.lock"
@@ -61,12 +58,9 @@ class Place:
         """One process at a time makes or opens a graph; the next one waits, and says so first."""
         descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if sys.platform != "win32":
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    tell("another process is making the graph; waiting for it")
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not try_lock(descriptor):
+                tell("another process is making the graph; waiting for it")
+                lock(descriptor)
             yield
         finally:
             os.close(descriptor)
@@ -115,10 +109,9 @@ class Place:
 
     def give_room_back(self) -> None:
         """Remove what a killed process was making, where no other one is at it."""
-        with suppress(OSError), (self._folder / _LOCK).open("rb") as lock:
-            if sys.platform != "win32":
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(self._workshop)
+        with suppress(OSError), (self._folder / _LOCK).open("rb") as file:
+            if try_lock(file):
+                _remove(self._workshop)
 
     def publish(self, seal: Seal) -> None:
         """Put the workshop's file and its seal in their places. One without the other does not fit, and is made anew."""

@@ -1,6 +1,5 @@
 """One loop for whatever comes in: told, asked, or to be done; alone and in a hive."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
 from hive_mind.agents.learning import Learned
-from hive_mind.agents.runs.inputs import QueueSource, lines_of, listed
+from hive_mind.agents.runs.inputs import lines_of, listed
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.model.answer import Answer, Question
@@ -42,29 +41,26 @@ def settings(folder: Path) -> Settings:
     return Settings(home=folder, embed="none")
 
 
-def test_each_input_goes_once_through_the_loop(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with open_goal_seeking(settings(tmp_path), "ada") as agent:
-            seen: list[str] = []
-            steps = {name: getattr(agent, name) for name in ("observe", "orient", "decide", "act")}
-            for name, step in steps.items():
-                setattr(agent, name, _noted(name, step, seen))
-            done: list[Any] = [
-                await agent.process(one)
-                for one in (
-                    "The ferry leaves at nine.",
-                    Content("The ferry is red.", "log"),
-                    "When does the ferry leave?",
-                    Question("Which colour has the ferry?"),
-                    Task(ASK, {"question": "When does the ferry leave?"}),
-                )
-            ]
-            assert [type(one) for one in done] == [Learned, Learned, Answer, Answer, RunState]
-            assert "nine" in done[2].text
-            assert (done[4].outcome, done[4].buffer["a"]["is_known"]) == ("accepted", True)
-            assert seen == ["observe", "orient", "decide", "act"] * 5
-
-    asyncio.run(story())
+async def test_each_input_goes_once_through_the_loop(tmp_path: Path) -> None:
+    async with open_goal_seeking(settings(tmp_path), "ada") as agent:
+        seen: list[str] = []
+        steps = {name: getattr(agent, name) for name in ("observe", "orient", "decide", "act")}
+        for name, step in steps.items():
+            setattr(agent, name, _noted(name, step, seen))
+        done: list[Any] = [
+            await agent.process(one)
+            for one in (
+                "The ferry leaves at nine.",
+                Content("The ferry is red.", "log"),
+                "When does the ferry leave?",
+                Question("Which colour has the ferry?"),
+                Task(ASK, {"question": "When does the ferry leave?"}),
+            )
+        ]
+        assert [type(one) for one in done] == [Learned, Learned, Answer, Answer, RunState]
+        assert "nine" in done[2].text
+        assert (done[4].outcome, done[4].buffer["a"]["is_known"]) == ("accepted", True)
+        assert seen == ["observe", "orient", "decide", "act"] * 5
 
 
 def _noted(name: str, step: Any, seen: list[str]) -> Any:
@@ -75,73 +71,53 @@ def _noted(name: str, step: Any, seen: list[str]) -> Any:
     return noted
 
 
-def test_deciding_changes_nothing_yet(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with open_goal_seeking(settings(tmp_path), "ada") as agent:
-            decided = await agent.decide(await agent.orient(await agent.observe("The ferry leaves at nine.")))
-            assert decided.action == "learn"
-            assert (await agent.memory.get_statistics()).facts == 0
-
-    asyncio.run(story())
+async def test_deciding_changes_nothing_yet(tmp_path: Path) -> None:
+    async with open_goal_seeking(settings(tmp_path), "ada") as agent:
+        decided = await agent.decide(await agent.orient(await agent.observe("The ferry leaves at nine.")))
+        assert decided.action == "learn"
+        assert (await agent.memory.get_statistics()).facts == 0
 
 
-def test_nothing_is_no_input_and_an_agent_without_runs_runs_none(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with open_goal_seeking(settings(tmp_path), "ada") as agent:
-            with pytest.raises(InvalidInput, match="nothing in it"):
-                await agent.process("  ")
-            alone = GoalSeekingAgent("ada", agent.memory, agent.reader)
-            with pytest.raises(InvalidInput, match="opened without runs"):
-                await alone.process(Task(ASK, {"question": "x"}))
-
-    asyncio.run(story())
+async def test_nothing_is_no_input_and_an_agent_without_runs_runs_none(tmp_path: Path) -> None:
+    async with open_goal_seeking(settings(tmp_path), "ada") as agent:
+        with pytest.raises(InvalidInput, match="nothing in it"):
+            await agent.process("  ")
+        alone = GoalSeekingAgent("ada", agent.memory, agent.reader)
+        with pytest.raises(InvalidInput, match="opened without runs"):
+            await alone.process(Task(ASK, {"question": "x"}))
 
 
-def test_a_list_a_file_and_a_queue_are_sources_alike(tmp_path: Path) -> None:
+async def test_a_list_and_a_file_are_sources_alike(tmp_path: Path) -> None:
     file = tmp_path / "said.txt"
     file.write_text("The ferry leaves at nine.\n\n  \nWhen does the ferry leave?\n", "utf-8")
 
     async def kinds(agent: GoalSeekingAgent, source: Any) -> list[type]:
         return [type(done) async for _, done in agent.serve(source)]
 
-    async def story() -> None:
-        queue = QueueSource()
-        for line in (*file.read_text("utf-8").splitlines()[::3], None):
-            await queue.put(line)
-        async with open_goal_seeking(settings(tmp_path / "home"), "ada") as agent:
-            wanted = [Learned, Answer]
-            assert await kinds(agent, listed(["The ferry leaves at nine.", "When does the ferry leave?"])) == wanted
-            assert await kinds(agent, lines_of(file)) == wanted
-            assert await kinds(agent, queue) == wanted
-
-    asyncio.run(story())
+    async with open_goal_seeking(settings(tmp_path / "home"), "ada") as agent:
+        wanted = [Learned, Answer]
+        assert await kinds(agent, listed(["The ferry leaves at nine.", "When does the ferry leave?"])) == wanted
+        assert await kinds(agent, lines_of(file)) == wanted
 
 
-def test_an_agent_of_a_hive_learns_and_answers_alike(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with await open_fleet(settings(tmp_path), FleetPlan("flat", ("ada", "ben"))) as fleet:
-            ada, ben = (GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben"))
-            await ada.process("The ferry leaves at nine.")
-            await fleet.settled()
-            answer = await ben.process("When does the ferry leave?")
-            assert isinstance(answer, Answer)
-            assert "nine" in answer.text
-
-    asyncio.run(story())
+async def test_an_agent_of_a_hive_learns_and_answers_alike(tmp_path: Path) -> None:
+    async with await open_fleet(settings(tmp_path), FleetPlan("flat", ("ada", "ben"))) as fleet:
+        ada, ben = (GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben"))
+        await ada.process("The ferry leaves at nine.")
+        await fleet.settled()
+        answer = await ben.process("When does the ferry leave?")
+        assert isinstance(answer, Answer)
+        assert "nine" in answer.text
 
 
-def test_a_question_of_another_agent_begins_no_run_here(tmp_path: Path) -> None:
+async def test_a_question_of_another_agent_begins_no_run_here(tmp_path: Path) -> None:
     """What a peer asks is searched for, and nothing else happens for it."""
-
-    async def story() -> None:
-        async with await open_fleet(settings(tmp_path), FleetPlan("sharded", ("ada", "ben", "cleo"))) as fleet:
-            agents = {name: GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben", "cleo")}
-            passes: list[str] = []
-            for name in ("ben", "cleo"):
-                agents[name].observe = _noted(name, agents[name].observe, passes)  # type: ignore[method-assign]
-            await agents["ada"].process("The ferry leaves at nine.")
-            await fleet.settled()
-            assert isinstance(await agents["ada"].process("When does the ferry leave?"), Answer)
-            assert passes == []
-
-    asyncio.run(story())
+    async with await open_fleet(settings(tmp_path), FleetPlan("sharded", ("ada", "ben", "cleo"))) as fleet:
+        agents = {name: GoalSeekingAgent(name, fleet.memory(name), ExtractiveReader()) for name in ("ada", "ben", "cleo")}
+        passes: list[str] = []
+        for name in ("ben", "cleo"):
+            agents[name].observe = _noted(name, agents[name].observe, passes)  # type: ignore[method-assign]
+        await agents["ada"].process("The ferry leaves at nine.")
+        await fleet.settled()
+        assert isinstance(await agents["ada"].process("When does the ferry leave?"), Answer)
+        assert passes == []

@@ -15,7 +15,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
 from hive_mind.store.memory import MemoryStore
-from tests.builders import Home, found, lines_of, remembering, run, said
+from tests.builders import Home, found, lines_of, remembering, said
 
 Section = tuple[str, list[str]]
 NAMES = "Gateway Billing Search Mail Cache Queue Storage Login Reports Alerts Backup Exports".split()
@@ -196,20 +196,17 @@ def test_a_source_that_is_no_whole_adds_to_what_it_said():
     remembering(scenario)
 
 
-def test_what_is_former_is_so_in_another_memory_that_takes_it_over_and_comes_back_there_too():
+async def test_what_is_former_is_so_in_another_memory_that_takes_it_over_and_comes_back_there_too():
     first, second = "The gateway accepts 600 requests per minute. The wall is green.", "The wall is green."
 
-    async def scenario() -> None:
-        async with Home().memory() as memory, Home().memory() as other:
-            for text in (first, second):
-                await learn(memory, text)
-            await other.import_lines(await lines_of(memory))
+    async with Home().memory() as memory, Home().memory() as other:
+        for text in (first, second):
+            await learn(memory, text)
+        await other.import_lines(await lines_of(memory))
 
-            assert await current(other) == await current(memory) == {second}
-            await learn(other, first)
-            assert len(await current(other)) == 2
-
-    run(scenario())
+        assert await current(other) == await current(memory) == {second}
+        await learn(other, first)
+        assert len(await current(other)) == 2
 
 
 class _StopsWriting(MemoryStore):
@@ -225,29 +222,26 @@ class _StopsWriting(MemoryStore):
 
 
 @pytest.mark.parametrize("writes", range(9))
-def test_whoever_is_killed_while_learning_an_edited_file_has_all_of_the_former_until_all_of_the_new_is_kept(writes: int):
+async def test_whoever_is_killed_while_learning_an_edited_file_has_all_of_the_former_until_all_of_the_new_is_kept(writes: int):
     before = manual()[:4]
     after = [(name, [line.replace("requests", "calls") for line in lines]) for name, lines in before]
     old, new = ({line for _, lines in text for line in lines} for text in (before, after))
 
-    async def scenario() -> None:
-        home, store = Home(), _StopsWriting()
-        home._kept = store
-        async with home.memory() as memory:
-            await learn(memory, written(before))
-            # An episode, five batches of four, and the end of the former.
-            store.left = writes
-            stopped = 0
-            try:
-                await learn(memory, written(after), batch_facts=4)
-            except BackendError:
-                stopped = 1
-        assert stopped == (writes < 7)
-        async with home.memory() as memory:
-            held = await current(memory)
-            assert old <= held if stopped else held == new
-            store.left = 1_000_000
+    home, store = Home(), _StopsWriting()
+    home._kept = store
+    async with home.memory() as memory:
+        await learn(memory, written(before))
+        # An episode, five batches of four, and the end of the former.
+        store.left = writes
+        stopped = 0
+        try:
             await learn(memory, written(after), batch_facts=4)
-            assert await current(memory) == new
-
-    run(scenario())
+        except BackendError:
+            stopped = 1
+    assert stopped == (writes < 7)
+    async with home.memory() as memory:
+        held = await current(memory)
+        assert old <= held if stopped else held == new
+        store.left = 1_000_000
+        await learn(memory, written(after), batch_facts=4)
+        assert await current(memory) == new

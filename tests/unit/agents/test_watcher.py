@@ -92,45 +92,36 @@ async def call(box: Toolbox, name: str, **arguments: Any) -> Any:
     return await found.call(ToolContext("q", "n", "q.1", "queen"), arguments)
 
 
-def test_a_stall_is_one_ticket_however_often_and_by_whomever_it_is_seen() -> None:
-    async def story() -> None:
-        ada = await ground()
-        await ada.keeper.start(SLOW, {}, "r")
-        await ada.until("r", "replied")
-        own = await memory.open()
-        watchers = [Watcher("w", own, opener({"ada": ada.ledger}), clock_ms=lambda: ada.ms) for _ in range(2)]
-        assert await watchers[0].look(["ada", "nobody"]) == []
-        ada.ms += 5 * MINUTE_MS
-        found = [ticket for one in watchers for _ in range(3) for ticket in await one.look(["ada"])]
-        assert [(ticket.cause, ticket.severity, ticket.run) for ticket in found] == [("stall", "critical", "r")]
-        assert [view.item.kind for view in await LedgerDesk(own).open()] == ["ticket"]
-        ada.gate.set()
-        await ada.until("r", "ended")
-        assert await watchers[0].look(["ada"]) == []
-        await ada.keeper.close()
-
-    asyncio.run(story())
+async def test_a_stall_is_one_ticket_however_often_and_by_whomever_it_is_seen() -> None:
+    ada = await ground()
+    await ada.keeper.start(SLOW, {}, "r")
+    await ada.until("r", "replied")
+    own = await memory.open()
+    watchers = [Watcher("w", own, opener({"ada": ada.ledger}), clock_ms=lambda: ada.ms) for _ in range(2)]
+    assert await watchers[0].look(["ada", "nobody"]) == []
+    ada.ms += 5 * MINUTE_MS
+    found = [ticket for one in watchers for _ in range(3) for ticket in await one.look(["ada"])]
+    assert [(ticket.cause, ticket.severity, ticket.run) for ticket in found] == [("stall", "critical", "r")]
+    assert [view.item.kind for view in await LedgerDesk(own).open()] == ["ticket"]
+    ada.gate.set()
+    await ada.until("r", "ended")
+    assert await watchers[0].look(["ada"]) == []
+    await ada.keeper.close()
 
 
-def test_a_member_that_falls_silent_twice_is_two_tickets() -> None:
-    async def story() -> None:
-        watcher = Watcher("w", await memory.open(), opener({}))
-        told = [len(await watcher.look([], silent)) for silent in (["n1"], ["n1"], [], [], ["n1"], ["n1"])]
-        assert told == [1, 0, 0, 0, 1, 0]
-
-    asyncio.run(story())
+async def test_a_member_that_falls_silent_twice_is_two_tickets() -> None:
+    watcher = Watcher("w", await memory.open(), opener({}))
+    told = [len(await watcher.look([], silent)) for silent in (["n1"], ["n1"], [], [], ["n1"], ["n1"])]
+    assert told == [1, 0, 0, 0, 1, 0]
 
 
-def test_a_journal_that_can_not_be_read_is_told_and_hides_no_other() -> None:
+async def test_a_journal_that_can_not_be_read_is_told_and_hides_no_other() -> None:
     async def opened(agent: str) -> Any:
         raise BackendUnavailable(agent, "it is away")
 
-    async def story() -> None:
-        watcher = Watcher("w", await memory.open(), opened)
-        assert await watcher.look(["ada"], ["n1"])
-        assert "it is away" in watcher.troubles["ada"]
-
-    asyncio.run(story())
+    watcher = Watcher("w", await memory.open(), opened)
+    assert await watcher.look(["ada"], ["n1"])
+    assert "it is away" in watcher.troubles["ada"]
 
 
 def test_the_watcher_knows_nothing_of_runs_but_how_to_read_their_journals() -> None:
@@ -141,86 +132,72 @@ def test_the_watcher_knows_nothing_of_runs_but_how_to_read_their_journals() -> N
     assert [name for name in ours if not name.startswith(allowed)] == []
 
 
-def test_a_run_that_is_paused_stops_where_it_is_and_goes_on_when_it_may() -> None:
-    async def story() -> None:
-        ada = await ground()
-        await ada.keeper.start(SLOW, {}, "r")
-        await ada.until("r", "replied")
-        own = await memory.open()
-        box = tools_of(Fleet("queen", LedgerDesk(own), opener({"ada": ada.ledger}), {}))
-        assert (await call(box, "pause", agent="ada", run="r", why="it stalls"))["status"] == "paused"
-        assert (await call(box, "pause", agent="ada", run="r"))["status"] == "paused"
-        ada.gate.set()
-        await asyncio.sleep(0.05)
-        assert (await RunJournal(ada.ledger, "r").load()).paused == "queen: it stalls"
-        assert (await call(box, "resume", agent="ada", run="r"))["run"] == "r"
-        await ada.until("r", "ended")
-        assert (await RunJournal(ada.ledger, "r").load()).outcome == "accepted"
-        await ada.keeper.close()
-
-    asyncio.run(story())
+async def test_a_run_that_is_paused_stops_where_it_is_and_goes_on_when_it_may() -> None:
+    ada = await ground()
+    await ada.keeper.start(SLOW, {}, "r")
+    await ada.until("r", "replied")
+    own = await memory.open()
+    box = tools_of(Fleet("queen", LedgerDesk(own), opener({"ada": ada.ledger}), {}))
+    assert (await call(box, "pause", agent="ada", run="r", why="it stalls"))["status"] == "paused"
+    assert (await call(box, "pause", agent="ada", run="r"))["status"] == "paused"
+    ada.gate.set()
+    await asyncio.sleep(0.05)
+    assert (await RunJournal(ada.ledger, "r").load()).paused == "queen: it stalls"
+    assert (await call(box, "resume", agent="ada", run="r"))["run"] == "r"
+    await ada.until("r", "ended")
+    assert (await RunJournal(ada.ledger, "r").load()).outcome == "accepted"
+    await ada.keeper.close()
 
 
-def test_a_run_is_begun_anew_with_what_it_was_given_and_once() -> None:
-    async def story() -> None:
-        ada = await ground()
-        ada.gate.set()
-        await ada.keeper.start(SLOW, {"about": "pumps"}, "r")
-        await ada.until("r", "ended")
-        box = tools_of(Fleet("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
-        for _ in range(2):
-            assert (await call(box, "restart", agent="ada", run="r"))["run"] == "r-again"
-        await ada.until("r-again", "ended")
-        assert (await RunJournal(ada.ledger, "r-again").load()).inputs == {"about": "pumps"}
-        await ada.keeper.close()
-
-    asyncio.run(story())
+async def test_a_run_is_begun_anew_with_what_it_was_given_and_once() -> None:
+    ada = await ground()
+    ada.gate.set()
+    await ada.keeper.start(SLOW, {"about": "pumps"}, "r")
+    await ada.until("r", "ended")
+    box = tools_of(Fleet("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
+    for _ in range(2):
+        assert (await call(box, "restart", agent="ada", run="r"))["run"] == "r-again"
+    await ada.until("r-again", "ended")
+    assert (await RunJournal(ada.ledger, "r-again").load()).inputs == {"about": "pumps"}
+    await ada.keeper.close()
 
 
-def test_work_is_assigned_to_who_fits_it_best_and_begins_one_run() -> None:
-    async def story() -> None:
-        ada = await ground()
-        ada.keeper.worker = SLOW
-        ada.gate.set()
-        fleet = Fleet(
-            "queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {"ada": ("pumps",), "ben": ("boats",)}
-        )
-        for _ in range(2):
-            given = await call(tools_of(fleet), "assign", task="look at the pumps", inputs={"about": "D4"})
-        assert (given["agent"], given["level"]) == ("ada", "best_fit")
-        await ada.until(given["run"], "ended")
-        assert [head.stream for head in await ada.ledger.heads("run/")] == [f"run/{given['run']}"]
-        with pytest.raises(InvalidInput, match="nobody here can handle"):
-            await call(tools_of(fleet), "assign", task="paint the ceiling", inputs={})
-        await ada.keeper.close()
-
-    asyncio.run(story())
+async def test_work_is_assigned_to_who_fits_it_best_and_begins_one_run() -> None:
+    ada = await ground()
+    ada.keeper.worker = SLOW
+    ada.gate.set()
+    fleet = Fleet("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {"ada": ("pumps",), "ben": ("boats",)})
+    for _ in range(2):
+        given = await call(tools_of(fleet), "assign", task="look at the pumps", inputs={"about": "D4"})
+    assert (given["agent"], given["level"]) == ("ada", "best_fit")
+    await ada.until(given["run"], "ended")
+    assert [head.stream for head in await ada.ledger.heads("run/")] == [f"run/{given['run']}"]
+    with pytest.raises(InvalidInput, match="nobody here can handle"):
+        await call(tools_of(fleet), "assign", task="paint the ceiling", inputs={})
+    await ada.keeper.close()
 
 
 @pytest.mark.parametrize(("word", "status"), [("cancel", "cancelled"), ("leave", "paused"), ("resume", "accepted")])
-def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str, status: str) -> None:
-    async def story() -> None:
-        ada = await ground()
-        await ada.keeper.start(SLOW, {}, "r")
-        await ada.until("r", "replied")
-        desk = LedgerDesk(await memory.open())
-        item = item_of(ticket_of_dead("n1", 0), "watcher", 1)
-        await desk.ask(item)
-        box = tools_of(Fleet("queen", desk, opener({"ada": ada.ledger}), {}))
-        await call(box, "pause", agent="ada", run="r")
-        ada.gate.set()
-        ticket = {"id": item.id, "agent": "ada", "run": "r"}
-        with pytest.raises(InvalidInput, match="answer with resume"):
-            await call(box, "settle_ticket", ticket=ticket, decision="perhaps")
-        for _ in range(2):
-            await call(box, "settle_ticket", ticket=ticket, decision=word)
-        assert await desk.open() == []
-        if status == "accepted":
-            await ada.until("r", "ended")
-        assert (await call(box, "look_at_run", agent="ada", run="r"))["status"] == status
-        await ada.keeper.close()
-
-    asyncio.run(story())
+async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str, status: str) -> None:
+    ada = await ground()
+    await ada.keeper.start(SLOW, {}, "r")
+    await ada.until("r", "replied")
+    desk = LedgerDesk(await memory.open())
+    item = item_of(ticket_of_dead("n1", 0), "watcher", 1)
+    await desk.ask(item)
+    box = tools_of(Fleet("queen", desk, opener({"ada": ada.ledger}), {}))
+    await call(box, "pause", agent="ada", run="r")
+    ada.gate.set()
+    ticket = {"id": item.id, "agent": "ada", "run": "r"}
+    with pytest.raises(InvalidInput, match="answer with resume"):
+        await call(box, "settle_ticket", ticket=ticket, decision="perhaps")
+    for _ in range(2):
+        await call(box, "settle_ticket", ticket=ticket, decision=word)
+    assert await desk.open() == []
+    if status == "accepted":
+        await ada.until("r", "ended")
+    assert (await call(box, "look_at_run", agent="ada", run="r"))["status"] == status
+    await ada.keeper.close()
 
 
 def test_settings_come_from_the_manifest_and_a_run_of_another_agent_that_is_not_there_is_told() -> None:

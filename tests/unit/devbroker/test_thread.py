@@ -145,13 +145,10 @@ def test_the_key_is_not_shown():
     assert "secret" not in repr(BrokerSettings(key="secret", jwt="secret"))
 
 
-def test_a_broker_may_live_in_a_thread_beside_an_event_loop():
-    async def main():
-        with BrokerThread() as broker:
-            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
-            writer.write(AMQP_HEADER)
-            assert await reader.readexactly(8) == AMQP_HEADER
-            writer.close()
-            await writer.wait_closed()
-
-    asyncio.run(main())
+async def test_a_broker_may_live_in_a_thread_beside_an_event_loop():
+    with BrokerThread() as broker:
+        reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        writer.write(AMQP_HEADER)
+        assert await reader.readexactly(8) == AMQP_HEADER
+        writer.close()
+        await writer.wait_closed()

@@ -12,10 +12,11 @@ from hive_mind.cli.app import app
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.hive.topology.spec import NAMES, SPECS
 from hive_mind.runtime.settings import Settings
 
 WORDS = "pump valve hall door ferry bridge otto ines corrin water leaks red blue green nine seven opens closes".split()
-SHARING = ("flat", "federated", "sharded")
+SHARING = tuple(SPECS)
 REPLICAS = 3
 
 
@@ -54,7 +55,7 @@ def test_every_topology_finds_what_one_memory_finds(data: Path, deal: str):
 
 
 def test_a_question_costs_a_few_messages_for_each_replica_set(data: Path):
-    flat, federated, sharded = rows_of(data, *(Arrangement(one, 12, group_size=3) for one in SHARING))
+    flat, federated, sharded = rows_of(data, *(Arrangement(one, 12, group_size=3) for one in ("flat", "federated", "sharded")))
 
     assert flat["messages_per_query"] == flat["bytes_per_query"] == 0
     # Statistics, candidates, the facts themselves: a request and a reply each, of the sets the asker does not belong to.
@@ -90,7 +91,7 @@ def test_somebody_must_be_left_to_ask(data: Path):
 @pytest.mark.parametrize(
     ("wrong", "known"),
     [
-        (Arrangement("ring"), "'ring'; known: single, flat, federated, sharded"),  # type: ignore[arg-type]
+        (Arrangement("ring"), f"'ring'; known: {', '.join(NAMES)}"),  # type: ignore[arg-type]
         (Arrangement("flat", 3, "by moon"), "'by moon'; known: round-robin, session, speaker"),
     ],
 )
@@ -115,4 +116,4 @@ def test_the_command_refuses_a_topology_it_does_not_know(data: Path):
     refused = CliRunner().invoke(app, ["eval", "retrieval", "--data", str(data), "--topology", "flat,ring"])
 
     assert refused.exit_code != 0
-    assert "single, flat, federated, sharded" in " ".join((refused.output + str(refused.exception)).split())
+    assert ", ".join(NAMES) in " ".join((refused.output + str(refused.exception)).split())

@@ -58,10 +58,10 @@ def test_functions_use_the_constants_when_nobody_names_others():
     def of(function: object, parameter: str) -> object:
         return inspect.signature(function).parameters[parameter].default
 
-    assert of(fusion.hybrid_score_weighted, "semantic_weight") == 0.5
-    assert of(fusion.hybrid_score_weighted, "confirmation_weight") == 0.3
-    assert of(fusion.hybrid_score_weighted, "trust_weight") == 0.2
-    assert of(fusion.rrf_merge, "k") == 60
-    assert of(expiry.decayed, "rate_per_hour") == 0.01
-    assert (FactTTL(0).max_age_hours, FactTTL(0).decay_per_hour) == (24.0, 0.01)
-    assert beta_trust(0, 0) == 1.0
+    assert of(fusion.hybrid_score_weighted, "semantic_weight") == fusion.SEMANTIC_WEIGHT
+    assert of(fusion.hybrid_score_weighted, "confirmation_weight") == fusion.CONFIRMATION_WEIGHT
+    assert of(fusion.hybrid_score_weighted, "trust_weight") == fusion.TRUST_WEIGHT
+    assert of(fusion.rrf_merge, "k") == fusion.RRF_K
+    assert of(expiry.decayed, "rate_per_hour") == default(ExpirySettings, "decay_per_hour")
+    assert FactTTL(0) == FactTTL(0, default(ExpirySettings, "max_age_hours"), default(ExpirySettings, "decay_per_hour"))
+    assert beta_trust(0, 0) == NOBODY.trust

@@ -18,38 +18,32 @@ async def soon(waiting: Awaitable[Entry]) -> Entry:
     return await asyncio.wait_for(waiting, 10)
 
 
-def test_what_is_appended_while_a_follower_looks_and_finds_nothing_is_given_to_it_at_once() -> None:
-    async def scenario() -> None:
-        arrivals, appended = Arrivals(), list[Entry]()
+async def test_what_is_appended_while_a_follower_looks_and_finds_nothing_is_given_to_it_at_once() -> None:
+    arrivals, appended = Arrivals(), list[Entry]()
 
-        async def newer(since: int) -> Page:
-            found = appended[since:]
-            if not appended:
-                appended.append(ENTRY)
-                arrivals.tell()
-            return Page(found, since + len(found))
+    async def newer(since: int) -> Page:
+        found = appended[since:]
+        if not appended:
+            appended.append(ENTRY)
+            arrivals.tell()
+        return Page(found, since + len(found))
 
-        assert await soon(anext(followed(newer, arrivals, 0, every_s=None))) == ENTRY
-
-    asyncio.run(scenario())
+    assert await soon(anext(followed(newer, arrivals, 0, every_s=None))) == ENTRY
 
 
-def test_a_follower_that_waits_is_woken_from_another_thread() -> None:
-    async def scenario() -> None:
-        arrivals, appended, looked = Arrivals(), list[Entry](), asyncio.Event()
+async def test_a_follower_that_waits_is_woken_from_another_thread() -> None:
+    arrivals, appended, looked = Arrivals(), list[Entry](), asyncio.Event()
 
-        async def newer(since: int) -> Page:
-            looked.set()
-            return Page(appended[since:], len(appended))
+    async def newer(since: int) -> Page:
+        looked.set()
+        return Page(appended[since:], len(appended))
 
-        waiting = asyncio.ensure_future(anext(followed(newer, arrivals, 0, every_s=None)))
-        await looked.wait()
-        appended.append(ENTRY)
-        await asyncio.to_thread(arrivals.tell)
+    waiting = asyncio.ensure_future(anext(followed(newer, arrivals, 0, every_s=None)))
+    await looked.wait()
+    appended.append(ENTRY)
+    await asyncio.to_thread(arrivals.tell)
 
-        assert await soon(waiting) == ENTRY
-
-    asyncio.run(scenario())
+    assert await soon(waiting) == ENTRY
 
 
 def test_who_looks_often_for_what_nobody_tells_of_finds_it_and_keeps_nothing() -> None:
@@ -75,39 +69,33 @@ def futures() -> int:
 
 
 @pytest.mark.parametrize("closes_while", ["looking", "waiting"])
-def test_a_ledger_that_is_closed_ends_those_who_follow(closes_while: str) -> None:
-    async def scenario() -> None:
-        arrivals, looked = Arrivals(), asyncio.Event()
+async def test_a_ledger_that_is_closed_ends_those_who_follow(closes_while: str) -> None:
+    arrivals, looked = Arrivals(), asyncio.Event()
 
-        async def newer(since: int) -> Page:
-            looked.set()
-            if closes_while == "looking":
-                arrivals.end()
-                raise BackendUnavailable("sqlite", "the ledger is closed")
-            return Page([], since)
+    async def newer(since: int) -> Page:
+        looked.set()
+        if closes_while == "looking":
+            arrivals.end()
+            raise BackendUnavailable("sqlite", "the ledger is closed")
+        return Page([], since)
 
-        following = asyncio.ensure_future(everything(newer, arrivals))
-        await looked.wait()
-        arrivals.end()
+    following = asyncio.ensure_future(everything(newer, arrivals))
+    await looked.wait()
+    arrivals.end()
 
-        assert await asyncio.wait_for(following, 10) == []
-
-    asyncio.run(scenario())
+    assert await asyncio.wait_for(following, 10) == []
 
 
 async def everything(newer: Callable[[int], Awaitable[Page]], arrivals: Arrivals) -> list[Entry]:
     return [entry async for entry in followed(newer, arrivals, 0, every_s=None)]
 
 
-def test_a_disk_that_fails_is_told_to_who_follows() -> None:
-    async def scenario() -> None:
-        async def newer(since: int) -> Page:
-            raise BackendUnavailable("sqlite", f"the disk is away behind {since}")
+async def test_a_disk_that_fails_is_told_to_who_follows() -> None:
+    async def newer(since: int) -> Page:
+        raise BackendUnavailable("sqlite", f"the disk is away behind {since}")
 
-        with pytest.raises(BackendUnavailable, match="the disk is away"):
-            await everything(newer, Arrivals())
-
-    asyncio.run(scenario())
+    with pytest.raises(BackendUnavailable, match="the disk is away"):
+        await everything(newer, Arrivals())
 
 
 def test_a_follower_whose_event_loop_ended_harms_nobody_who_appends() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from hive_mind.memory.commits import Commits, Plan
 from hive_mind.store.base import Change, SetMeta
-from tests.builders import run
 
 SOMETHING = [SetMeta("k", "v")]
 
@@ -35,97 +34,79 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_plans_for_one_fact_see_what_the_one_before_did():
-    async def whole() -> None:
-        store, commits, seen = GatedStore(), Commits(), []
+async def test_plans_for_one_fact_see_what_the_one_before_did():
+    store, commits, seen = GatedStore(), Commits(), []
 
-        def plan(number: int) -> Plan[None]:
-            planned_on = list(seen)
-            assert len(planned_on) == number, "planned before the write in front of it was applied"
-            return Plan(SOMETHING, lambda: seen.append(number))
+    def plan(number: int) -> Plan[None]:
+        planned_on = list(seen)
+        assert len(planned_on) == number, "planned before the write in front of it was applied"
+        return Plan(SOMETHING, lambda: seen.append(number))
 
-        tasks = [asyncio.create_task(commits.run(store, ["a", str(n)], lambda n=n: plan(n))) for n in range(5)]
-        store.gate.set()
-        await asyncio.gather(*tasks)
+    tasks = [asyncio.create_task(commits.run(store, ["a", str(n)], lambda n=n: plan(n))) for n in range(5)]
+    store.gate.set()
+    await asyncio.gather(*tasks)
 
-        assert seen == [0, 1, 2, 3, 4]
-        assert store.most_at_once == 1
-        assert not commits._busy
-
-    run(whole())
+    assert seen == [0, 1, 2, 3, 4]
+    assert store.most_at_once == 1
+    assert not commits._busy
 
 
-def test_plans_for_different_facts_are_under_way_together():
-    async def whole() -> None:
-        store, commits = GatedStore(), Commits()
-        tasks = [asyncio.create_task(commits.run(store, [str(n)], lambda: Plan(SOMETHING, lambda: None))) for n in range(5)]
-        await settled()
-        store.gate.set()
-        await asyncio.gather(*tasks)
+async def test_plans_for_different_facts_are_under_way_together():
+    store, commits = GatedStore(), Commits()
+    tasks = [asyncio.create_task(commits.run(store, [str(n)], lambda: Plan(SOMETHING, lambda: None))) for n in range(5)]
+    await settled()
+    store.gate.set()
+    await asyncio.gather(*tasks)
 
-        assert store.most_at_once == 5
-
-    run(whole())
+    assert store.most_at_once == 5
 
 
-def test_nothing_is_shown_before_it_is_durable_and_nothing_of_a_write_that_failed():
-    async def whole() -> None:
-        store, commits, shown = GatedStore(), Commits(), []
-        task = asyncio.create_task(commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(1))))
-        await settled()
-        assert shown == []
+async def test_nothing_is_shown_before_it_is_durable_and_nothing_of_a_write_that_failed():
+    store, commits, shown = GatedStore(), Commits(), []
+    task = asyncio.create_task(commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(1))))
+    await settled()
+    assert shown == []
 
-        store.failure = OSError("disk full")
-        store.gate.set()
-        with pytest.raises(OSError, match="disk full"):
-            await task
-        assert shown == []
-        store.failure = None
-        await commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(2)))
-        assert shown == [2]
-
-    run(whole())
+    store.failure = OSError("disk full")
+    store.gate.set()
+    with pytest.raises(OSError, match="disk full"):
+        await task
+    assert shown == []
+    store.failure = None
+    await commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(2)))
+    assert shown == [2]
 
 
-def test_a_caller_who_gives_up_does_not_stop_the_write_and_finishing_waits_for_it():
-    async def whole() -> None:
-        store, commits, shown = GatedStore(), Commits(), []
-        task = asyncio.create_task(commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(1))))
-        await settled()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+async def test_a_caller_who_gives_up_does_not_stop_the_write_and_finishing_waits_for_it():
+    store, commits, shown = GatedStore(), Commits(), []
+    task = asyncio.create_task(commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(1))))
+    await settled()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
-        finishing = asyncio.create_task(commits.finish())
-        await settled()
-        assert not finishing.done()
-        store.gate.set()
-        await finishing
-        assert shown == [1]
-
-    run(whole())
+    finishing = asyncio.create_task(commits.finish())
+    await settled()
+    assert not finishing.done()
+    store.gate.set()
+    await finishing
+    assert shown == [1]
 
 
-def test_a_plan_that_fails_blocks_nobody():
-    async def whole() -> None:
-        store, commits = GatedStore(), Commits()
-        store.gate.set()
+async def test_a_plan_that_fails_blocks_nobody():
+    store, commits = GatedStore(), Commits()
+    store.gate.set()
 
-        def impossible() -> Plan[None]:
-            raise ValueError("no plan")
+    def impossible() -> Plan[None]:
+        raise ValueError("no plan")
 
-        with pytest.raises(ValueError, match="no plan"):
-            await commits.run(store, ["a"], impossible)
-        assert await commits.run(store, ["a"], lambda: Plan([], lambda: "done")) == "done"
-
-    run(whole())
+    with pytest.raises(ValueError, match="no plan"):
+        await commits.run(store, ["a"], impossible)
+    assert await commits.run(store, ["a"], lambda: Plan([], lambda: "done")) == "done"
 
 
-def test_a_plan_without_changes_writes_nothing():
-    async def whole() -> None:
-        store = GatedStore()
+async def test_a_plan_without_changes_writes_nothing():
+    store = GatedStore()
 
-        assert await Commits().run(store, [], lambda: Plan([], lambda: 7)) == 7
-        assert store.most_at_once == 0
-
-    run(whole())
+    assert await Commits().run(store, [], lambda: Plan([], lambda: 7)) == 7
+    assert store.most_at_once == 0

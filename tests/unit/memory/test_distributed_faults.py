@@ -10,27 +10,24 @@ from tests.builders import found, run, said
 from tests.unit.memory.hives import AWAY, BLUE, RED, SharedHome, SmallHive, states, warnings_in
 
 
-def test_while_the_hive_is_away_facts_are_kept_and_told_with_the_next_write(caplog):
+async def test_while_the_hive_is_away_facts_are_kept_and_told_with_the_next_write(caplog):
     home = SharedHome()
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            home.hive.failure = AWAY
-            for text in (RED, BLUE):
-                await memory.store_fact("pump", text)
-            assert await states(memory) == {RED: Sharing.PROPOSED, BLUE: Sharing.PROPOSED}
-            assert len([line for line in warnings_in(caplog) if "sent" in line]) == 1
-            assert set(await found(memory, "pump")) == {RED, BLUE}
-            assert memory.completeness == 0.0
+    async with home.memory() as memory:
+        home.hive.failure = AWAY
+        for text in (RED, BLUE):
+            await memory.store_fact("pump", text)
+        assert await states(memory) == {RED: Sharing.PROPOSED, BLUE: Sharing.PROPOSED}
+        assert len([line for line in warnings_in(caplog) if "sent" in line]) == 1
+        assert set(await found(memory, "pump")) == {RED, BLUE}
+        assert memory.completeness == 0.0
 
-            home.hive.failure = None
-            await memory.store_fact("door", "The door is green.")
-            assert home.hive.contents == {RED, BLUE, "The door is green."}
-            assert set((await states(memory)).values()) == {Sharing.SHARED}
-            assert len(await found(memory, "the pump and the door")) == 3
-            assert memory.completeness == 1.0
-
-    run(whole())
+        home.hive.failure = None
+        await memory.store_fact("door", "The door is green.")
+        assert home.hive.contents == {RED, BLUE, "The door is green."}
+        assert set((await states(memory)).values()) == {Sharing.SHARED}
+        assert len(await found(memory, "the pump and the door")) == 3
+        assert memory.completeness == 1.0
 
 
 class Killed(BaseException):
@@ -39,7 +36,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("step", ["promote", "retract"])
-def test_what_a_kill_interrupts_is_done_on_waking_and_nothing_is_there_twice(moment: str, step: str):
+async def test_what_a_kill_interrupts_is_done_on_waking_and_nothing_is_there_twice(moment: str, step: str):
     home = SharedHome()
 
     def kill(call: str) -> None:
@@ -47,82 +44,73 @@ def test_what_a_kill_interrupts_is_done_on_waking_and_nothing_is_there_twice(mom
             setattr(home.hive, moment, lambda _: None)
             raise Killed
 
-    async def whole() -> None:
-        memory = home.memory()
-        if step == "promote":
-            setattr(home.hive, moment, kill)
-            with pytest.raises(Killed):
-                await memory.store_fact("pump", RED)
-        else:
-            old = await memory.store_fact("pump", RED)
-            setattr(home.hive, moment, kill)
-            with pytest.raises(Killed):
-                await memory.supersede(old.id, said(BLUE), "otto")
-        await memory.close()
+    memory = home.memory()
+    if step == "promote":
+        setattr(home.hive, moment, kill)
+        with pytest.raises(Killed):
+            await memory.store_fact("pump", RED)
+    else:
+        old = await memory.store_fact("pump", RED)
+        setattr(home.hive, moment, kill)
+        with pytest.raises(Killed):
+            await memory.supersede(old.id, said(BLUE), "otto")
+    await memory.close()
 
-        expected = RED if step == "promote" else BLUE
-        async with home.memory() as again:
-            assert home.hive.contents == {expected}
-            assert await states(again) == {expected: Sharing.SHARED}
-            assert await found(again, "pump") == [expected]
-            calls = len(home.hive.calls)
-            await again.settle()
-            assert len(home.hive.calls) == calls, "there is nothing left to tell"
-
-    run(whole())
+    expected = RED if step == "promote" else BLUE
+    async with home.memory() as again:
+        assert home.hive.contents == {expected}
+        assert await states(again) == {expected: Sharing.SHARED}
+        assert await found(again, "pump") == [expected]
+        calls = len(home.hive.calls)
+        await again.settle()
+        assert len(home.hive.calls) == calls, "there is nothing left to tell"
 
 
 @pytest.mark.parametrize("step", range(12))
-def test_a_store_that_fails_between_two_steps_leaves_what_waking_completes(step: int):
+async def test_a_store_that_fails_between_two_steps_leaves_what_waking_completes(step: int):
     home = SharedHome()
 
-    async def whole() -> None:
-        memory = home.memory()
-        first = await memory.store_fact("pump", RED)
-        write, left = home.stores[-1].write, [step]
+    memory = home.memory()
+    first = await memory.store_fact("pump", RED)
+    write, left = home.stores[-1].write, [step]
 
-        async def failing(changes) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            await write(changes)
+    async def failing(changes) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        await write(changes)
 
-        home.stores[-1].write = failing
-        try:
-            await memory.supersede(first.id, said(BLUE), "otto")
-            await memory.retract_fact(first.id)
-            await memory.store_fact("pump", RED, source="zoe")
-        except Killed:
-            pass
-        home.stores[-1].write = write
-        async with home.memory() as again:
-            current = {fact.content for fact in await again.local_get_all_facts()}
-            assert home.hive.contents == current == set(await found(again, "pump"))
-            assert all(set(fact.sources) == home.hive.roots(fact.content) for fact in await again.local_get_all_facts())
-            assert {fact.sharing for fact in await again.local_get_all_facts()} == {Sharing.SHARED}
-
-    run(whole())
+    home.stores[-1].write = failing
+    try:
+        await memory.supersede(first.id, said(BLUE), "otto")
+        await memory.retract_fact(first.id)
+        await memory.store_fact("pump", RED, source="zoe")
+    except Killed:
+        pass
+    home.stores[-1].write = write
+    async with home.memory() as again:
+        current = {fact.content for fact in await again.local_get_all_facts()}
+        assert home.hive.contents == current == set(await found(again, "pump"))
+        assert all(set(fact.sources) == home.hive.roots(fact.content) for fact in await again.local_get_all_facts())
+        assert {fact.sharing for fact in await again.local_get_all_facts()} == {Sharing.SHARED}
 
 
-def test_a_retraction_the_hive_did_not_hear_of_is_told_on_waking_also_when_somebody_else_says_it_again():
+async def test_a_retraction_the_hive_did_not_hear_of_is_told_on_waking_also_when_somebody_else_says_it_again():
     home = SharedHome()
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            red = await memory.store_fact("pump", RED, source="ines")
-            blue = await memory.store_fact("pump", BLUE, source="ines")
-            home.hive.failure = AWAY
-            await memory.retract_fact(red.id)
-            await memory.retract_fact(blue.id)
-            await memory.store_fact("pump", BLUE, source="otto")
-            assert home.hive.contents == {RED, BLUE}
-        home.hive.failure = None
-        async with home.memory() as memory:
-            assert home.hive.contents == {BLUE}
-            assert home.hive.roots(BLUE) == {"otto"}
-            assert await found(memory, "pump") == [BLUE]
-
-    run(whole())
+    async with home.memory() as memory:
+        red = await memory.store_fact("pump", RED, source="ines")
+        blue = await memory.store_fact("pump", BLUE, source="ines")
+        home.hive.failure = AWAY
+        await memory.retract_fact(red.id)
+        await memory.retract_fact(blue.id)
+        await memory.store_fact("pump", BLUE, source="otto")
+        assert home.hive.contents == {RED, BLUE}
+    home.hive.failure = None
+    async with home.memory() as memory:
+        assert home.hive.contents == {BLUE}
+        assert home.hive.roots(BLUE) == {"otto"}
+        assert await found(memory, "pump") == [BLUE]
 
 
 def test_a_write_given_up_while_the_hive_is_told_is_told_with_the_next_one():
@@ -151,61 +139,52 @@ def test_a_write_given_up_while_the_hive_is_told_is_told_with_the_next_one():
     run(whole())
 
 
-def test_what_the_hive_refuses_stays_home_with_its_reason_and_is_offered_again_on_waking():
+async def test_what_the_hive_refuses_stays_home_with_its_reason_and_is_offered_again_on_waking():
     home = SharedHome()
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            home.hive.refusal = "its agent has shared too much today"
-            kept = await memory.store_fact("pump", RED)
-            assert (kept.sharing, kept.held_back, kept.offered) == (Sharing.PRIVATE, home.hive.refusal, ())
-            assert await found(memory, "pump") == [RED]
-        home.hive.refusal = ""
-        async with home.memory() as memory:
-            assert (await memory.get_fact(kept.id)).sharing is Sharing.SHARED
-
-    run(whole())
+    async with home.memory() as memory:
+        home.hive.refusal = "its agent has shared too much today"
+        kept = await memory.store_fact("pump", RED)
+        assert (kept.sharing, kept.held_back, kept.offered) == (Sharing.PRIVATE, home.hive.refusal, ())
+        assert await found(memory, "pump") == [RED]
+    home.hive.refusal = ""
+    async with home.memory() as memory:
+        assert (await memory.get_fact(kept.id)).sharing is Sharing.SHARED
 
 
-def test_a_fact_is_held_until_a_node_that_others_ask_has_it():
+async def test_a_fact_is_held_until_a_node_that_others_ask_has_it():
     home = SharedHome()
     home.hive.reaches_others = False
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            red, blue = await memory.store_facts([said(RED), said(BLUE)], "ines")
-            assert red.sharing is blue.sharing is Sharing.HELD
-            assert sorted(await found(memory, "pump")) == [BLUE, RED], "each once, though the hive has it too"
-            await memory.store_fact("pump", RED, source="otto")
-            assert (await memory.search_facts("red pump"))[0].components.confirmations == pytest.approx(0.2)
+    async with home.memory() as memory:
+        red, blue = await memory.store_facts([said(RED), said(BLUE)], "ines")
+        assert red.sharing is blue.sharing is Sharing.HELD
+        assert sorted(await found(memory, "pump")) == [BLUE, RED], "each once, though the hive has it too"
+        await memory.store_fact("pump", RED, source="otto")
+        assert (await memory.search_facts("red pump"))[0].components.confirmations == pytest.approx(0.2)
 
-            await memory.on_shared([red.id, "0" * 32])
-            assert await states(memory) == {RED: Sharing.SHARED, BLUE: Sharing.HELD}
-            home.hive.reaches_others = True
-            await memory.settle()
-            assert await states(memory) == {RED: Sharing.SHARED, BLUE: Sharing.SHARED}
-
-    run(whole())
+        await memory.on_shared([red.id, "0" * 32])
+        assert await states(memory) == {RED: Sharing.SHARED, BLUE: Sharing.HELD}
+        home.hive.reaches_others = True
+        await memory.settle()
+        assert await states(memory) == {RED: Sharing.SHARED, BLUE: Sharing.SHARED}
 
 
-def test_a_receipt_that_is_quicker_than_the_disk_is_not_lost():
+async def test_a_receipt_that_is_quicker_than_the_disk_is_not_lost():
     home = SharedHome()
     home.hive.reaches_others = False
 
-    async def whole() -> None:
-        async with home.memory() as memory:
-            promote, told = home.hive.promote, []
+    async with home.memory() as memory:
+        promote, told = home.hive.promote, []
 
-            async def promote_and_hear(promotions):
-                held = await promote(promotions)
-                told.append(asyncio.ensure_future(memory.on_shared([fact_id(RED)])))
-                await asyncio.wait(told)
-                return held
+        async def promote_and_hear(promotions):
+            held = await promote(promotions)
+            told.append(asyncio.ensure_future(memory.on_shared([fact_id(RED)])))
+            await asyncio.wait(told)
+            return held
 
-            home.hive.promote = promote_and_hear
-            await memory.store_fact("pump", RED)
-            await asyncio.gather(*told)
+        home.hive.promote = promote_and_hear
+        await memory.store_fact("pump", RED)
+        await asyncio.gather(*told)
 
-            assert await states(memory) == {RED: Sharing.SHARED}
-
-    run(whole())
+        assert await states(memory) == {RED: Sharing.SHARED}

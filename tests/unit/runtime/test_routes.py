@@ -116,7 +116,7 @@ def test_everything_must_fit_both_and_is_as_safe_as_the_durable_one() -> None:
     over(play)
 
 
-def test_questions_are_sent_at_once_while_the_bus_for_all_else_is_gone_and_that_follows_when_it_is_back() -> None:
+async def test_questions_are_sent_at_once_while_the_bus_for_all_else_is_gone_and_that_follows_when_it_is_back() -> None:
     class Moody(MemoryBus):
         is_gone = False
         has_refused = asyncio.Event()
@@ -127,26 +127,23 @@ def test_questions_are_sent_at_once_while_the_bus_for_all_else_is_gone_and_that_
                 raise BackendUnavailable("memory", "it went away")
             await super().publish(envelopes, timeout_s=timeout_s)
 
-    async def whole() -> None:
-        durable, live = Moody(), MemoryBus()
-        back: list[None] = []
-        lines = Lines("ann", Routed(durable, live), OutgoingSettings(), lambda: back.append(None))
-        running = asyncio.create_task(lines.run())
-        bob = await listener(durable, "bob"), await listener(live, "bob")
-        durable.is_gone = True
-        async with asyncio.timeout(10):
-            for number in range(3):
-                lines.add(envelope(Receipt(f"{number}"), 2 * number))
-                lines.add(envelope(FactsRequest(f"{number}", (), 1), 2 * number + 1))
-            assert [one.envelope.type for one in await bob[1].take(3)] == ["facts?"] * 3
-            assert len(lines) == 3
-            await durable.has_refused.wait()
-            assert not back
-            durable.is_gone = False
-            assert [one.envelope.message for one in await bob[0].take(3)] == [Receipt("0"), Receipt("1"), Receipt("2")]
-            await lines.until_empty()
-        assert (len(lines), lines.lost, back) == (0, 0, [None])
-        lines.stop()
-        await running
-
-    asyncio.run(whole())
+    durable, live = Moody(), MemoryBus()
+    back: list[None] = []
+    lines = Lines("ann", Routed(durable, live), OutgoingSettings(), lambda: back.append(None))
+    running = asyncio.create_task(lines.run())
+    bob = await listener(durable, "bob"), await listener(live, "bob")
+    durable.is_gone = True
+    async with asyncio.timeout(10):
+        for number in range(3):
+            lines.add(envelope(Receipt(f"{number}"), 2 * number))
+            lines.add(envelope(FactsRequest(f"{number}", (), 1), 2 * number + 1))
+        assert [one.envelope.type for one in await bob[1].take(3)] == ["facts?"] * 3
+        assert len(lines) == 3
+        await durable.has_refused.wait()
+        assert not back
+        durable.is_gone = False
+        assert [one.envelope.message for one in await bob[0].take(3)] == [Receipt("0"), Receipt("1"), Receipt("2")]
+        await lines.until_empty()
+    assert (len(lines), lines.lost, back) == (0, 0, [None])
+    lines.stop()
+    await running

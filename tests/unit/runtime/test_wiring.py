@@ -59,16 +59,13 @@ def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
     assert path.parent == (tmp_path / "agents" / name).resolve()
 
 
-def test_an_agent_learns_and_answers_from_its_own_database(tmp_path: Path):
-    async def whole() -> None:
-        async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
-            await agent.learn_from_content("The pump in hall 3 is red.")
-        async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
-            assert "red" in (await agent.answer_question("What colour is the pump in hall 3?")).text
-        async with await wiring.open_agent(settings(tmp_path), "otto") as other:
-            assert not (await other.answer_question("What colour is the pump?")).is_known
-
-    run(whole())
+async def test_an_agent_learns_and_answers_from_its_own_database(tmp_path: Path):
+    async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
+        await agent.learn_from_content("The pump in hall 3 is red.")
+    async with await wiring.open_agent(settings(tmp_path), "ines") as agent:
+        assert "red" in (await agent.answer_question("What colour is the pump in hall 3?")).text
+    async with await wiring.open_agent(settings(tmp_path), "otto") as other:
+        assert not (await other.answer_question("What colour is the pump?")).is_known
 
 
 @pytest.mark.parametrize("why", ["no such model", "not installed"])
@@ -102,23 +99,17 @@ def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_lin
 
 @pytest.mark.parametrize(("kind", "known"), [("store", "sqlite"), ("embed", "none"), ("ann", "exact")])
 @pytest.mark.parametrize("name", ["nonsense", "../kuzu", "os.path", "base", "_checks", ""])
-def test_an_unknown_back_end_is_refused_with_the_names_there_are(tmp_path: Path, kind: str, known: str, name: str):
-    async def whole() -> None:
-        with pytest.raises(UnknownBackend, match=f"there is no {kind} back end .*{known}"):
-            await wiring.open_memory(settings(tmp_path, **{kind: name}), "ines")
-
-    run(whole())
+async def test_an_unknown_back_end_is_refused_with_the_names_there_are(tmp_path: Path, kind: str, known: str, name: str):
+    with pytest.raises(UnknownBackend, match=f"there is no {kind} back end .*{known}"):
+        await wiring.open_memory(settings(tmp_path, **{kind: name}), "ines")
 
 
-def test_the_reader_is_that_of_the_settings(tmp_path: Path):
-    async def whole() -> None:
-        async with await wiring.open_agent(settings(tmp_path), "ines") as plain:
-            assert isinstance(plain.reader, ExtractiveReader)
-        async with await wiring.open_agent(settings(tmp_path, llm="scripted:{}"), "ines") as prompted:
-            assert isinstance(prompted.reader, QuotingInstead)
-            assert isinstance(prompted.reader.reader, PromptedReader)
-
-    run(whole())
+async def test_the_reader_is_that_of_the_settings(tmp_path: Path):
+    async with await wiring.open_agent(settings(tmp_path), "ines") as plain:
+        assert isinstance(plain.reader, ExtractiveReader)
+    async with await wiring.open_agent(settings(tmp_path, llm="scripted:{}"), "ines") as prompted:
+        assert isinstance(prompted.reader, QuotingInstead)
+        assert isinstance(prompted.reader.reader, PromptedReader)
 
 
 def test_what_a_language_model_cost_is_told_when_the_agent_closes(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -134,7 +125,9 @@ def test_what_a_language_model_cost_is_told_when_the_agent_closes(tmp_path: Path
     assert re.fullmatch(r"scripted:.*: [1-9]\d* calls, [1-9]\d* of \d+ tokens spent", told)
 
 
-def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     load, missing = backends.load, Settings().ann
 
     def without_extra(kind: str, name: str) -> object:
@@ -144,26 +137,20 @@ def test_the_default_vector_index_falls_back_silently_and_a_chosen_one_does_not(
 
     monkeypatch.setattr(backends, "load", without_extra)
 
-    async def whole() -> None:
-        async with await wiring.open_memory(settings(tmp_path, ann=missing), "ines") as memory:
-            await memory.store_fact("pump", "The pump is red.")
-        with pytest.raises(BackendNotInstalled):
-            await wiring.open_memory(settings(tmp_path, ann="usearch"), "ines")
-
-    run(whole())
+    async with await wiring.open_memory(settings(tmp_path, ann=missing), "ines") as memory:
+        await memory.store_fact("pump", "The pump is red.")
+    with pytest.raises(BackendNotInstalled):
+        await wiring.open_memory(settings(tmp_path, ann="usearch"), "ines")
 
 
-def test_a_database_that_another_has_is_waited_for(tmp_path: Path):
+async def test_a_database_that_another_has_is_waited_for(tmp_path: Path):
     patient = settings(tmp_path, lock_wait_s=30)
 
-    async def whole() -> None:
-        async with await wiring.open_memory(settings(tmp_path), "ines") as first:
-            await first.store_fact("pump", "The pump is red.")
-            second = await wiring.open_memory(patient, "ines")
-            waiting = asyncio.create_task(second.get_all_facts())
-            await asyncio.sleep(0)
-            assert not waiting.done()
-        assert [fact.content for fact in await waiting] == ["The pump is red."]
-        await second.close()
-
-    run(whole())
+    async with await wiring.open_memory(settings(tmp_path), "ines") as first:
+        await first.store_fact("pump", "The pump is red.")
+        second = await wiring.open_memory(patient, "ines")
+        waiting = asyncio.create_task(second.get_all_facts())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    assert [fact.content for fact in await waiting] == ["The pump is red."]
+    await second.close()

@@ -5,49 +5,40 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from tests.unit.runtime.worker_builders import NAMES, agent, config, play, running, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, agent, config, running, until, with_agent
 
 
-def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp_path: Path) -> None:
-    async def work() -> None:
-        given = with_agent(config(tmp_path, store="sqlite"), "ada", sleep_after_s=0.2)
-        async with running(given) as worker:
-            await until(lambda: worker.status().is_ready)
-            await worker.call("ada", "store", content="The gate is blue.")
-            await until(lambda: agent(worker, "ada").phase == "asleep")
-            assert agent(worker, "ada").facts == 1
-            # What others share does not wake it.
-            await worker.call("ben", "store", content="The wall is green.")
-            assert agent(worker, "ada").phase == "asleep"
-            assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
-            assert worker.status().is_ready
+async def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp_path: Path) -> None:
+    given = with_agent(config(tmp_path, store="sqlite"), "ada", sleep_after_s=0.2)
+    async with running(given) as worker:
+        await until(lambda: worker.status().is_ready)
+        await worker.call("ada", "store", content="The gate is blue.")
+        await until(lambda: agent(worker, "ada").phase == "asleep")
+        assert agent(worker, "ada").facts == 1
+        # What others share does not wake it.
+        await worker.call("ben", "store", content="The wall is green.")
+        assert agent(worker, "ada").phase == "asleep"
+        assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
+        assert worker.status().is_ready
 
-            found = await worker.call("ada", "search", query="green wall")
-            assert found["hits"][0]["content"] == "The wall is green."
-            assert agent(worker, "ada").phase == "ready"
-
-    play(work())
+        found = await worker.call("ada", "search", query="green wall")
+        assert found["hits"][0]["content"] == "The wall is green."
+        assert agent(worker, "ada").phase == "ready"
 
 
-def test_an_agent_that_keeps_nothing_on_disk_never_sleeps(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path), "ada", sleep_after_s=0.01)) as worker:
-            await until(lambda: worker.status().is_ready)
-            await worker.call("ada", "store", content="The gate is blue.")
-            with pytest.raises(InvalidInput, match="would forget everything"):
-                await worker.call("ada", "sleep")
-            await worker._agents["ada"].sleep_if_idle()
-            assert agent(worker, "ada").phase == "ready"
-            assert (await worker.call("ada", "stats"))["facts"] == 1
-
-    play(work())
-
-
-def test_an_agent_can_be_sent_to_sleep(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(config(tmp_path, "single", "sqlite")) as worker:
-            await until(lambda: worker.status().is_ready)
+async def test_an_agent_that_keeps_nothing_on_disk_never_sleeps(tmp_path: Path) -> None:
+    async with running(with_agent(config(tmp_path), "ada", sleep_after_s=0.01)) as worker:
+        await until(lambda: worker.status().is_ready)
+        await worker.call("ada", "store", content="The gate is blue.")
+        with pytest.raises(InvalidInput, match="would forget everything"):
             await worker.call("ada", "sleep")
-            assert agent(worker, "ada").phase == "asleep"
+        await worker._agents["ada"].sleep_if_idle()
+        assert agent(worker, "ada").phase == "ready"
+        assert (await worker.call("ada", "stats"))["facts"] == 1
 
-    play(work())
+
+async def test_an_agent_can_be_sent_to_sleep(tmp_path: Path) -> None:
+    async with running(config(tmp_path, "single", "sqlite")) as worker:
+        await until(lambda: worker.status().is_ready)
+        await worker.call("ada", "sleep")
+        assert agent(worker, "ada").phase == "asleep"

@@ -217,25 +217,22 @@ def test_what_rules_decide_is_counted_once_for_each_rule_and_over_restarts():
     tried(work, by_text({}))
 
 
-def test_there_are_so_many_calls_a_minute_and_no_more():
-    async def work() -> None:
-        now, slept = [0.0], []
+async def test_there_are_so_many_calls_a_minute_and_no_more():
+    now, slept = [0.0], []
 
-        async def sleep(seconds: float) -> None:
-            slept.append(seconds)
-            now[0] += seconds
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
 
-        pace = Pace(2, lambda: now[0], sleep)
-        times = []
-        for _ in range(6):
-            await pace.turn()
-            times.append(now[0])
-            now[0] += 5.0
+    pace = Pace(2, lambda: now[0], sleep)
+    times = []
+    for _ in range(6):
+        await pace.turn()
+        times.append(now[0])
+        now[0] += 5.0
 
-        assert times == [0.0, 5.0, 60.0, 65.0, 120.0, 125.0]
-        assert slept == [50.0, 50.0]
-
-    asyncio.run(work())
+    assert times == [0.0, 5.0, 60.0, 65.0, 120.0, 125.0]
+    assert slept == [50.0, 50.0]
 
 
 def test_a_call_is_about_so_many_facts_that_its_reply_has_room():

@@ -22,43 +22,37 @@ TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"
 
 
 @TOPOLOGIES
-def test_what_a_model_accepts_is_shared_what_it_keeps_stays_and_what_it_asks_about_a_person_decides(
+async def test_what_a_model_accepts_is_shared_what_it_keeps_stays_and_what_it_asks_about_a_person_decides(
     tmp_path: Path, topology: str
 ) -> None:
-    async def work() -> None:
-        model = ScriptedModel(by_text({"cheese": "keep", "price": "ask"}))
-        async with town(tmp_path, topology, model=model) as one:
-            good = await one.store("The gate is painted blue.")
-            assert good.held_back == "awaiting judgement"
-            bad, asked = await one.store("Pump nine is made of cheese."), await one.store("The price of a pump is 23 pounds.")
+    model = ScriptedModel(by_text({"cheese": "keep", "price": "ask"}))
+    async with town(tmp_path, topology, model=model) as one:
+        good = await one.store("The gate is painted blue.")
+        assert good.held_back == "awaiting judgement"
+        bad, asked = await one.store("Pump nine is made of cheese."), await one.store("The price of a pump is 23 pounds.")
 
-            await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
-            await one.until(bad, lambda fact: fact.held_back == "plausible")
-            await one.until(asked, lambda fact: fact.held_back.startswith("asked a person"))
-            assert [await one.is_seen_by_ben(fact) for fact in (good, bad, asked)] == [True, False, False]
-            (view,) = await one.desk.open()
-            assert [(signal.name, signal.confidence) for signal in view.item.signals] == [("model", 0.9)]
+        await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(bad, lambda fact: fact.held_back == "plausible")
+        await one.until(asked, lambda fact: fact.held_back.startswith("asked a person"))
+        assert [await one.is_seen_by_ben(fact) for fact in (good, bad, asked)] == [True, False, False]
+        (view,) = await one.desk.open()
+        assert [(signal.name, signal.confidence) for signal in view.item.signals] == [("model", 0.9)]
 
-            await one.decide(asked, ACCEPT)
-            await one.until(asked, lambda fact: fact.sharing is not Sharing.PRIVATE)
-            assert await one.is_seen_by_ben(asked)
-
-    asyncio.run(work())
+        await one.decide(asked, ACCEPT)
+        await one.until(asked, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        assert await one.is_seen_by_ben(asked)
 
 
-def test_after_a_restart_what_was_judged_is_not_judged_again(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
-            bad = await one.store("Pump nine is made of cheese.")
-            await one.until(bad, lambda fact: fact.held_back == "plausible")
+async def test_after_a_restart_what_was_judged_is_not_judged_again(tmp_path: Path) -> None:
+    async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
+        bad = await one.store("Pump nine is made of cheese.")
+        await one.until(bad, lambda fact: fact.held_back == "plausible")
 
-        again = ScriptedModel([])
-        async with town(tmp_path, "flat", model=again) as one:
-            await one.ann.reconsider()
-            assert (await one.now(bad)).held_back == "plausible"
-            assert again.prompts == []
-
-    asyncio.run(work())
+    again = ScriptedModel([])
+    async with town(tmp_path, "flat", model=again) as one:
+        await one.ann.reconsider()
+        assert (await one.now(bad)).held_back == "plausible"
+        assert again.prompts == []
 
 
 def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_when_it_is_over(tmp_path: Path) -> None:
@@ -87,128 +81,109 @@ def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_w
     asyncio.run(work())
 
 
-def test_a_model_that_fails_leads_to_a_question_and_not_to_silence(tmp_path: Path) -> None:
-    async def work() -> None:
-        model = ScriptedModel(lambda _: BackendRejected("x", "no such model"))
-        async with town(tmp_path, "flat", model=model) as one:
-            fact = await one.store("The gate is painted blue.")
-            await one.until(fact, lambda fact: fact.held_back.startswith("asked a person"))
-            (view,) = await one.desk.open()
-            assert "no such model" in dict(view.item.context)["why"]
-            assert not await one.is_seen_by_ben(fact)
+async def test_a_model_that_fails_leads_to_a_question_and_not_to_silence(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda _: BackendRejected("x", "no such model"))
+    async with town(tmp_path, "flat", model=model) as one:
+        fact = await one.store("The gate is painted blue.")
+        await one.until(fact, lambda fact: fact.held_back.startswith("asked a person"))
+        (view,) = await one.desk.open()
+        assert "no such model" in dict(view.item.context)["why"]
+        assert not await one.is_seen_by_ben(fact)
 
-            await one.decide(fact, ACCEPT)
-            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
-
-    asyncio.run(work())
+        await one.decide(fact, ACCEPT)
+        await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
 
 
-def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlives_no_rule(tmp_path: Path) -> None:
-    async def work() -> None:
-        model = ScriptedModel(by_text({}))
-        async with town(tmp_path, "flat", [rule(RETRY)], model=model) as one:
-            fact = await one.store("Pump seven is leaking oil today.")
-            assert fact.held_back == "rule no_pumps (pumps are ours)"
-            assert model.prompts == []
+async def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlives_no_rule(tmp_path: Path) -> None:
+    model = ScriptedModel(by_text({}))
+    async with town(tmp_path, "flat", [rule(RETRY)], model=model) as one:
+        fact = await one.store("Pump seven is leaking oil today.")
+        assert fact.held_back == "rule no_pumps (pumps are ours)"
+        assert model.prompts == []
 
-            one.rules = RulesAtWork(RuleSet())
-            await one.ann.reconsider()
-            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
-            assert len(model.prompts) == 1
+        one.rules = RulesAtWork(RuleSet())
+        await one.ann.reconsider()
+        await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        assert len(model.prompts) == 1
 
-            one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
-            await one.ann.reconsider()
-            assert (await one.now(fact)).held_back == "rule no_pumps (pumps are ours)"
-            assert not await one.is_seen_by_ben(fact)
-
-    asyncio.run(work())
+        one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
+        await one.ann.reconsider()
+        assert (await one.now(fact)).held_back == "rule no_pumps (pumps are ours)"
+        assert not await one.is_seen_by_ben(fact)
 
 
-def test_what_was_shared_before_there_was_a_model_stays_so_until_it_is_judged(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with town(tmp_path, "flat") as one:
-            kept, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
-            assert await one.is_seen_by_ben(kept)
+async def test_what_was_shared_before_there_was_a_model_stays_so_until_it_is_judged(tmp_path: Path) -> None:
+    async with town(tmp_path, "flat") as one:
+        kept, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
+        assert await one.is_seen_by_ben(kept)
 
-        async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
-            await one.ann.reconsider()
-            assert (await one.now(kept)).held_back == ""
-            await one.until(bad, lambda fact: fact.held_back == "plausible")
-            assert [await one.is_seen_by_ben(fact) for fact in (kept, bad)] == [True, False]
-
-    asyncio.run(work())
+    async with town(tmp_path, "flat", model=ScriptedModel(by_text({"cheese": "keep"}))) as one:
+        await one.ann.reconsider()
+        assert (await one.now(kept)).held_back == ""
+        await one.until(bad, lambda fact: fact.held_back == "plausible")
+        assert [await one.is_seen_by_ben(fact) for fact in (kept, bad)] == [True, False]
 
 
-def test_where_nobody_attends_what_it_is_unsure_of_is_held_and_nobody_is_asked(tmp_path: Path) -> None:
-    async def work() -> None:
-        settings = JudgeSettings(threshold=0.95, has_model=True, unattended="hold")
-        async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), settings=settings) as one:
-            fact = await one.store("The gate is painted blue.")
-            await one.until(fact, lambda fact: fact.held_back.startswith("nobody attends (hold)"))
-            assert await one.desk.open() == []
-            assert not await one.is_seen_by_ben(fact)
-
-    asyncio.run(work())
+async def test_where_nobody_attends_what_it_is_unsure_of_is_held_and_nobody_is_asked(tmp_path: Path) -> None:
+    settings = JudgeSettings(threshold=0.95, has_model=True, unattended="hold")
+    async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), settings=settings) as one:
+        fact = await one.store("The gate is painted blue.")
+        await one.until(fact, lambda fact: fact.held_back.startswith("nobody attends (hold)"))
+        assert await one.desk.open() == []
+        assert not await one.is_seen_by_ben(fact)
 
 
-def test_the_first_gate_stays_before_the_model(tmp_path: Path) -> None:
-    async def work() -> None:
-        model = ScriptedModel([reply(verdict(1))])
-        async with town(tmp_path, "flat", model=model) as one:
-            secret = await one.store("The password of the pump house is hunter2-Xy9Kq7.")
-            assert (secret.sharing, secret.held_back != "") == (Sharing.PRIVATE, True)
-            assert model.prompts == []
-            assert PromotionSettings().hold_back_secrets
-
-    asyncio.run(work())
+async def test_the_first_gate_stays_before_the_model(tmp_path: Path) -> None:
+    model = ScriptedModel([reply(verdict(1))])
+    async with town(tmp_path, "flat", model=model) as one:
+        secret = await one.store("The password of the pump house is hunter2-Xy9Kq7.")
+        assert (secret.sharing, secret.held_back != "") == (Sharing.PRIVATE, True)
+        assert model.prompts == []
+        assert PromotionSettings().hold_back_secrets
 
 
 @TOPOLOGIES
-def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(tmp_path: Path, topology: str) -> None:
-    async def work() -> None:
-        async with town(tmp_path, topology, model=ScriptedModel(by_text({})), audit_share=1.0) as one:
-            good, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
-            for fact in (good, bad):
-                await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
-                await one.until_asked(fact)
-            assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, True]
-            assert {view.item.kind for view in await one.desk.open()} == {"audit"}
+async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held_up_nothing(
+    tmp_path: Path, topology: str
+) -> None:
+    async with town(tmp_path, topology, model=ScriptedModel(by_text({})), audit_share=1.0) as one:
+        good, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
+        for fact in (good, bad):
+            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            await one.until_asked(fact)
+        assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, True]
+        assert {view.item.kind for view in await one.desk.open()} == {"audit"}
 
-            await one.decide(good, ACCEPT)
-            await one.decide(bad, ESCALATE, "cheese melts")
-            await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
-            assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, False]
+        await one.decide(good, ACCEPT)
+        await one.decide(bad, ESCALATE, "cheese melts")
+        await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
+        assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, False]
 
-        async with town(tmp_path, topology, model=ScriptedModel([]), audit_share=1.0) as one:
-            await one.ann.reconsider()
-            await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
-            assert await one.is_seen_by_ben(good)
-            assert await one.desk.open() == []
-
-    asyncio.run(work())
+    async with town(tmp_path, topology, model=ScriptedModel([]), audit_share=1.0) as one:
+        await one.ann.reconsider()
+        await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
+        assert await one.is_seen_by_ben(good)
+        assert await one.desk.open() == []
 
 
-def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_after_a_restart(
+async def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 1)
     monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
 
-    async def work() -> None:
-        async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), audit_share=1.0) as one:
-            facts = [await one.store(f"Boat number {number} is painted green.") for number in range(3)]
-            for fact in facts:
-                await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+    async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), audit_share=1.0) as one:
+        facts = [await one.store(f"Boat number {number} is painted green.") for number in range(3)]
+        for fact in facts:
+            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
 
-        async with town(tmp_path, "flat", model=ScriptedModel([]), audit_share=1.0) as one:
-            seen = set()
-            while len(seen) < len(facts):
-                async with asyncio.timeout(PATIENCE_S):
-                    while not (views := await one.desk.open()):  # noqa: ASYNC110 - nothing tells
-                        await asyncio.sleep(0.002)
-                (view,) = views
-                seen.add(view.item.subject)
-                assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
-            assert seen == {fact.id for fact in facts}
-
-    asyncio.run(work())
+    async with town(tmp_path, "flat", model=ScriptedModel([]), audit_share=1.0) as one:
+        seen = set()
+        while len(seen) < len(facts):
+            async with asyncio.timeout(PATIENCE_S):
+                while not (views := await one.desk.open()):  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.002)
+            (view,) = views
+            seen.add(view.item.subject)
+            assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+        assert seen == {fact.id for fact in facts}

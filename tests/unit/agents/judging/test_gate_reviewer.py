@@ -24,169 +24,142 @@ TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"
 
 
 @TOPOLOGIES
-def test_what_a_rule_stops_stays_home_with_the_reason_and_what_none_stops_is_shared(tmp_path: Path, topology: str) -> None:
-    async def work() -> None:
-        async with town(tmp_path, topology, [rule(RETRY)]) as one:
-            stopped, other = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
+async def test_what_a_rule_stops_stays_home_with_the_reason_and_what_none_stops_is_shared(tmp_path: Path, topology: str) -> None:
+    async with town(tmp_path, topology, [rule(RETRY)]) as one:
+        stopped, other = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
 
-            assert (stopped.sharing, stopped.held_back) == (Sharing.PRIVATE, "rule no_pumps (pumps are ours)")
-            assert not await one.is_seen_by_ben(stopped)
-            assert await one.is_seen_by_ben(other)
-            assert stopped.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
-
-    asyncio.run(work())
+        assert (stopped.sharing, stopped.held_back) == (Sharing.PRIVATE, "rule no_pumps (pumps are ours)")
+        assert not await one.is_seen_by_ben(stopped)
+        assert await one.is_seen_by_ben(other)
+        assert stopped.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
 
 
 @TOPOLOGIES
-def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_everywhere(tmp_path: Path, topology: str) -> None:
-    async def work() -> None:
-        async with town(tmp_path, topology, [rule(ESCALATE)]) as one:
-            good, bad = await one.store("Pump seven is leaking oil today."), await one.store("Pump nine is made of cheese.")
-            asked = await one.until(good, lambda fact: fact.held_back.startswith("asked a person"))
-            await one.until(bad, lambda fact: fact.held_back.startswith("asked a person"))
-            (line,) = [view for view in await one.desk.open() if view.item.subject == good.id]
-            assert line.item.id[:8] in asked.held_back
-            assert line.item.title == good.content
-            assert dict(line.item.context)["why"] == "rule no_pumps (pumps are ours)"
-            assert not await one.is_seen_by_ben(good)
+async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_everywhere(tmp_path: Path, topology: str) -> None:
+    async with town(tmp_path, topology, [rule(ESCALATE)]) as one:
+        good, bad = await one.store("Pump seven is leaking oil today."), await one.store("Pump nine is made of cheese.")
+        asked = await one.until(good, lambda fact: fact.held_back.startswith("asked a person"))
+        await one.until(bad, lambda fact: fact.held_back.startswith("asked a person"))
+        (line,) = [view for view in await one.desk.open() if view.item.subject == good.id]
+        assert line.item.id[:8] in asked.held_back
+        assert line.item.title == good.content
+        assert dict(line.item.context)["why"] == "rule no_pumps (pumps are ours)"
+        assert not await one.is_seen_by_ben(good)
 
-            await one.decide(good, ACCEPT)
-            await one.decide(bad, ESCALATE, "cheese melts")
-            await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
-            await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
-            assert await one.is_seen_by_ben(good)
-            assert not await one.is_seen_by_ben(bad)
-            assert await one.desk.open() == []
-
-    asyncio.run(work())
+        await one.decide(good, ACCEPT)
+        await one.decide(bad, ESCALATE, "cheese melts")
+        await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
+        assert await one.is_seen_by_ben(good)
+        assert not await one.is_seen_by_ben(bad)
+        assert await one.desk.open() == []
 
 
 @TOPOLOGIES
-def test_what_people_decided_holds_after_a_restart_and_what_they_did_not_is_asked_no_second_time(
+async def test_what_people_decided_holds_after_a_restart_and_what_they_did_not_is_asked_no_second_time(
     tmp_path: Path, topology: str
 ) -> None:
-    async def work() -> None:
-        async with town(tmp_path, topology, asks_people=True) as one:
-            kept, waiting = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
-            await one.until(kept, lambda fact: fact.held_back.startswith("asked a person"))
-            await one.until(waiting, lambda fact: fact.held_back.startswith("asked a person"))
-        # Decided while nobody runs.
-        ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
-        for view in await LedgerDesk(ledger).open():
-            if view.item.subject == kept.id:
-                assert await LedgerDesk(ledger).decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
-        await ledger.close()
+    async with town(tmp_path, topology, asks_people=True) as one:
+        kept, waiting = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
+        await one.until(kept, lambda fact: fact.held_back.startswith("asked a person"))
+        await one.until(waiting, lambda fact: fact.held_back.startswith("asked a person"))
+    # Decided while nobody runs.
+    ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
+    for view in await LedgerDesk(ledger).open():
+        if view.item.subject == kept.id:
+            assert await LedgerDesk(ledger).decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+    await ledger.close()
 
-        async with town(tmp_path, topology, asks_people=True) as one:
-            await one.ann.search_facts("anything")
-            await one.until(kept, lambda fact: fact.sharing is not Sharing.PRIVATE)
-            assert await one.is_seen_by_ben(kept)
-            assert [view.item.subject for view in await one.desk.open()] == [waiting.id]
-            assert not await one.is_seen_by_ben(waiting)
-
-    asyncio.run(work())
+    async with town(tmp_path, topology, asks_people=True) as one:
+        await one.ann.search_facts("anything")
+        await one.until(kept, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        assert await one.is_seen_by_ben(kept)
+        assert [view.item.subject for view in await one.desk.open()] == [waiting.id]
+        assert not await one.is_seen_by_ben(waiting)
 
 
 @TOPOLOGIES
-def test_a_later_rule_takes_back_what_was_shared_and_gives_it_back_when_it_goes(tmp_path: Path, topology: str) -> None:
-    async def work() -> None:
-        async with town(tmp_path, topology) as one:
-            fact = await one.store("Pump seven is leaking oil today.")
-            assert await one.is_seen_by_ben(fact)
+async def test_a_later_rule_takes_back_what_was_shared_and_gives_it_back_when_it_goes(tmp_path: Path, topology: str) -> None:
+    async with town(tmp_path, topology) as one:
+        fact = await one.store("Pump seven is leaking oil today.")
+        assert await one.is_seen_by_ben(fact)
 
-            one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
-            await one.ann.reconsider()
-            assert not await one.is_seen_by_ben(fact)
-            assert fact.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
+        one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
+        await one.ann.reconsider()
+        assert not await one.is_seen_by_ben(fact)
+        assert fact.id in [hit.fact.id for hit in await one.ann.search_facts("Pump seven")]
 
-            one.rules = RulesAtWork(RuleSet())
-            await one.ann.reconsider()
-            assert await one.is_seen_by_ben(fact)
-
-    asyncio.run(work())
+        one.rules = RulesAtWork(RuleSet())
+        await one.ann.reconsider()
+        assert await one.is_seen_by_ben(fact)
 
 
-def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody(tmp_path: Path) -> None:
-    async def work() -> None:
-        accepting = EvaluationRule(id="gates", condition="'gate' in result.text", action=ACCEPT, priority=200)
-        async with town(tmp_path, "flat", [rule(RETRY, "result['none'] > 1"), accepting], asks_people=True) as one:
-            broken, accepted = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
+async def test_a_rule_that_breaks_asks_a_person_and_one_that_accepts_asks_nobody(tmp_path: Path) -> None:
+    accepting = EvaluationRule(id="gates", condition="'gate' in result.text", action=ACCEPT, priority=200)
+    async with town(tmp_path, "flat", [rule(RETRY, "result['none'] > 1"), accepting], asks_people=True) as one:
+        broken, accepted = await one.store("Pump seven is leaking oil today."), await one.store("The gate is painted blue.")
 
-            await one.until(broken, lambda fact: fact.held_back.startswith("asked a person"))
-            (view,) = await one.desk.open()
-            assert "rule no_pumps can't be applied to this" in dict(view.item.context)["why"]
-            assert await one.is_seen_by_ben(accepted)
-
-    asyncio.run(work())
+        await one.until(broken, lambda fact: fact.held_back.startswith("asked a person"))
+        (view,) = await one.desk.open()
+        assert "rule no_pumps can't be applied to this" in dict(view.item.context)["why"]
+        assert await one.is_seen_by_ben(accepted)
 
 
-def test_what_a_rule_stops_does_not_travel_as_the_text_before_another_fact(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with town(tmp_path, "flat", [rule(RETRY)]) as one:
-            told = Candidate("It is repaired on Monday.", "plans", 0.8, before="The pump is leaking oil today.")
-            (fact,) = await one.ann.store_facts([told], "handbook")
+async def test_what_a_rule_stops_does_not_travel_as_the_text_before_another_fact(tmp_path: Path) -> None:
+    async with town(tmp_path, "flat", [rule(RETRY)]) as one:
+        told = Candidate("It is repaired on Monday.", "plans", 0.8, before="The pump is leaking oil today.")
+        (fact,) = await one.ann.store_facts([told], "handbook")
 
-            assert fact.held_back == "the text before it: rule no_pumps (pumps are ours)"
-            assert not await one.is_seen_by_ben(fact)
-
-    asyncio.run(work())
+        assert fact.held_back == "the text before it: rule no_pumps (pumps are ours)"
+        assert not await one.is_seen_by_ben(fact)
 
 
 @pytest.mark.parametrize("is_a_fact", [True, False])
-def test_a_text_that_stands_before_others_is_asked_about_once_and_decided_for_all(tmp_path: Path, is_a_fact: bool) -> None:
-    async def work() -> None:
-        async with town(tmp_path, "flat", [rule(ESCALATE)]) as one:
-            before = "The pump is leaking oil today."
-            if is_a_fact:
-                await one.store(before)
-            said = [Candidate(text, "plans", 0.8, before=before) for text in ("It is repaired on Monday.", "Nobody is to blame.")]
-            facts = [fact for text in said for fact in await one.ann.store_facts([text], "handbook")]
+async def test_a_text_that_stands_before_others_is_asked_about_once_and_decided_for_all(tmp_path: Path, is_a_fact: bool) -> None:
+    async with town(tmp_path, "flat", [rule(ESCALATE)]) as one:
+        before = "The pump is leaking oil today."
+        if is_a_fact:
+            await one.store(before)
+        said = [Candidate(text, "plans", 0.8, before=before) for text in ("It is repaired on Monday.", "Nobody is to blame.")]
+        facts = [fact for text in said for fact in await one.ann.store_facts([text], "handbook")]
 
-            for fact in facts:
-                await one.until(fact, lambda now: now.held_back.startswith("the text before it: asked a person"))
-            (view,) = await one.desk.open()
-            assert view.item.title == before
-            assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+        for fact in facts:
+            await one.until(fact, lambda now: now.held_back.startswith("the text before it: asked a person"))
+        (view,) = await one.desk.open()
+        assert view.item.title == before
+        assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
 
-            for fact in facts:
-                await one.until(fact, lambda now: now.sharing is Sharing.SHARED)
-                assert await one.is_seen_by_ben(fact)
-
-    asyncio.run(work())
+        for fact in facts:
+            await one.until(fact, lambda now: now.sharing is Sharing.SHARED)
+            assert await one.is_seen_by_ben(fact)
 
 
-def test_what_the_first_gate_holds_back_nobody_is_asked_about(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with town(tmp_path, "flat", asks_people=True) as one:
-            secret = await one.store("The password of the pump is hunter0Xy!")
-            other = await one.store("The gate is painted blue.")
+async def test_what_the_first_gate_holds_back_nobody_is_asked_about(tmp_path: Path) -> None:
+    async with town(tmp_path, "flat", asks_people=True) as one:
+        secret = await one.store("The password of the pump is hunter0Xy!")
+        other = await one.store("The gate is painted blue.")
 
-            await one.until(other, lambda fact: fact.held_back.startswith("asked a person"))
-            assert "holds" in (await one.now(secret)).held_back
-            assert [view.item.subject for view in await one.desk.open()] == [other.id]
-
-    asyncio.run(work())
+        await one.until(other, lambda fact: fact.held_back.startswith("asked a person"))
+        assert "holds" in (await one.now(secret)).held_back
+        assert [view.item.subject for view in await one.desk.open()] == [other.id]
 
 
-def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hive_mind.judge.items.OPEN_MAX", 2)
     monkeypatch.setattr("hive_mind.agents.judging.gate_reviewer._AGAIN_S", 0.01)
 
-    async def work() -> None:
-        async with town(tmp_path, "flat", asks_people=True) as one:
-            facts = [await one.store(f"Pump {name} is leaking oil today.") for name in ("one", "two", "three")]
-            decided = 0
-            async with asyncio.timeout(PATIENCE_S):
-                while decided < len(facts):
-                    views = await one.desk.open()
-                    assert len(views) <= 2
-                    for view in views:
-                        decided += await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
-                    await asyncio.sleep(0.002)
-            for fact in facts:
-                await one.until(fact, lambda found: found.sharing is not Sharing.PRIVATE)
-
-    asyncio.run(work())
+    async with town(tmp_path, "flat", asks_people=True) as one:
+        facts = [await one.store(f"Pump {name} is leaking oil today.") for name in ("one", "two", "three")]
+        decided = 0
+        async with asyncio.timeout(PATIENCE_S):
+            while decided < len(facts):
+                views = await one.desk.open()
+                assert len(views) <= 2
+                for view in views:
+                    decided += await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
+                await asyncio.sleep(0.002)
+        for fact in facts:
+            await one.until(fact, lambda found: found.sharing is not Sharing.PRIVATE)
 
 
 async def decided_before(home: Path, *actions: JudgmentAction) -> Fact:
@@ -222,68 +195,59 @@ async def rulings_after_a_restart(home: Path, fact: Fact) -> list[Ruling | None]
 
 
 @pytest.mark.parametrize("is_open_again", [False, True])
-def test_after_a_restart_an_approval_that_was_taken_back_lets_nothing_out_even_for_a_moment(
+async def test_after_a_restart_an_approval_that_was_taken_back_lets_nothing_out_even_for_a_moment(
     tmp_path: Path, is_open_again: bool
 ) -> None:
-    async def work() -> None:
-        fact = await decided_before(tmp_path, ACCEPT, ESCALATE)
-        if is_open_again:
-            ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
-            (named,) = await LedgerDesk(ledger).ids()
-            assert await LedgerDesk(ledger).reopen(named, "olga")
-            await ledger.close()
-
-        assert set(await rulings_after_a_restart(tmp_path, fact)) == {Ruling("olga said no")}
-
-    asyncio.run(work())
-
-
-def test_what_was_approved_is_known_before_everything_is_looked_at_again(tmp_path: Path) -> None:
-    async def work() -> None:
-        fact = await decided_before(tmp_path, ACCEPT)
+    fact = await decided_before(tmp_path, ACCEPT, ESCALATE)
+    if is_open_again:
         ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
-
-        async def never(fact_ids: Sequence[str]) -> None:
-            raise AssertionError(fact_ids)
-
-        reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
-        assert reviewer.ruling(fact) is None
-        await reviewer.recall()
-        assert reviewer.ruling(fact) == ALLOWED
+        (named,) = await LedgerDesk(ledger).ids()
+        assert await LedgerDesk(ledger).reopen(named, "olga")
         await ledger.close()
 
-    asyncio.run(work())
+    assert set(await rulings_after_a_restart(tmp_path, fact)) == {Ruling("olga said no")}
 
 
-def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_when_it_runs_again(tmp_path: Path) -> None:
-    async def work() -> None:
-        ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite")
-        is_asking = asyncio.Event()
+async def test_what_was_approved_is_known_before_everything_is_looked_at_again(tmp_path: Path) -> None:
+    fact = await decided_before(tmp_path, ACCEPT)
+    ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite", is_shared=True)
 
-        class Slow(LedgerDesk):
-            async def ask(self, item: Item) -> bool:
-                del item
-                is_asking.set()
-                return await asyncio.Event().wait()
+    async def never(fact_ids: Sequence[str]) -> None:
+        raise AssertionError(fact_ids)
 
-        async def nothing(fact_ids: Sequence[str]) -> None:
-            del fact_ids
+    reviewer = GateReviewer("ann", LedgerDesk(ledger), never, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
+    assert reviewer.ruling(fact) is None
+    await reviewer.recall()
+    assert reviewer.ruling(fact) == ALLOWED
+    await ledger.close()
 
-        facts = [Fact(name * 32, f"Pump {name} is leaking oil.", "pump", 0.9, ("log",), 0) for name in "abc"]
-        reviewer = GateReviewer("ann", Slow(ledger), nothing, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
-        reviewer.want(facts)
-        working = asyncio.create_task(reviewer.run())
-        await asyncio.wait_for(is_asking.wait(), PATIENCE_S)
-        working.cancel()
-        await asyncio.wait([working])
 
-        desk = reviewer._desk = LedgerDesk(ledger)
-        working = asyncio.create_task(reviewer.run())
-        async with asyncio.timeout(PATIENCE_S):
-            while {view.item.subject for view in await desk.open()} != {fact.id for fact in facts}:  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0.002)
-        working.cancel()
-        await asyncio.wait([working])
-        await ledger.close()
+async def test_whoever_is_cut_short_while_asking_asks_about_all_that_is_left_when_it_runs_again(tmp_path: Path) -> None:
+    ledger = await backends.load("ledger", "sqlite").open(tmp_path / "ledger.sqlite")
+    is_asking = asyncio.Event()
 
-    asyncio.run(work())
+    class Slow(LedgerDesk):
+        async def ask(self, item: Item) -> bool:
+            del item
+            is_asking.set()
+            return await asyncio.Event().wait()
+
+    async def nothing(fact_ids: Sequence[str]) -> None:
+        del fact_ids
+
+    facts = [Fact(name * 32, f"Pump {name} is leaking oil.", "pump", 0.9, ("log",), 0) for name in "abc"]
+    reviewer = GateReviewer("ann", Slow(ledger), nothing, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
+    reviewer.want(facts)
+    working = asyncio.create_task(reviewer.run())
+    await asyncio.wait_for(is_asking.wait(), PATIENCE_S)
+    working.cancel()
+    await asyncio.wait([working])
+
+    desk = reviewer._desk = LedgerDesk(ledger)
+    working = asyncio.create_task(reviewer.run())
+    async with asyncio.timeout(PATIENCE_S):
+        while {view.item.subject for view in await desk.open()} != {fact.id for fact in facts}:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.002)
+    working.cancel()
+    await asyncio.wait([working])
+    await ledger.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.inputs import QueueSource, lines_of, listed
+from hive_mind.agents.runs.inputs import lines_of, listed
 
 
 def gathered(source: AsyncIterator[Any]) -> list[Any]:
@@ -52,34 +52,3 @@ def test_an_open_stream_stays_its_owners() -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         gathered(lines_of(tmp_path / "nothing"))
-
-
-def test_a_queue_gives_what_others_put_in_until_it_is_ended() -> None:
-    async def story() -> list[str]:
-        source = QueueSource(size=1)
-
-        async def fill() -> None:
-            for one in ("one", "two", None):
-                await source.put(one)
-
-        filling = asyncio.create_task(fill())
-        found = [one async for one in source]
-        await filling
-        return found
-
-    assert asyncio.run(story()) == ["one", "two"]
-
-
-def test_who_fills_a_queue_waits_while_it_is_full() -> None:
-    async def story() -> bool:
-        source = QueueSource(size=1)
-        await source.put("one")
-        waiting = asyncio.create_task(source.put("two"))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        was_waiting = not waiting.done()
-        assert await anext(aiter(source)) == "one"
-        await waiting
-        return was_waiting
-
-    assert asyncio.run(story())

@@ -36,15 +36,12 @@ async def counted(ledger: Ledger, run: str, stream: str) -> Any:
     return (await executor.drive()).buffer["count"]
 
 
-def test_runs_of_one_stream_go_on_from_each_other_and_others_begin_anew() -> None:
-    async def play() -> None:
-        ledger = await memory.open()
-        assert [await counted(ledger, f"r{number}", "desk") for number in range(3)] == [1, 2, 3]
-        assert await counted(ledger, "x", "shop") == 1
-        assert await counted(ledger, "y", "") == 1
-        assert await counted(ledger, "z", "") == 1
-
-    asyncio.run(play())
+async def test_runs_of_one_stream_go_on_from_each_other_and_others_begin_anew() -> None:
+    ledger = await memory.open()
+    assert [await counted(ledger, f"r{number}", "desk") for number in range(3)] == [1, 2, 3]
+    assert await counted(ledger, "x", "shop") == 1
+    assert await counted(ledger, "y", "") == 1
+    assert await counted(ledger, "z", "") == 1
 
 
 class Hive:
@@ -64,43 +61,32 @@ class Hive:
         self.writers.append(written.by)
 
 
-def test_what_a_fleet_shares_goes_to_its_hive_and_no_ledger() -> None:
-    async def play() -> None:
-        hive, ledger = Hive(), await memory.open()
-        parts = parts_over(ledger, conversation=lambda _: sets("fleet_count", 5), fleet_values=hive)
-        executor = RunExecutor("r", parts)
-        await executor.start(
-            SCOPED.model_copy(update={"nodes": [SPEC.nodes[0].model_copy(update={"outputs": ["fleet_count"]})]}), {}
-        )
-        assert (await executor.drive()).outcome == "accepted"
-        assert hive.known == {"fleet_count": 5}
-        assert hive.writers == ["r/p1"]
-        assert not await ledger.heads("buffer/")
-
-    asyncio.run(play())
+async def test_what_a_fleet_shares_goes_to_its_hive_and_no_ledger() -> None:
+    hive, ledger = Hive(), await memory.open()
+    parts = parts_over(ledger, conversation=lambda _: sets("fleet_count", 5), fleet_values=hive)
+    executor = RunExecutor("r", parts)
+    await executor.start(SCOPED.model_copy(update={"nodes": [SPEC.nodes[0].model_copy(update={"outputs": ["fleet_count"]})]}), {})
+    assert (await executor.drive()).outcome == "accepted"
+    assert hive.known == {"fleet_count": 5}
+    assert hive.writers == ["r/p1"]
+    assert not await ledger.heads("buffer/")
 
 
-def test_a_value_that_every_node_would_hold_is_refused_in_the_turn_that_sets_it() -> None:
-    async def play() -> None:
-        replies = iter([sets("fleet_count", "x" * 4_000), said("", ("set_output", {"key": "count", "value": 1}))])
-        parts = parts_over(await memory.open(), conversation=lambda _: next(replies), fleet_values=Hive())
-        executor = RunExecutor("r", parts)
-        await executor.start(SCOPED, {})
-        state = await executor.drive()
-        assert state.outcome == "accepted"
-        assert "fleet_count" not in state.buffer
-
-    asyncio.run(play())
+async def test_a_value_that_every_node_would_hold_is_refused_in_the_turn_that_sets_it() -> None:
+    replies = iter([sets("fleet_count", "x" * 4_000), said("", ("set_output", {"key": "count", "value": 1}))])
+    parts = parts_over(await memory.open(), conversation=lambda _: next(replies), fleet_values=Hive())
+    executor = RunExecutor("r", parts)
+    await executor.start(SCOPED, {})
+    state = await executor.drive()
+    assert state.outcome == "accepted"
+    assert "fleet_count" not in state.buffer
 
 
-def test_a_name_of_a_stream_that_no_ledger_takes_is_refused_before_anything_is_kept() -> None:
-    async def play() -> None:
-        ledger = await memory.open()
-        with pytest.raises(InvalidInput, match="at most 100"):
-            await RunExecutor("r", parts_over(ledger)).start(SCOPED, {}, stream="x" * 101)
-        assert not await ledger.heads("")
-
-    asyncio.run(play())
+async def test_a_name_of_a_stream_that_no_ledger_takes_is_refused_before_anything_is_kept() -> None:
+    ledger = await memory.open()
+    with pytest.raises(InvalidInput, match="at most 100"):
+        await RunExecutor("r", parts_over(ledger)).start(SCOPED, {}, stream="x" * 101)
+    assert not await ledger.heads("")
 
 
 _WRITES = st.lists(
@@ -138,23 +124,19 @@ async def _against_a_model(writes: list[tuple[str, int, str, str, Scope]]) -> No
         assert await SharedValues("other", stream, ledger, lambda: 1).read(dict.fromkeys("ab", scope)) == expected
 
 
-def test_a_stream_is_as_long_as_its_values_and_whose_run_goes_on_writes_once(tmp_path: Path) -> None:
+async def test_a_stream_is_as_long_as_its_values_and_whose_run_goes_on_writes_once(tmp_path: Path) -> None:
     """By two processes at once, each of which drops what is old."""
-
-    async def play() -> None:
-        ledgers = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
-        here, there = (LedgerValues(ledger, "desk", lambda: 1) for ledger in ledgers)
-        await ledgers[0].append("run/going", 0, [Entry("started", b"", 1)])
-        await here.write(Values("going/p1", {"last": 0}))
-        await ledgers[0].append("run/ended", 0, [Entry("ended", b"", 1)])
-        for number in range(0, 150, 2):
-            both = [Values(f"ended/p{one}", {"last": one}) for one in (number, number + 1)]
-            await asyncio.gather(*(values.write(one) for values, one in zip((here, there), both, strict=True)))
-        assert len(await ledgers[0].read("buffer/desk")) < 100
-        await there.write(Values("ended/end", {"last": "end"}))
-        await there.write(Values("going/p1", {"last": 0}))
-        assert await here.read(["last"]) == {"last": "end"}
-        for ledger in ledgers:
-            await ledger.close()
-
-    asyncio.run(play())
+    ledgers = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
+    here, there = (LedgerValues(ledger, "desk", lambda: 1) for ledger in ledgers)
+    await ledgers[0].append("run/going", 0, [Entry("started", b"", 1)])
+    await here.write(Values("going/p1", {"last": 0}))
+    await ledgers[0].append("run/ended", 0, [Entry("ended", b"", 1)])
+    for number in range(0, 150, 2):
+        both = [Values(f"ended/p{one}", {"last": one}) for one in (number, number + 1)]
+        await asyncio.gather(*(values.write(one) for values, one in zip((here, there), both, strict=True)))
+    assert len(await ledgers[0].read("buffer/desk")) < 100
+    await there.write(Values("ended/end", {"last": "end"}))
+    await there.write(Values("going/p1", {"last": 0}))
+    assert await here.read(["last"]) == {"last": "end"}
+    for ledger in ledgers:
+        await ledger.close()

@@ -301,19 +301,16 @@ def encrypted(certificates: Certificates) -> Iterator[BrokerThread]:
         yield thread
 
 
-def test_a_bus_speaks_tls_with_an_authority_of_ones_own(encrypted: BrokerThread, certificates: Certificates) -> None:
-    async def scenario() -> None:
-        ready = asyncio.Event()
-        bus = await servicebus.open(*place(encrypted, certificates.certificate))
-        inbox = await bus.subscribe(Subscription("hive", "bob"), ready.set)
-        await bus.publish([envelope("sealed")])
-        await ready.wait()
-        (delivery,) = inbox.take(1)
-        assert delivery.envelope.message == envelope("sealed").message
-        await delivery.ack()
-        await bus.close()
-
-    asyncio.run(scenario())
+async def test_a_bus_speaks_tls_with_an_authority_of_ones_own(encrypted: BrokerThread, certificates: Certificates) -> None:
+    ready = asyncio.Event()
+    bus = await servicebus.open(*place(encrypted, certificates.certificate))
+    inbox = await bus.subscribe(Subscription("hive", "bob"), ready.set)
+    await bus.publish([envelope("sealed")])
+    await ready.wait()
+    (delivery,) = inbox.take(1)
+    assert delivery.envelope.message == envelope("sealed").message
+    await delivery.ack()
+    await bus.close()
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(

@@ -47,12 +47,9 @@ def test_the_end_is_told_and_what_stands_before_it_is_a_line(typing):
 
 
 @pytest.mark.usefixtures("typing")
-def test_waiting_can_be_given_up():
-    async def given_up() -> None:
-        waiting = asyncio.create_task(Keyboard().ask(""))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(given_up())
+async def test_waiting_can_be_given_up():
+    waiting = asyncio.create_task(Keyboard().ask(""))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting

@@ -13,6 +13,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms.explaining import explained
 from hive_mind.forms.fields import everywhere, section_of
 from hive_mind.forms.schema import schema_of
+from hive_mind.hive.topology.spec import NAMES
 
 ROOT = Path(__file__).parents[4]
 
@@ -29,7 +30,7 @@ def test_every_field_says_what_it_is(path):
 def test_a_section_lists_its_fields_with_type_and_default():
     fields = {field.path: field for field in explained("spec.topology", MANIFEST).fields}
 
-    assert fields["spec.topology.kind"].type == "single|flat|federated|sharded"
+    assert fields["spec.topology.kind"].type == "|".join(NAMES)
     assert fields["spec.topology.kind"].default == "flat"
     assert fields["spec.topology.replicas"].type == "whole number 1 to 9"
     assert fields["spec.topology.broadcastThreshold"].default == "0.9"

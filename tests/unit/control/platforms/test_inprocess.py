@@ -1,6 +1,5 @@
 """A fleet inside another process is neither taken for one that does not run nor touched from here."""
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,22 +34,19 @@ def other(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         holder.kill()
 
 
-def test_what_runs_inside_another_process_is_seen_and_left_alone(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
-    async def work() -> None:
-        ground = Ground(tmp_path, "inprocess")
-        platform = await inprocess.open(ground.folder, tmp_path)
-        found = (await platform.observe())["ada"]
-        assert (found.pid, found.is_alive, found.status) == (other.pid, True, None)
-        assert "end that one first" in found.error
-        with pytest.raises(BackendUnavailable, match=f"inside process {other.pid}"):
-            await platform.start(ground.config("ada"))
-        with pytest.raises(BackendUnavailable, match=f"inside process {other.pid}"):
-            await platform.stop("ada", 1.0)
-
-        other.kill()
-        other.wait()
-        assert await platform.observe() == {}
+async def test_what_runs_inside_another_process_is_seen_and_left_alone(tmp_path: Path, other: "subprocess.Popen[bytes]") -> None:
+    ground = Ground(tmp_path, "inprocess")
+    platform = await inprocess.open(ground.folder, tmp_path)
+    found = (await platform.observe())["ada"]
+    assert (found.pid, found.is_alive, found.status) == (other.pid, True, None)
+    assert "end that one first" in found.error
+    with pytest.raises(BackendUnavailable, match=f"inside process {other.pid}"):
         await platform.start(ground.config("ada"))
-        await platform.close()
+    with pytest.raises(BackendUnavailable, match=f"inside process {other.pid}"):
+        await platform.stop("ada", 1.0)
 
-    asyncio.run(work())
+    other.kill()
+    other.wait()
+    assert await platform.observe() == {}
+    await platform.start(ground.config("ada"))
+    await platform.close()

@@ -104,15 +104,12 @@ def test_who_says_nothing_is_waited_for_as_long_as_was_said() -> None:
     told(b"silence", story)
 
 
-def test_where_nobody_listens_it_is_said() -> None:
-    async def whole() -> None:
-        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        server.close()
-        await server.wait_closed()
-        asking = Asking()
-        with pytest.raises(BackendUnavailable, match="can't be reached"):
-            await asking.status(Contact("town-0", 4242, 0.0, port, "t", "c"), 30.0)
-        await asking.close()
-
-    asyncio.run(whole())
+async def test_where_nobody_listens_it_is_said() -> None:
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    asking = Asking()
+    with pytest.raises(BackendUnavailable, match="can't be reached"):
+        await asking.status(Contact("town-0", 4242, 0.0, port, "t", "c"), 30.0)
+    await asking.close()

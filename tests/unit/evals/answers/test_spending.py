@@ -39,16 +39,13 @@ def test_what_one_spends_the_others_lack_and_one_that_goes_on_too(tmp_path: Path
     assert (here.spent, there.spent) == (Usage(MOST - 20, 20, 1), Usage(1, 0, 1))
 
 
-def test_calls_side_by_side_set_aside_what_they_may_cost(tmp_path: Path):
+async def test_calls_side_by_side_set_aside_what_they_may_cost(tmp_path: Path):
     file = tmp_path / "tokens.txt"
 
-    async def both() -> None:
-        async with RunBudget(2 * MOST - 1, file).spending(ASKED):
-            with pytest.raises(BudgetExceeded):
-                async with RunBudget(2 * MOST - 1, file).spending(ASKED):
-                    raise AssertionError
-
-    asyncio.run(both())
+    async with RunBudget(2 * MOST - 1, file).spending(ASKED):
+        with pytest.raises(BudgetExceeded):
+            async with RunBudget(2 * MOST - 1, file).spending(ASKED):
+                raise AssertionError
 
 
 def test_a_call_that_was_refused_costs_nothing_and_one_that_failed_its_input(tmp_path: Path):

@@ -8,6 +8,7 @@ from hive_mind.errors import ExperimentError, InvalidInput
 from hive_mind.evals.experiments.form import GATE
 from hive_mind.evals.experiments.reading import ReadExperiment, bundled, read_experiment, read_text
 from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
+from hive_mind.hive.topology.spec import SPECS
 from hive_mind.ranking.pipeline import RankingSettings
 
 SMALL = "name: x\ndata: {name: a, format: demo}\n"
@@ -88,7 +89,7 @@ seeds: 1.5
         ("[{kind: flat, groups: 2}]", "arms[0].groups: is for kind: federated or seed-federated only; leave it out"),
         ("[{kind: routed}]", "arms[0]: routed needs fan_out; add it"),
         ("[{kind: routed, agents: 2, fan_out: 3}]", "arms[0].fan_out: asks 3 of 2 agents; ask fewer"),
-        ("[{kind: bm25, place: redis}]", "arms[0].place: redis is for flat, federated, sharded; bm25 runs in-process"),
+        ("[{kind: bm25, place: redis}]", f"arms[0].place: redis is for {', '.join(SPECS)}; bm25 runs in-process"),
         ("[{kind: flat, data: b}]", "arms[0].data: there is no data set in this file called b; known: a"),
         (
             "[{kind: sharded, agents: 3, faults: {loss: 0.5}}]",

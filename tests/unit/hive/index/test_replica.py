@@ -229,7 +229,6 @@ def test_other_partitions_count_from_now_on():
 
     assert desk.found("pump") == {fact_id("A copy of the pump.")}
     assert desk.fact(PUMP_ID) is None
-    assert desk.replica.is_home_of(fact_id("A copy of the pump."))
 
 
 def test_vectors_of_the_hives_own_model_are_compared_and_no_others():

@@ -38,8 +38,10 @@ def test_forgetting_is_off_unless_it_is_turned_on():
 
 
 def test_a_day_at_one_percent_an_hour_leaves_79_percent():
-    assert isclose(decayed(1.0, 24.0), exp(-0.24))
-    assert isclose(confidence_now(0.5, Stamp(HIVE_MS - 24 * HOUR_MS), HIVE_MS, ON), 0.5 * exp(-0.24))
+    slowly = replace(ON, decay_per_hour=0.01)
+
+    assert isclose(decayed(1.0, 24.0, 0.01), exp(-0.24))
+    assert isclose(confidence_now(0.5, Stamp(HIVE_MS - 24 * HOUR_MS), HIVE_MS, slowly), 0.5 * exp(-0.24))
 
 
 def test_a_fact_from_the_future_has_not_faded():
@@ -111,7 +113,7 @@ def test_an_author_writes_its_own_time_to_live_or_the_hives_and_no_moment_withou
 
 
 def test_the_record_of_004_fades_and_expires_by_its_creation():
-    record = FactTTL(created_ms=HIVE_MS)
+    record = FactTTL(created_ms=HIVE_MS, max_age_hours=24.0, decay_per_hour=0.01)
 
     assert isclose(record.confidence(1.0, HIVE_MS + HOUR_MS), exp(-0.01))
     assert not record.is_expired(HIVE_MS + 24 * HOUR_MS - 1)

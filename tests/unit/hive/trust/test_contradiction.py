@@ -1,18 +1,11 @@
-from itertools import pairwise
-
 import pytest
 
-from hive_mind.hive.trust.contradiction import conflicts, groups, probabilities
-from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
+from hive_mind.hive.trust.contradiction import conflicts
+from hive_mind.model.evidence import Statement
 
 
 def said(content: str, concept: str = "Gateway", speaker: str = "", said_at: str = "") -> Statement:
     return Statement(f"{speaker}: {content}" if speaker else content, concept, said_at, speaker)
-
-
-def fact(id: str, content: str, *agents: str, concept: str = "gateway") -> HiveFact:
-    rows = tuple(Provenance(agent, f"doc of {agent}", 0.9, Stamp(number)) for number, agent in enumerate(agents))
-    return HiveFact(id, said(content, concept), rows, 0.9, max(0, len(agents) - 1), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -117,66 +110,3 @@ def test_a_document_is_no_statement():
     long = "The gateway listens on port 8443. " * 100
 
     assert not conflicts(said(long), said(long.replace("8443", "9443")))
-
-
-def test_groups_hold_what_conflicts_and_nothing_else():
-    facts = [
-        fact("c", "The gateway listens on port 7443.", "cal"),
-        fact("a", "The gateway listens on port 8443.", "ann"),
-        fact("b", "The gateway listens on port 9443.", "bob"),
-        fact("d", "The gateway uses TLS.", "dan"),
-        fact("e", "The gateway listens on port 1.", "eli", concept="proxy"),
-    ]
-
-    assert [[one.id for one in group] for group in groups(facts)] == [["a", "b", "c"]]
-    assert groups(reversed(facts)) == groups(facts)
-
-
-def test_groups_find_every_pair_that_conflicts():
-    numbers = ("8443", "9443", "1")
-    texts = [
-        f"The {name} gateway {verb} on port {n} in zone {n}."
-        for name in ("big", "old", "")
-        for verb in ("listens", "runs")
-        for n in numbers
-    ]
-    texts += [
-        "The gateway is not reachable.",
-        "The gateway is reachable.",
-        "Port 5",
-        "Port 6",
-        "Alice likes tea",
-        "Alice likes coffee",
-    ]
-    facts = [fact(f"{number:02}", text, "ann") for number, text in enumerate(texts)]
-    together = {frozenset((one.id, other.id)) for group in groups(facts) for one in group for other in group}
-
-    found = [(a, b) for a in facts for b in facts if conflicts(a.statement, b.statement)]
-
-    assert len(found) > 20
-    assert all(frozenset((a.id, b.id)) in together for a, b in found)
-
-
-def test_the_value_of_more_roots_is_likelier_and_nothing_is_left_out():
-    facts = [fact("a", "The port is 1.", "ann", "bob"), fact("b", "The port is 2.", "cal"), fact("c", "The port is 3.")]
-
-    likely = probabilities(facts, lambda _: 1.0)
-
-    assert sum(likely.values()) == pytest.approx(1.0)
-    assert all(more > less > 0 for more, less in pairwise([likely["a"], likely["b"], likely["c"]]))
-
-
-def test_one_trusted_agent_outweighs_two_that_are_known_to_be_wrong():
-    facts = [fact("a", "The port is 1.", "ann"), fact("b", "The port is 2.", "bob", "cal")]
-
-    likely = probabilities(facts, {"ann": 1.6, "bob": 0.3, "cal": 0.3}.__getitem__)
-
-    assert likely["a"] > 0.9
-
-
-def test_a_hundred_agents_of_one_voucher_weigh_less_than_one_that_came_by_itself():
-    facts = [fact("a", "The port is 1.", "ann"), fact("b", "The port is 2.", *(f"sybil {n}" for n in range(100)))]
-
-    likely = probabilities(facts, lambda _: 1.0, lambda agent: agent if agent == "ann" else "voucher/eve")
-
-    assert likely["a"] > likely["b"]

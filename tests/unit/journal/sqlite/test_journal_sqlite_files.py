@@ -241,18 +241,15 @@ def test_a_failed_opening_leaves_neither_thread_nor_lock(tmp_path: Path) -> None
     assert threading.active_count() == before
 
 
-def test_an_opening_that_is_cancelled_leaves_neither_thread_nor_lock(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        for _ in range(10):
-            opening = asyncio.create_task(sqlite.open(tmp_path / "node.sqlite"))
-            await asyncio.sleep(0)
-            opening.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await opening
-            await asyncio.to_thread(_wait_for_threads)
-        assert await written(tmp_path / "node.sqlite", A_RECORD) == [A_RECORD]
-
-    asyncio.run(scenario())
+async def test_an_opening_that_is_cancelled_leaves_neither_thread_nor_lock(tmp_path: Path) -> None:
+    for _ in range(10):
+        opening = asyncio.create_task(sqlite.open(tmp_path / "node.sqlite"))
+        await asyncio.sleep(0)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await asyncio.to_thread(_wait_for_threads)
+    assert await written(tmp_path / "node.sqlite", A_RECORD) == [A_RECORD]
 
 
 def _wait_for_threads() -> None:

@@ -71,17 +71,14 @@ def test_folder_and_file_are_made_for_their_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(False, False), (False, True), (True, False)])
-def test_one_who_does_not_share_is_alone(tmp_path: Path, first: bool, second: bool) -> None:
-    async def scenario() -> None:
-        ledger = await sqlite.open(tmp_path / "ledger.sqlite", first)
-        with pytest.raises(DatabaseLocked, match="use that ledger, or close it first") as caught:
-            await sqlite.open(tmp_path / "ledger.sqlite", second)
-        assert caught.value.holder_pid == os.getpid()
-        assert await ledger.append("a", 0, steps(1))
-        await ledger.close()
-        await (await sqlite.open(tmp_path / "ledger.sqlite", second)).close()
-
-    asyncio.run(scenario())
+async def test_one_who_does_not_share_is_alone(tmp_path: Path, first: bool, second: bool) -> None:
+    ledger = await sqlite.open(tmp_path / "ledger.sqlite", first)
+    with pytest.raises(DatabaseLocked, match="use that ledger, or close it first") as caught:
+        await sqlite.open(tmp_path / "ledger.sqlite", second)
+    assert caught.value.holder_pid == os.getpid()
+    assert await ledger.append("a", 0, steps(1))
+    await ledger.close()
+    await (await sqlite.open(tmp_path / "ledger.sqlite", second)).close()
 
 
 def foreign(path: Path) -> None:
@@ -118,33 +115,27 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_was(tmp_path: Path, make, m
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.suffix not in (".lock", ".turn")} == data
 
 
-def test_one_who_waits_is_given_what_another_who_shares_the_file_appends(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        here, there = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
-        waiting = asyncio.create_task(until("item/1", here))
-        assert await there.append("run/1", 0, steps(2))
-        assert await there.append("item/1", 0, steps(1))
+async def test_one_who_waits_is_given_what_another_who_shares_the_file_appends(tmp_path: Path) -> None:
+    here, there = [await sqlite.open(tmp_path / "ledger.sqlite", is_shared=True) for _ in range(2)]
+    waiting = asyncio.create_task(until("item/1", here))
+    assert await there.append("run/1", 0, steps(2))
+    assert await there.append("item/1", 0, steps(1))
 
-        assert await asyncio.wait_for(waiting, 10) == [1, 2, 3]
-        await here.close()
-        assert await there.append("item/1", 1, steps(1)), "one who leaves takes no lock of the others along"
-        await there.close()
-
-    asyncio.run(scenario())
+    assert await asyncio.wait_for(waiting, 10) == [1, 2, 3]
+    await here.close()
+    assert await there.append("item/1", 1, steps(1)), "one who leaves takes no lock of the others along"
+    await there.close()
 
 
-def test_a_ledger_taken_away_from_those_who_share_it_is_not_made_anew_beneath_them(tmp_path: Path) -> None:
+async def test_a_ledger_taken_away_from_those_who_share_it_is_not_made_anew_beneath_them(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
 
-    async def scenario() -> None:
-        ledger = await sqlite.open(path, is_shared=True)
-        path.rename(tmp_path / "aside.sqlite")
-        with pytest.raises(DatabaseUnreadable, match="was removed while other processes have it open"):
-            await sqlite.open(path, is_shared=True)
-        assert not path.exists()
-        await ledger.close()
-
-    asyncio.run(scenario())
+    ledger = await sqlite.open(path, is_shared=True)
+    path.rename(tmp_path / "aside.sqlite")
+    with pytest.raises(DatabaseUnreadable, match="was removed while other processes have it open"):
+        await sqlite.open(path, is_shared=True)
+    assert not path.exists()
+    await ledger.close()
 
 
 @pytest.mark.parametrize(

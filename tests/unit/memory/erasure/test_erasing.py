@@ -39,99 +39,84 @@ def files_with(folder: Path, text: str) -> Iterator[str]:
     return (file.name for file in sorted(folder.rglob("*")) if file.is_file() and wanted in file.read_bytes().lower())
 
 
-def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        memory = memory_at(tmp_path / "memory.sqlite")
-        await taught(memory)
-        assert list(files_with(tmp_path, "lovelace"))
+async def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    await taught(memory)
+    assert list(files_with(tmp_path, "lovelace"))
 
-        found = await erase_from(memory, [erasure_of("subject", "ada  LOVELACE")], 1)
+    found = await erase_from(memory, [erasure_of("subject", "ada  LOVELACE")], 1)
 
-        assert [fact.content for fact in found.facts] == [ADA]
-        assert [episode.text for episode in found.episodes] == [TALK]
-        assert list(files_with(tmp_path, "lovelace")) == []
-        assert list(files_with(tmp_path, "elm street")) == []
-        (ferry,) = await memory.get_all_facts()
-        assert (ferry.content, ferry.sources, ferry.before) == (FERRY, ("talk.txt", "port"), "")
-        assert [hit.fact.content for hit in await memory.search_facts("When does the ferry leave?")] == [FERRY]
-        async with memory.awake() as awake:
-            assert awake.recall.vectors_missing == 0
-        await memory.close()
-        assert list(files_with(tmp_path, "lovelace")) == []
-
-    asyncio.run(scenario())
+    assert [fact.content for fact in found.facts] == [ADA]
+    assert [episode.text for episode in found.episodes] == [TALK]
+    assert list(files_with(tmp_path, "lovelace")) == []
+    assert list(files_with(tmp_path, "elm street")) == []
+    (ferry,) = await memory.get_all_facts()
+    assert (ferry.content, ferry.sources, ferry.before) == (FERRY, ("talk.txt", "port"), "")
+    assert [hit.fact.content for hit in await memory.search_facts("When does the ferry leave?")] == [FERRY]
+    async with memory.awake() as awake:
+        assert awake.recall.vectors_missing == 0
+    await memory.close()
+    assert list(files_with(tmp_path, "lovelace")) == []
 
 
-def test_what_was_erased_is_refused_whoever_says_it_and_after_a_restart(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        memory = memory_at(tmp_path / "memory.sqlite")
-        await taught(memory)
-        lines = [line async for line in memory.export()]
-        await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
-        await memory.close()
+async def test_what_was_erased_is_refused_whoever_says_it_and_after_a_restart(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    await taught(memory)
+    lines = [line async for line in memory.export()]
+    await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
+    await memory.close()
 
-        memory = memory_at(tmp_path / "memory.sqlite")
-        with pytest.raises(InvalidInput, match="was erased"):
-            await memory.store_fact("neighbours", "Our neighbour is Ada Lovelace.", source="mail")
-        await taught(memory)
-        await memory.import_lines(lines)
-        await memory.close()
+    memory = memory_at(tmp_path / "memory.sqlite")
+    with pytest.raises(InvalidInput, match="was erased"):
+        await memory.store_fact("neighbours", "Our neighbour is Ada Lovelace.", source="mail")
+    await taught(memory)
+    await memory.import_lines(lines)
+    await memory.close()
 
-        assert list(files_with(tmp_path, "lovelace")) == []
-        assert "memory.sqlite" in files_with(tmp_path, "ferry")
-
-    asyncio.run(scenario())
+    assert list(files_with(tmp_path, "lovelace")) == []
+    assert "memory.sqlite" in files_with(tmp_path, "ferry")
 
 
-def test_a_fact_that_another_source_vouches_for_loses_the_erased_source_alone(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        memory = memory_at(tmp_path / "memory.sqlite")
-        await taught(memory)
+async def test_a_fact_that_another_source_vouches_for_loses_the_erased_source_alone(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    await taught(memory)
 
-        found = await erase_from(memory, [erasure_of("source", "talk.txt")], 1)
+    found = await erase_from(memory, [erasure_of("source", "talk.txt")], 1)
 
-        assert [fact.content for fact in found.facts] == [ADA]
-        assert [(fact.content, fact.sources) for fact in await memory.get_all_facts()] == [(FERRY, ("port",))]
-        assert list(files_with(tmp_path, "talk.txt")) == []
-        await memory.close()
-
-    asyncio.run(scenario())
+    assert [fact.content for fact in found.facts] == [ADA]
+    assert [(fact.content, fact.sources) for fact in await memory.get_all_facts()] == [(FERRY, ("port",))]
+    assert list(files_with(tmp_path, "talk.txt")) == []
+    await memory.close()
 
 
-def test_of_much_that_was_erased_no_page_and_no_term_is_left(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        memory = memory_at(tmp_path / "memory.sqlite")
-        await memory.store_fact("ferry", FERRY)
-        await memory.sleep()
-        before = (tmp_path / "memory.sqlite").stat().st_size
-        said = [Candidate(f"Ada Lovelace has the key of vault zanzibar{number}.", "key", 0.9) for number in range(300)]
-        await memory.store_facts(said, "talk.txt")
+async def test_of_much_that_was_erased_no_page_and_no_term_is_left(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    await memory.store_fact("ferry", FERRY)
+    await memory.sleep()
+    before = (tmp_path / "memory.sqlite").stat().st_size
+    said = [Candidate(f"Ada Lovelace has the key of vault zanzibar{number}.", "key", 0.9) for number in range(300)]
+    await memory.store_facts(said, "talk.txt")
 
-        found = await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
+    found = await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
 
-        assert len(found.facts) == 300
-        assert (tmp_path / "memory.sqlite").stat().st_size <= before + 4096
-        assert list(files_with(tmp_path, "zanzibar")) == []
-        await memory.close()
-        assert list(files_with(tmp_path, "zanzibar")) == []
-
-    asyncio.run(scenario())
+    assert len(found.facts) == 300
+    assert (tmp_path / "memory.sqlite").stat().st_size <= before + 4096
+    assert list(files_with(tmp_path, "zanzibar")) == []
+    await memory.close()
+    assert list(files_with(tmp_path, "zanzibar")) == []
 
 
-def test_one_fact_goes_by_its_id(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        memory = memory_at(tmp_path / "memory.sqlite")
-        fact = await memory.store_fact("pump", "Pump seven leaks.")
-        await memory.store_fact("pump", "Pump eight is new.")
-        await erase_from(memory, [erasure_of("fact", fact.id)], 1)
+async def test_one_fact_goes_by_its_id(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    fact = await memory.store_fact("pump", "Pump seven leaks.")
+    await memory.store_fact("pump", "Pump eight is new.")
+    await erase_from(memory, [erasure_of("fact", fact.id)], 1)
 
-        assert [one.content for one in await memory.get_all_facts()] == ["Pump eight is new."]
-        assert list(files_with(tmp_path, "pump seven")) == []
-        with pytest.raises(InvalidInput, match="was erased"):
-            await memory.store_fact("pump", "Pump  seven leaks.", source="another")
-        await memory.close()
-
-    asyncio.run(scenario())
+    assert [one.content for one in await memory.get_all_facts()] == ["Pump eight is new."]
+    assert list(files_with(tmp_path, "pump seven")) == []
+    with pytest.raises(InvalidInput, match="was erased"):
+        await memory.store_fact("pump", "Pump  seven leaks.", source="another")
+    await memory.close()
 
 
 def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path) -> None:

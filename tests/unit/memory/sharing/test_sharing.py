@@ -12,7 +12,7 @@ from hive_mind.memory.sharing.sharing import answered, is_due, is_too_much, prop
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp
 from hive_mind.model.fact import KEPT_HOME, Sharing
-from tests.builders import Home, fact, lines_of, run
+from tests.builders import Home, fact, lines_of
 
 NEW = fact(sources=("ines", "otto"))
 PROPOSED = proposed(NEW, NEW.sources)
@@ -78,7 +78,7 @@ def test_what_travels_comes_out_as_it_went_in():
     assert (came.sources, came.learned_at_us, came.sharing) == (("ines", "otto"), 5_000, Sharing.SHARED)
 
 
-def test_lines_say_why_a_fact_stayed_home_and_not_what_a_hive_was_told():
+async def test_lines_say_why_a_fact_stayed_home_and_not_what_a_hive_was_told():
     line = {"type": "fact", "content": "The pump is red.", "confidence": 0.8, "sources": ["ines"], "learned_at_us": 5}
 
     (older,) = read_records([json.dumps(line)]).facts
@@ -87,13 +87,10 @@ def test_lines_say_why_a_fact_stayed_home_and_not_what_a_hive_was_told():
     with pytest.raises(InvalidInput, match="offered"):
         read_records([json.dumps(line | {"offered": ["ines"]})])
 
-    async def whole() -> None:
-        async with Home().memory() as memory:
-            kept = await memory.store_fact("pump", "The pump is red.")
-            async with memory.awake() as awake:
-                await memory.revise(awake, [kept.id], lambda one: proposed(one, one.sources))
-            assert (await memory.get_fact(kept.id)).sharing is Sharing.PROPOSED
-            assert "offered" not in (await lines_of(memory))[0]
-            assert "sharing" not in (await lines_of(memory))[0]
-
-    run(whole())
+    async with Home().memory() as memory:
+        kept = await memory.store_fact("pump", "The pump is red.")
+        async with memory.awake() as awake:
+            await memory.revise(awake, [kept.id], lambda one: proposed(one, one.sources))
+        assert (await memory.get_fact(kept.id)).sharing is Sharing.PROPOSED
+        assert "offered" not in (await lines_of(memory))[0]
+        assert "sharing" not in (await lines_of(memory))[0]

@@ -10,7 +10,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import episode_id, fact_id
-from tests.builders import Home, lines_of, remembering, run
+from tests.builders import Home, lines_of, remembering
 
 FACT = {"type": "fact", "content": "The pump is red.", "confidence": 0.8, "sources": ["ines"], "learned_at_us": 5}
 EPISODE = {"type": "episode", "text": "Red pump.", "source": "ines", "learned_at_us": 5}
@@ -158,11 +158,8 @@ def test_many_lines_are_read_in_time():
     assert time.process_time() - started < 5
 
 
-def test_an_episode_of_any_length_goes_out_and_in():
-    async def whole() -> None:
-        async with Home().memory() as memory, Home().memory() as copy:
-            await memory.import_lines([json.dumps(EPISODE | {"text": "long " * 500_000})])
-            await copy.import_lines(await lines_of(memory))
-            assert await lines_of(copy) == await lines_of(memory)
-
-    run(whole())
+async def test_an_episode_of_any_length_goes_out_and_in():
+    async with Home().memory() as memory, Home().memory() as copy:
+        await memory.import_lines([json.dumps(EPISODE | {"text": "long " * 500_000})])
+        await copy.import_lines(await lines_of(memory))
+        assert await lines_of(copy) == await lines_of(memory)

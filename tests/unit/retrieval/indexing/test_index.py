@@ -33,63 +33,51 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_new_changed_and_gone_is_told(folder: Path):
-    async def run() -> None:
-        async with index_of(folder, is_updated=False) as index:
-            first = await index.update()
-            write(folder, {"faqs/mail.md": "# Mail\nWe send mail every hour.", "api/new.md": "# New\ntext"})
-            (folder / "documents/faqs/passwords.md").unlink()
-            second = await index.update()
+async def test_what_is_new_changed_and_gone_is_told(folder: Path):
+    async with index_of(folder, is_updated=False) as index:
+        first = await index.update()
+        write(folder, {"faqs/mail.md": "# Mail\nWe send mail every hour.", "api/new.md": "# New\ntext"})
+        (folder / "documents/faqs/passwords.md").unlink()
+        second = await index.update()
 
-            assert (first.added, first.changed, first.removed, first.unchanged, first.chunks) == (3, 0, 0, 0, 4)
-            assert (second.added, second.changed, second.removed, second.unchanged, second.chunks) == (1, 1, 1, 1, 4)
-            assert index.documents() == ("api/auth.md", "api/new.md", "faqs/mail.md")
-
-    asyncio.run(run())
+        assert (first.added, first.changed, first.removed, first.unchanged, first.chunks) == (3, 0, 0, 0, 4)
+        assert (second.added, second.changed, second.removed, second.unchanged, second.chunks) == (1, 1, 1, 1, 4)
+        assert index.documents() == ("api/auth.md", "api/new.md", "faqs/mail.md")
 
 
-def test_only_changed_chunks_are_embedded_again(folder: Path):
-    async def run() -> None:
-        embedder = BagOfWords()
-        async with index_of(folder, embedder) as index:
-            embedder.passages.clear()
-            write(folder, {"api/auth.md": "# API authentication\nSend a bearer token.\n## Scopes\nA token has many scopes."})
-            done = await index.update()
+async def test_only_changed_chunks_are_embedded_again(folder: Path):
+    embedder = BagOfWords()
+    async with index_of(folder, embedder) as index:
+        embedder.passages.clear()
+        write(folder, {"api/auth.md": "# API authentication\nSend a bearer token.\n## Scopes\nA token has many scopes."})
+        done = await index.update()
 
-        assert done.embedded == 1
-        assert ["many" in text for text in embedder.passages] == [True]
-
-    asyncio.run(run())
+    assert done.embedded == 1
+    assert ["many" in text for text in embedder.passages] == [True]
 
 
-def test_nothing_is_done_for_what_is_the_same_also_in_another_process_later(folder: Path):
-    async def run() -> None:
-        async with index_of(folder):
-            pass
-        os.utime(folder / "documents/api/auth.md")
-        embedder = BagOfWords()
-        async with index_of(folder, embedder, is_updated=False) as index:
-            done = await index.update()
-            found = await index.search("bearer token", config())
+async def test_nothing_is_done_for_what_is_the_same_also_in_another_process_later(folder: Path):
+    async with index_of(folder):
+        pass
+    os.utime(folder / "documents/api/auth.md")
+    embedder = BagOfWords()
+    async with index_of(folder, embedder, is_updated=False) as index:
+        done = await index.update()
+        found = await index.search("bearer token", config())
 
-        assert (done.unchanged, done.added, done.embedded, embedder.passages) == (3, 0, 0, [])
-        assert found.results[0].document == "api/auth.md"
-
-    asyncio.run(run())
+    assert (done.unchanged, done.added, done.embedded, embedder.passages) == (3, 0, 0, [])
+    assert found.results[0].document == "api/auth.md"
 
 
-def test_a_change_that_keeps_size_and_time_is_noticed(folder: Path):
+async def test_a_change_that_keeps_size_and_time_is_noticed(folder: Path):
     path = folder / "documents/faqs/mail.md"
 
-    async def run() -> None:
-        async with index_of(folder) as index:
-            before = path.stat()
-            path.write_text(path.read_text().replace("once", "ONCE"))
-            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    async with index_of(folder) as index:
+        before = path.stat()
+        path.write_text(path.read_text().replace("once", "ONCE"))
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-            assert (await index.update()).changed == 1
-
-    asyncio.run(run())
+        assert (await index.update()).changed == 1
 
 
 def test_what_is_deleted_is_not_found_and_its_embeddings_are_gone(folder: Path):
@@ -106,111 +94,87 @@ def test_what_is_deleted_is_not_found_and_its_embeddings_are_gone(folder: Path):
         assert database.execute("SELECT count(*) FROM vector").fetchone() == (3,)
 
 
-def test_another_way_of_cutting_cuts_everything_again(folder: Path):
-    async def run() -> None:
-        async with index_of(folder):
-            pass
-        whole = COLLECTION.model_copy(update={"chunking": Chunking(strategy="fixed")})
-        async with index_of(folder, collection=whole, is_updated=False) as index:
-            done = await index.update()
+async def test_another_way_of_cutting_cuts_everything_again(folder: Path):
+    async with index_of(folder):
+        pass
+    whole = COLLECTION.model_copy(update={"chunking": Chunking(strategy="fixed")})
+    async with index_of(folder, collection=whole, is_updated=False) as index:
+        done = await index.update()
 
-        assert (done.changed, done.chunks) == (3, 3)
-
-    asyncio.run(run())
+    assert (done.changed, done.chunks) == (3, 3)
 
 
-def test_facets_count_documents_by_value(folder: Path):
-    async def run() -> None:
-        async with index_of(folder) as index:
-            assert index.facets() == {"category": {"faqs": 2, "api": 1}, "product": {"web": 2, "app": 1}}
-
-    asyncio.run(run())
+async def test_facets_count_documents_by_value(folder: Path):
+    async with index_of(folder) as index:
+        assert index.facets() == {"category": {"faqs": 2, "api": 1}, "product": {"web": 2, "app": 1}}
 
 
-def test_skipped_files_are_told_and_do_not_keep_others_out(folder: Path):
+async def test_skipped_files_are_told_and_do_not_keep_others_out(folder: Path):
     (folder / "documents/bad.md").write_bytes(b"\xff\xfe\x00")
 
-    async def run() -> None:
-        async with index_of(folder, is_updated=False) as index:
-            done = await index.update()
+    async with index_of(folder, is_updated=False) as index:
+        done = await index.update()
 
-            assert [one.id for one in done.skipped] == ["bad.md"]
-            assert done.added == 3
-
-    asyncio.run(run())
+        assert [one.id for one in done.skipped] == ["bad.md"]
+        assert done.added == 3
 
 
-def test_a_document_that_can_no_longer_be_read_is_taken_out(folder: Path):
-    async def run() -> None:
-        async with index_of(folder) as index:
-            (folder / "documents/faqs/mail.md").write_bytes(b"\0")
+async def test_a_document_that_can_no_longer_be_read_is_taken_out(folder: Path):
+    async with index_of(folder) as index:
+        (folder / "documents/faqs/mail.md").write_bytes(b"\0")
 
-            assert (await index.update()).removed == 1
-
-    asyncio.run(run())
+        assert (await index.update()).removed == 1
 
 
-def test_a_model_that_fails_leaves_words_to_find_by_and_is_tried_again(folder: Path):
-    async def run() -> None:
-        embedder = BagOfWords()
-        embedder.failure = BackendUnavailable("embed", "down")
-        async with index_of(folder, embedder, is_updated=False) as index:
-            done = await index.update()
-            assert "found by words only" in done.notes[0]
-            assert (await index.search("bearer token", config(method="keyword"))).documents[0] == "api/auth.md"
-            embedder.failure = None
-            assert (await index.update()).embedded == 4
-            found = await index.search("bearer token", config())
-            assert found.method == "hybrid"
-            assert found.results[0].vector is not None
-
-    asyncio.run(run())
+async def test_a_model_that_fails_leaves_words_to_find_by_and_is_tried_again(folder: Path):
+    embedder = BagOfWords()
+    embedder.failure = BackendUnavailable("embed", "down")
+    async with index_of(folder, embedder, is_updated=False) as index:
+        done = await index.update()
+        assert "found by words only" in done.notes[0]
+        assert (await index.search("bearer token", config(method="keyword"))).documents[0] == "api/auth.md"
+        embedder.failure = None
+        assert (await index.update()).embedded == 4
+        found = await index.search("bearer token", config())
+        assert found.method == "hybrid"
+        assert found.results[0].vector is not None
 
 
-def test_another_model_has_embeddings_of_its_own(folder: Path):
-    async def run() -> None:
-        async with index_of(folder):
-            pass
-        async with index_of(folder, BagOfWords("other", 32), is_updated=False) as index:
-            before = await index.search("token", config())
-            await index.update()
-            after = await index.search("token", config())
+async def test_another_model_has_embeddings_of_its_own(folder: Path):
+    async with index_of(folder):
+        pass
+    async with index_of(folder, BagOfWords("other", 32), is_updated=False) as index:
+        before = await index.search("token", config())
+        await index.update()
+        after = await index.search("token", config())
 
-        assert "4 chunks have no embedding" in before.notes[0]
-        assert after.notes == ()
-
-    asyncio.run(run())
+    assert "4 chunks have no embedding" in before.notes[0]
+    assert after.notes == ()
 
 
-def test_two_processes_see_what_the_other_wrote(folder: Path):
-    async def run() -> None:
-        async with index_of(folder) as one, index_of(folder) as other:
-            await other.search("token", config())
-            write(folder, {"api/late.md": "# Late\nA zeppelin lands."})
-            await one.update()
+async def test_two_processes_see_what_the_other_wrote(folder: Path):
+    async with index_of(folder) as one, index_of(folder) as other:
+        await other.search("token", config())
+        write(folder, {"api/late.md": "# Late\nA zeppelin lands."})
+        await one.update()
 
-            assert (await other.search("zeppelin", config(method="keyword"))).documents == ("api/late.md",)
-
-    asyncio.run(run())
+        assert (await other.search("zeppelin", config(method="keyword"))).documents == ("api/late.md",)
 
 
-def test_an_index_is_the_same_however_it_came_about(folder: Path, tmp_path_factory: pytest.TempPathFactory):
-    async def run() -> None:
-        async with index_of(folder) as index:
-            await index.search("token", config())
-            write(folder, {"api/auth.md": "# Auth\nA token is sent by mail.", "faqs/more.md": "# More\nMail and token."})
-            (folder / "documents/faqs/mail.md").unlink()
-            await index.update()
-            grown = [await index.search(query, config()) for query in ("token", "mail", "password reset")]
-        fresh = tmp_path_factory.mktemp("fresh")
-        documents = folder / "documents"
-        write(fresh, {str(path.relative_to(documents)): path.read_text() for path in documents.rglob("*.md")})
-        async with index_of(fresh) as index:
-            assert [shown(found) for found in grown] == [
-                shown(await index.search(query, config())) for query in ("token", "mail", "password reset")
-            ]
-
-    asyncio.run(run())
+async def test_an_index_is_the_same_however_it_came_about(folder: Path, tmp_path_factory: pytest.TempPathFactory):
+    async with index_of(folder) as index:
+        await index.search("token", config())
+        write(folder, {"api/auth.md": "# Auth\nA token is sent by mail.", "faqs/more.md": "# More\nMail and token."})
+        (folder / "documents/faqs/mail.md").unlink()
+        await index.update()
+        grown = [await index.search(query, config()) for query in ("token", "mail", "password reset")]
+    fresh = tmp_path_factory.mktemp("fresh")
+    documents = folder / "documents"
+    write(fresh, {str(path.relative_to(documents)): path.read_text() for path in documents.rglob("*.md")})
+    async with index_of(fresh) as index:
+        assert [shown(found) for found in grown] == [
+            shown(await index.search(query, config())) for query in ("token", "mail", "password reset")
+        ]
 
 
 def test_a_kill_during_an_update_leaves_the_former_index(folder: Path):
@@ -290,20 +254,17 @@ def test_progress_is_told(folder: Path):
     assert told == [("documents", 3, 3), ("embeddings", 4, 4)]
 
 
-def test_who_searches_while_the_index_is_updated_sees_the_former_or_the_new_one(folder: Path):
-    async def run() -> None:
-        async with index_of(folder) as index:
-            write(folder, {f"api/{number}.md": f"# Kite {number}\nA kite flies." for number in range(300)})
-            updating = asyncio.create_task(index.update())
-            seen = set()
-            while not updating.done():
-                found = await index.search("kite flies", config(method="keyword", top_k=400, depth=400))
-                seen.add(len(found.results) + found.duplicates)
-                await asyncio.sleep(0)
-            await updating
+async def test_who_searches_while_the_index_is_updated_sees_the_former_or_the_new_one(folder: Path):
+    async with index_of(folder) as index:
+        write(folder, {f"api/{number}.md": f"# Kite {number}\nA kite flies." for number in range(300)})
+        updating = asyncio.create_task(index.update())
+        seen = set()
+        while not updating.done():
             found = await index.search("kite flies", config(method="keyword", top_k=400, depth=400))
+            seen.add(len(found.results) + found.duplicates)
+            await asyncio.sleep(0)
+        await updating
+        found = await index.search("kite flies", config(method="keyword", top_k=400, depth=400))
 
-            assert len(found.results) + found.duplicates == 300
-            assert seen <= {0, 300}
-
-    asyncio.run(run())
+        assert len(found.results) + found.duplicates == 300
+        assert seen <= {0, 300}

@@ -1,6 +1,5 @@
 """Letters between an agent and its desk that nobody may write, or nobody can read."""
 
-import asyncio
 import logging
 
 import pytest
@@ -70,9 +69,6 @@ def test_what_is_told_otherwise_goes_where_it_went() -> None:
     assert heard == [told]
 
 
-def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
-    async def scenario() -> None:
-        with pytest.raises(BackendUnavailable, match="the desk of ann: it takes nothing now"):
-            await Post("node", lambda _: []).hand_over(Letter("ann", "f00d", OPENED, b"", 1))
-
-    asyncio.run(scenario())
+async def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
+    with pytest.raises(BackendUnavailable, match="the desk of ann: it takes nothing now"):
+        await Post("node", lambda _: []).hand_over(Letter("ann", "f00d", OPENED, b"", 1))

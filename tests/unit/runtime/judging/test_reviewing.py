@@ -46,18 +46,15 @@ async def approve(home: Path) -> None:
     await ledger.close()
 
 
-def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_new_rules(tmp_path: Path) -> None:
-    async def work() -> None:
-        await approve(tmp_path)
-        memory, config = Memory(), ReviewConfig(facts="people", rules=(), desk=DeskConfig("ann", "n"))
-        node = SimpleNamespace(is_ready=True, node=SimpleNamespace(registry=Registry()))
-        member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None), member=node)
-        reviewing = Reviewing(config, Settings(home=tmp_path), "ann", cast(Any, memory), cast(Any, member), cast(Any, None))
+async def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_new_rules(tmp_path: Path) -> None:
+    await approve(tmp_path)
+    memory, config = Memory(), ReviewConfig(facts="people", rules=(), desk=DeskConfig("ann", "n"))
+    node = SimpleNamespace(is_ready=True, node=SimpleNamespace(registry=Registry()))
+    member = SimpleNamespace(post=Post("n", lambda _: ()), runner=SimpleNamespace(tell=None), member=node)
+    reviewing = Reviewing(config, Settings(home=tmp_path), "ann", cast(Any, memory), cast(Any, member), cast(Any, None))
 
-        await reviewing.open()
-        await asyncio.wait_for(memory.has_looked.wait(), 20)
-        await reviewing.close()
+    await reviewing.open()
+    await asyncio.wait_for(memory.has_looked.wait(), 20)
+    await reviewing.close()
 
-        assert set(memory.rulings) == {ALLOWED}
-
-    asyncio.run(work())
+    assert set(memory.rulings) == {ALLOWED}

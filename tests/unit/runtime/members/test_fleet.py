@@ -13,16 +13,13 @@ from tests.builders import BagOfWords, run
 
 
 @pytest.mark.parametrize(("topology", "nodes"), [("sharded", "ada, ben"), ("flat", "hive"), ("single", "none")])
-def test_a_name_that_nobody_has_is_told_with_those_that_there_are(topology: str, nodes: str, tmp_path: Path):
-    async def whole() -> None:
-        plan = FleetPlan(topology, ("ada", "ben"))
-        async with await open_fleet(Settings(home=tmp_path, store="memory", embed="none"), plan, NoEmbedder()) as fleet:
-            with pytest.raises(InvalidInput, match="there is no agent 'eve' in this fleet; there are ada, ben"):
-                fleet.memory("eve")
-            with pytest.raises(InvalidInput, match=f"there is no node 'eve' in this fleet; there are {nodes}"):
-                await fleet.stop("eve")
-
-    run(whole())
+async def test_a_name_that_nobody_has_is_told_with_those_that_there_are(topology: str, nodes: str, tmp_path: Path):
+    plan = FleetPlan(topology, ("ada", "ben"))
+    async with await open_fleet(Settings(home=tmp_path, store="memory", embed="none"), plan, NoEmbedder()) as fleet:
+        with pytest.raises(InvalidInput, match="there is no agent 'eve' in this fleet; there are ada, ben"):
+            fleet.memory("eve")
+        with pytest.raises(InvalidInput, match=f"there is no node 'eve' in this fleet; there are {nodes}"):
+            await fleet.stop("eve")
 
 
 def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.spec import SPECS
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.calls import Call
@@ -76,7 +77,7 @@ def test_a_federated_hive_has_the_groups_that_are_named_or_pairs(members: tuple[
 
 
 def test_all_founders_arrange_the_same() -> None:
-    for topology in ("flat", "federated", "sharded"):
+    for topology in SPECS:
         made = [plan(name, "a", "b", "c", "d", topology=topology, replicas=2).founding() for name in "abcd"]
         assert made == [made[0]] * 4
         assert made[0].nodes == ("a", "b", "c", "d")  # type: ignore[union-attr]
@@ -86,7 +87,7 @@ def test_all_founders_arrange_the_same() -> None:
 def test_a_founder_is_among_the_founders_and_each_is_there_once(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="--members"):
         MemberPlan("a", "memory", **fields).founding()
-    with pytest.raises(InvalidInput, match="known: flat, federated, sharded"):
+    with pytest.raises(InvalidInput, match=f"known: {', '.join(SPECS)}"):
         MemberPlan("a", "memory", members=("a",), topology="ring").founding()
     assert MemberPlan("a", "memory", is_joining=True).founding() is None
 

@@ -24,38 +24,32 @@ from tests.unit.runtime.running import (
 )
 
 
-def test_what_is_damaged_is_set_aside_in_the_write_of_what_follows_from_that() -> None:
+async def test_what_is_damaged_is_set_aside_in_the_write_of_what_follows_from_that() -> None:
     kept = [Put("dots", b"a", b"1"), Put("outbox", b"b", b"no parcel")]
     node = ScriptedNode(at_start=[persist("incarnation")])
 
-    async def play() -> None:
-        journal = TestedJournal(kept=kept)
-        runner = NodeRunner(node, journal, MemoryBus())
-        await runner.start()
-        assert node.kept == [kept[0], SetAside("outbox", b"b")]
-        assert list(journal.writes[0]) == [SetAside("outbox", b"b"), Put("dots", b"incarnation", b"")]
-        await runner.close()
-
-    asyncio.run(play())
+    journal = TestedJournal(kept=kept)
+    runner = NodeRunner(node, journal, MemoryBus())
+    await runner.start()
+    assert node.kept == [kept[0], SetAside("outbox", b"b")]
+    assert list(journal.writes[0]) == [SetAside("outbox", b"b"), Put("dots", b"incarnation", b"")]
+    await runner.close()
 
 
-def test_a_node_starts_with_what_the_journal_kept_and_what_it_wants_then_is_durable() -> None:
+async def test_a_node_starts_with_what_the_journal_kept_and_what_it_wants_then_is_durable() -> None:
     kept = [Put("dots", b"a", b"1"), Put("trifles", b"b", b"2")]
     node = ScriptedNode(at_start=[persist("incarnation")])
 
-    async def play() -> None:
-        journal = TestedJournal(kept=kept)
-        runner = NodeRunner(node, journal, MemoryBus())
-        await runner.start()
-        assert node.kept == kept
-        assert Put("dots", b"incarnation", b"") in await journal.load()
-        await runner.close()
-
-    asyncio.run(play())
+    journal = TestedJournal(kept=kept)
+    runner = NodeRunner(node, journal, MemoryBus())
+    await runner.start()
+    assert node.kept == kept
+    assert Put("dots", b"incarnation", b"") in await journal.load()
+    await runner.close()
 
 
 @pytest.mark.parametrize("moment", ["load", "write"])
-def test_a_start_that_fails_can_be_closed_and_leaves_nothing(moment: str) -> None:
+async def test_a_start_that_fails_can_be_closed_and_leaves_nothing(moment: str) -> None:
     class Broken(TestedJournal):
         async def load(self) -> list[Put]:
             if moment == "load":
@@ -66,17 +60,14 @@ def test_a_start_that_fails_can_be_closed_and_leaves_nothing(moment: str) -> Non
             del records
             raise BackendError("sqlite", "disk is full")
 
-    async def play() -> None:
-        bus, journal = MemoryBus(), Broken()
-        runner = NodeRunner(ScriptedNode(at_start=[persist()]), journal, bus)
-        with pytest.raises(HiveError, match=r"damaged|disk is full"):
-            await runner.start()
-        await runner.close()
-        assert journal.is_closed_now
-        await listener(bus, "node")
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(play())
+    bus, journal = MemoryBus(), Broken()
+    runner = NodeRunner(ScriptedNode(at_start=[persist()]), journal, bus)
+    with pytest.raises(HiveError, match=r"damaged|disk is full"):
+        await runner.start()
+    await runner.close()
+    assert journal.is_closed_now
+    await listener(bus, "node")
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
@@ -140,13 +131,10 @@ def test_closing_does_not_tear_a_write_apart() -> None:
     on_stage(play, ScriptedNode(keep))
 
 
-def test_a_runner_that_was_never_started_can_be_closed() -> None:
-    async def play() -> None:
-        journal = TestedJournal()
-        runner = NodeRunner(ScriptedNode(), journal, MemoryBus())
-        with pytest.raises(BackendUnavailable, match="not running"):
-            await runner.promote([PROMOTION])
-        await runner.close()
-        assert journal.is_closed_now
-
-    asyncio.run(play())
+async def test_a_runner_that_was_never_started_can_be_closed() -> None:
+    journal = TestedJournal()
+    runner = NodeRunner(ScriptedNode(), journal, MemoryBus())
+    with pytest.raises(BackendUnavailable, match="not running"):
+        await runner.promote([PROMOTION])
+    await runner.close()
+    assert journal.is_closed_now

@@ -73,24 +73,21 @@ def test_what_a_server_refuses_is_told_without_the_secrets_of_its_address(status
     assert "s3cret" not in asyncio.run(story())
 
 
-def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_test, "_AGAIN_S", (0.0, 0.01))
     sent = [(str(n), "alarm", f'{{"about": "pump {n}"}}') for n in range(1, 8)]
 
-    async def story() -> None:
-        ledger = await memory.open()
-        async with EventSource(sent, SHOWN) as source:
-            trigger = TriggerConfig(events=source.url, token=SHOWN)
-            await heard(ledger, trigger, until=3)
-            # Another process takes over: it asks for what comes behind the last that was heard.
-            await heard(ledger, trigger, until=len(sent))
-        assert len(await runs_in(ledger)) == len(sent)
-        assert [head.seq for head in await ledger.heads("trigger/")] == [0]
-        assert source.asked_behind[0] == ""
-        assert set(source.asked_behind[1:]) <= {str(n) for n in range(1, 8)}
-        assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
-
-    asyncio.run(story())
+    ledger = await memory.open()
+    async with EventSource(sent, SHOWN) as source:
+        trigger = TriggerConfig(events=source.url, token=SHOWN)
+        await heard(ledger, trigger, until=3)
+        # Another process takes over: it asks for what comes behind the last that was heard.
+        await heard(ledger, trigger, until=len(sent))
+    assert len(await runs_in(ledger)) == len(sent)
+    assert [head.seq for head in await ledger.heads("trigger/")] == [0]
+    assert source.asked_behind[0] == ""
+    assert set(source.asked_behind[1:]) <= {str(n) for n in range(1, 8)}
+    assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
 
 
 def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
@@ -110,24 +107,21 @@ def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptu
     assert "needs about" in caplog.text
 
 
-def test_a_server_that_is_away_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_is_away_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_test, "_AGAIN_S", (0.0, 0.01))
 
-    async def story() -> None:
-        keeper = keeper_over(await memory.open())
-        await keeper.open()
-        told = Triggers([TriggerConfig(events="http://127.0.0.1:9/a?key=s3cret")], keeper)
-        told.begin()
-        for _ in range(1_000):
-            if told.trouble:
-                break
-            await asyncio.sleep(0.01)
-        assert "events of http://127.0.0.1:9/a" in told.trouble
-        assert "s3cret" not in told.trouble
-        await told.close()
-        await keeper.close()
-
-    asyncio.run(story())
+    keeper = keeper_over(await memory.open())
+    await keeper.open()
+    told = Triggers([TriggerConfig(events="http://127.0.0.1:9/a?key=s3cret")], keeper)
+    told.begin()
+    for _ in range(1_000):
+        if told.trouble:
+            break
+        await asyncio.sleep(0.01)
+    assert "events of http://127.0.0.1:9/a" in told.trouble
+    assert "s3cret" not in told.trouble
+    await told.close()
+    await keeper.close()
 
 
 def once(*sent: tuple[str, str]) -> under_test.Listen:

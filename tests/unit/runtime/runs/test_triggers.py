@@ -51,20 +51,17 @@ def test_a_line_that_is_none_is_refused(line: str) -> None:
         cron_due(line, 0.0)
 
 
-def test_a_hook_that_is_called_twice_with_one_key_begins_one_run() -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        keeper = keeper_over(ledger)
-        await keeper.open()
-        triggers = Triggers([TriggerConfig(hook="mail", inputs={"about": "pumps"})], keeper)
-        one = await triggers.called("mail", {}, "k1")
-        assert await triggers.called("mail", {"about": "boats"}, "k1") == one
-        assert await triggers.called("mail", {}, "k2") != one
-        assert await triggers.called("news", {}, "k1") is None
-        assert len(await runs_in(ledger)) == 2
-        await keeper.close()
-
-    asyncio.run(story())
+async def test_a_hook_that_is_called_twice_with_one_key_begins_one_run() -> None:
+    ledger = await memory.open()
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    triggers = Triggers([TriggerConfig(hook="mail", inputs={"about": "pumps"})], keeper)
+    one = await triggers.called("mail", {}, "k1")
+    assert await triggers.called("mail", {"about": "boats"}, "k1") == one
+    assert await triggers.called("mail", {}, "k2") != one
+    assert await triggers.called("news", {}, "k1") is None
+    assert len(await runs_in(ledger)) == 2
+    await keeper.close()
 
 
 def test_from_outside_come_inputs_that_are_asked_for_and_none_that_the_manifest_sets() -> None:
@@ -80,121 +77,103 @@ def test_from_outside_come_inputs_that_are_asked_for_and_none_that_the_manifest_
     assert asyncio.run(given_by(TriggerConfig(hook="mail", inputs={"about": "pumps"}))) == {"about": "pumps"}
 
 
-def test_what_is_due_in_two_processes_begins_once() -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        trigger = TriggerConfig(every_s=60, inputs={"about": "x"})
-        times = [iter([0.0, 60.0]) for _ in range(2)]
-        keepers = [keeper_over(ledger) for _ in range(2)]
-        both = [Triggers([trigger], one, lambda now=now: next(now, 61.0)) for one, now in zip(keepers, times, strict=True)]
-        for one in both:
-            one.begin()
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert len(await runs_in(ledger)) == 1
-        assert [one.trouble for one in both] == ["", ""]
-        for one, keeper in zip(both, keepers, strict=True):
-            await one.close()
-            await keeper.close()
-
-    asyncio.run(story())
-
-
-def test_a_trigger_without_the_inputs_of_its_worker_says_so_and_goes_on() -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        keeper = keeper_over(ledger)
-        times = iter([0.0, 61.0, 61.0])
-        triggers = Triggers([TriggerConfig(every_s=60)], keeper, lambda: next(times, 61.0))
-        triggers.begin()
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert "needs about" in triggers.trouble
-        await triggers.close()
+async def test_what_is_due_in_two_processes_begins_once() -> None:
+    ledger = await memory.open()
+    trigger = TriggerConfig(every_s=60, inputs={"about": "x"})
+    times = [iter([0.0, 60.0]) for _ in range(2)]
+    keepers = [keeper_over(ledger) for _ in range(2)]
+    both = [Triggers([trigger], one, lambda now=now: next(now, 61.0)) for one, now in zip(keepers, times, strict=True)]
+    for one in both:
+        one.begin()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(await runs_in(ledger)) == 1
+    assert [one.trouble for one in both] == ["", ""]
+    for one, keeper in zip(both, keepers, strict=True):
+        await one.close()
         await keeper.close()
 
-    asyncio.run(story())
+
+async def test_a_trigger_without_the_inputs_of_its_worker_says_so_and_goes_on() -> None:
+    ledger = await memory.open()
+    keeper = keeper_over(ledger)
+    times = iter([0.0, 61.0, 61.0])
+    triggers = Triggers([TriggerConfig(every_s=60)], keeper, lambda: next(times, 61.0))
+    triggers.begin()
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert "needs about" in triggers.trouble
+    await triggers.close()
+    await keeper.close()
 
 
-def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decides() -> None:
-    async def story() -> None:
-        ledger: Any = await memory.open()
-        first = keeper_over(ledger)
-        await first.open()
-        run = await first.start(None, {"about": "x"}, "r")
-        await first.close()
+async def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decides() -> None:
+    ledger: Any = await memory.open()
+    first = keeper_over(ledger)
+    await first.open()
+    run = await first.start(None, {"about": "x"}, "r")
+    await first.close()
 
-        second = keeper_over(ledger)
-        await second.open()
-        await _until(lambda: not second.under_way)
-        (view,) = await second.parts.desk.open()
-        assert view.item.subject.startswith(f"{run}/")
-        await second.parts.desk.decide(_yes(view.item.id))
-        await _until(lambda: "ended" in {head.kind for head in ledger._streams["run/r"][-1:]})
-        await second.close()
-
-    asyncio.run(story())
+    second = keeper_over(ledger)
+    await second.open()
+    await _until(lambda: not second.under_way)
+    (view,) = await second.parts.desk.open()
+    assert view.item.subject.startswith(f"{run}/")
+    await second.parts.desk.decide(_yes(view.item.id))
+    await _until(lambda: "ended" in {head.kind for head in ledger._streams["run/r"][-1:]})
+    await second.close()
 
 
-def test_a_run_that_is_cancelled_while_it_waits_is_over_and_a_word_for_nobody_changes_nothing() -> None:
-    async def story() -> None:
-        ledger: Any = await memory.open()
-        keeper = keeper_over(ledger)
-        await keeper.open()
-        await keeper.start(None, {"about": "x"}, "r")
-        await _until(lambda: not keeper.under_way)
-        await keeper.say("r", "hello")
-        await keeper.cancel("r", "ines")
-        await _until(lambda: not keeper.under_way)
-        assert (await keeper.parts.desk.open())[0].item.subject.startswith("r/")
-        assert ledger._streams["run/r"][-1].kind == "ended"
-        await keeper.close()
-
-    asyncio.run(story())
+async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_a_word_for_nobody_changes_nothing() -> None:
+    ledger: Any = await memory.open()
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    await keeper.start(None, {"about": "x"}, "r")
+    await _until(lambda: not keeper.under_way)
+    await keeper.say("r", "hello")
+    await keeper.cancel("r", "ines")
+    await _until(lambda: not keeper.under_way)
+    assert (await keeper.parts.desk.open())[0].item.subject.startswith("r/")
+    assert ledger._streams["run/r"][-1].kind == "ended"
+    await keeper.close()
 
 
-def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_what_is_under_way_stops() -> None:
-    async def story() -> None:
-        ledger, begun, stopped = await memory.open(), asyncio.Event(), asyncio.Event()
+async def test_a_run_that_is_cancelled_at_work_is_over_when_that_is_said_and_what_is_under_way_stops() -> None:
+    ledger, begun, stopped = await memory.open(), asyncio.Event(), asyncio.Event()
 
-        @tool
-        async def wait() -> str:
-            """Wait for ever."""
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                stopped.set()
-            return ""
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return ""
 
-        spec = WorkerSpec.model_validate({"id": "w", "entry": "w", "nodes": [{"id": "w", "kind": "tool", "tool": "wait"}]})
-        keeper = RunKeeper(RunParts("ada", ledger, lambda *_: Toolbox((wait,))), spec)
-        await keeper.open()
-        await keeper.start(None, {}, "r")
-        await begun.wait()
-        await keeper.cancel("r", "ines")
-        state = await RunJournal(ledger, "r").load()
-        assert (state.outcome, state.reason) == ("cancelled", "cancelled by ines")
-        assert stopped.is_set()
-        await keeper.cancel("r", "ruth")
-        assert (await RunJournal(ledger, "r").load()).reason == "cancelled by ines"
-        await keeper.close()
-
-    asyncio.run(story())
+    spec = WorkerSpec.model_validate({"id": "w", "entry": "w", "nodes": [{"id": "w", "kind": "tool", "tool": "wait"}]})
+    keeper = RunKeeper(RunParts("ada", ledger, lambda *_: Toolbox((wait,))), spec)
+    await keeper.open()
+    await keeper.start(None, {}, "r")
+    await begun.wait()
+    await keeper.cancel("r", "ines")
+    state = await RunJournal(ledger, "r").load()
+    assert (state.outcome, state.reason) == ("cancelled", "cancelled by ines")
+    assert stopped.is_set()
+    await keeper.cancel("r", "ruth")
+    assert (await RunJournal(ledger, "r").load()).reason == "cancelled by ines"
+    await keeper.close()
 
 
-def test_a_word_that_was_taken_is_in_the_ledger_whoever_is_killed_then() -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        keeper = keeper_over(ledger)
-        await keeper.open()
-        await keeper.start(None, {"about": "x"}, "r")
-        await keeper.say("r", "hello")
-        await keeper.say("r", "half \ud800")
-        assert [(word.id, word.text) for word in await words_for(ledger, "r")] == [("w0", "hello"), ("w1", "half ?")]
-        await keeper.close()
-
-    asyncio.run(story())
+async def test_a_word_that_was_taken_is_in_the_ledger_whoever_is_killed_then() -> None:
+    ledger = await memory.open()
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    await keeper.start(None, {"about": "x"}, "r")
+    await keeper.say("r", "hello")
+    await keeper.say("r", "half \ud800")
+    assert [(word.id, word.text) for word in await words_for(ledger, "r")] == [("w0", "hello"), ("w1", "half ?")]
+    await keeper.close()
 
 
 async def _until(holds: Any) -> None:

@@ -85,18 +85,15 @@ def test_an_error_on_its_way_says_the_same_without_values() -> None:
     assert str(error) == "bus: refused ${credential:tickets}"
 
 
-def test_a_worker_tells_what_can_not_be_opened_without_values(tmp_path: Path) -> None:
+async def test_a_worker_tells_what_can_not_be_opened_without_values(tmp_path: Path) -> None:
     credentials_of(tmp_path).set("tickets", "nowhere-at-all")
     url = "redis://127.0.0.1:1/${credential:tickets}"
     given = msgspec.structs.replace(with_reference(tmp_path), bus=BusConfig(url))
 
-    async def story() -> None:
-        async with running(given) as worker:
-            await until(lambda: "127.0.0.1:1" in worker.status().error)
-            assert "nowhere-at-all" not in str(worker.status())
-            assert "${credential:tickets}" in worker.status().error
-
-    play(story())
+    async with running(given) as worker:
+        await until(lambda: "127.0.0.1:1" in worker.status().error)
+        assert "nowhere-at-all" not in str(worker.status())
+        assert "${credential:tickets}" in worker.status().error
 
 
 async def opened(given: WorkerConfig) -> None:

@@ -15,7 +15,7 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.workers.config import DeskConfig, ReviewConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, play, running, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running, until
 
 CHEESE, FERRY, BOAT = "The gate is made of cheese.", "The ferry leaves at nine in the morning.", "A boat is 40 pounds an hour."
 NO_CHEESE = {"id": "no_cheese", "condition": "'cheese' in result.text", "action": "retry", "description": "nonsense"}
@@ -62,110 +62,95 @@ async def until_ready(worker: Worker) -> None:
 
 
 @pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
-def test_one_approval_protects_the_fleet_and_one_command_takes_it_back(tmp_path: Path, topology: str) -> None:
-    async def work() -> None:
-        async with running(judged(tmp_path, topology)) as worker:
-            await until_ready(worker)
-            for name, text in (("ben", CHEESE), ("dan", FERRY)):
-                await store(worker, name, text)
-                await until_found(worker, "cleo", text, found=True)
+async def test_one_approval_protects_the_fleet_and_one_command_takes_it_back(tmp_path: Path, topology: str) -> None:
+    async with running(judged(tmp_path, topology)) as worker:
+        await until_ready(worker)
+        for name, text in (("ben", CHEESE), ("dan", FERRY)):
+            await store(worker, name, text)
+            await until_found(worker, "cleo", text, found=True)
 
-            assert await worker.call("ada", "rule", rule=NO_CHEESE) == {"id": "no_cheese"}
-            await until_own(worker, "ben", CHEESE, held_back=REASON)
-            await until_found(worker, "cleo", CHEESE, found=False)
-            assert await is_found(worker, "cleo", FERRY)
-            await store(worker, "dan", CHEESE)
-            await until_own(worker, "dan", CHEESE, held_back=REASON)
-            assert (await worker.call("dan", "rules"))["rules"] == {"rule/no_cheese": NO_CHEESE}
+        assert await worker.call("ada", "rule", rule=NO_CHEESE) == {"id": "no_cheese"}
+        await until_own(worker, "ben", CHEESE, held_back=REASON)
+        await until_found(worker, "cleo", CHEESE, found=False)
+        assert await is_found(worker, "cleo", FERRY)
+        await store(worker, "dan", CHEESE)
+        await until_own(worker, "dan", CHEESE, held_back=REASON)
+        assert (await worker.call("dan", "rules"))["rules"] == {"rule/no_cheese": NO_CHEESE}
 
-            await worker.call("ada", "rule", rule=NO_CHEESE | {"mode": "retired"})
-            await until_found(worker, "cleo", CHEESE, found=True)
-
-    play(work())
+        await worker.call("ada", "rule", rule=NO_CHEESE | {"mode": "retired"})
+        await until_found(worker, "cleo", CHEESE, found=True)
 
 
-def test_a_rule_holds_from_the_first_moment_after_a_restart(tmp_path: Path) -> None:
+async def test_a_rule_holds_from_the_first_moment_after_a_restart(tmp_path: Path) -> None:
     one = judged(tmp_path, store="sqlite")
 
-    async def work() -> None:
-        async with running(one) as worker:
-            await until_ready(worker)
-            await worker.call("ada", "rule", rule=NO_CHEESE)
-            await store(worker, "ben", CHEESE)
-            await until_own(worker, "ben", CHEESE, held_back=REASON)
+    async with running(one) as worker:
+        await until_ready(worker)
+        await worker.call("ada", "rule", rule=NO_CHEESE)
+        await store(worker, "ben", CHEESE)
+        await until_own(worker, "ben", CHEESE, held_back=REASON)
 
-        async with running(one) as worker:
-            await until_ready(worker)
-            await store(worker, "dan", CHEESE)
-            assert (await own(worker, "dan", CHEESE))["held_back"] == REASON
-            assert (await own(worker, "ben", CHEESE))["held_back"] == REASON
-            assert not await is_found(worker, "cleo", CHEESE)
-
-    play(work())
+    async with running(one) as worker:
+        await until_ready(worker)
+        await store(worker, "dan", CHEESE)
+        assert (await own(worker, "dan", CHEESE))["held_back"] == REASON
+        assert (await own(worker, "ben", CHEESE))["held_back"] == REASON
+        assert not await is_found(worker, "cleo", CHEESE)
 
 
-def test_only_a_moderator_approves_and_only_what_can_be_used(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(judged(tmp_path)) as worker:
-            await until_ready(worker)
-            with pytest.raises(InvalidInput, match="and 'ben' is not one"):
-                await worker.call("ben", "rule", rule=NO_CHEESE)
-            with pytest.raises(InvalidInput, match="the condition can't be used"):
-                await worker.call("ada", "rule", rule=NO_CHEESE | {"condition": "open('f')"})
-            with pytest.raises(InvalidInput, match="JSON of at most 4000 characters"):
-                await worker.call("ada", "rule", rule=NO_CHEESE | {"description": "x" * 5_000})
-            assert (await worker.call("ada", "rules"))["rules"] == {}
-
-    play(work())
+async def test_only_a_moderator_approves_and_only_what_can_be_used(tmp_path: Path) -> None:
+    async with running(judged(tmp_path)) as worker:
+        await until_ready(worker)
+        with pytest.raises(InvalidInput, match="and 'ben' is not one"):
+            await worker.call("ben", "rule", rule=NO_CHEESE)
+        with pytest.raises(InvalidInput, match="the condition can't be used"):
+            await worker.call("ada", "rule", rule=NO_CHEESE | {"condition": "open('f')"})
+        with pytest.raises(InvalidInput, match="JSON of at most 4000 characters"):
+            await worker.call("ada", "rule", rule=NO_CHEESE | {"description": "x" * 5_000})
+        assert (await worker.call("ada", "rules"))["rules"] == {}
 
 
-def test_a_rule_of_a_newer_version_lets_nothing_new_out_and_takes_nothing_back(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(judged(tmp_path)) as worker:
-            await until_ready(worker)
-            await store(worker, "ben", FERRY)
-            await until_found(worker, "cleo", FERRY, found=True)
+async def test_a_rule_of_a_newer_version_lets_nothing_new_out_and_takes_nothing_back(tmp_path: Path) -> None:
+    async with running(judged(tmp_path)) as worker:
+        await until_ready(worker)
+        await store(worker, "ben", FERRY)
+        await until_found(worker, "cleo", FERRY, found=True)
 
-            beyond = json.dumps(NO_CHEESE | {"condition": "invented_tomorrow(result.text)"})
-            reviewing = worker._agents["ada"]._reviewing
-            assert reviewing is not None
-            assert await reviewing._member.runner.write([("rule/no_cheese", beyond)], "ada") == ("",)
-            await until(lambda: agent(worker, "ben").phase == "failed")
-            assert "rule/no_cheese of the hive can't be read here" in agent(worker, "ben").error
-            await store(worker, "ben", BOAT)
-            assert "can't be read here" in (await own(worker, "ben", BOAT))["held_back"]
-            assert await is_found(worker, "cleo", FERRY)
+        beyond = json.dumps(NO_CHEESE | {"condition": "invented_tomorrow(result.text)"})
+        reviewing = worker._agents["ada"]._reviewing
+        assert reviewing is not None
+        assert await reviewing._member.runner.write([("rule/no_cheese", beyond)], "ada") == ("",)
+        await until(lambda: agent(worker, "ben").phase == "failed")
+        assert "rule/no_cheese of the hive can't be read here" in agent(worker, "ben").error
+        await store(worker, "ben", BOAT)
+        assert "can't be read here" in (await own(worker, "ben", BOAT))["held_back"]
+        assert await is_found(worker, "cleo", FERRY)
 
-            await worker.call("ada", "rule", rule=NO_CHEESE)
-            await until_found(worker, "cleo", BOAT, found=True)
-            assert agent(worker, "ben").phase == "ready"
-
-    play(work())
+        await worker.call("ada", "rule", rule=NO_CHEESE)
+        await until_found(worker, "cleo", BOAT, found=True)
+        assert agent(worker, "ben").phase == "ready"
 
 
-def test_a_rule_that_people_decide_against_is_on_trial_again_by_itself(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(judged(tmp_path, facts="people")) as worker:
-            await until_ready(worker)
-            await store(worker, "ben", BOAT)
-            reviewing = worker._agents["ada"]._reviewing
-            assert reviewing is not None
-            assert reviewing._ledger is not None
-            desk = LedgerDesk(reviewing._ledger)
-            async with asyncio.timeout(PATIENCE_S):
-                while not (asked := await desk.open("fact", "ben")):  # noqa: ASYNC110 - nothing tells
-                    await asyncio.sleep(0.01)
-            # So small a share that this fact is not among it: it waits for a person all the same.
-            await worker.call("ada", "rule", rule=NO_BOATS | {"rollout": 0.000001})
-            await worker.call("ada", "rule", rule=NO_CHEESE)
+async def test_a_rule_that_people_decide_against_is_on_trial_again_by_itself(tmp_path: Path) -> None:
+    async with running(judged(tmp_path, facts="people")) as worker:
+        await until_ready(worker)
+        await store(worker, "ben", BOAT)
+        reviewing = worker._agents["ada"]._reviewing
+        assert reviewing is not None
+        assert reviewing._ledger is not None
+        desk = LedgerDesk(reviewing._ledger)
+        async with asyncio.timeout(PATIENCE_S):
+            while not (asked := await desk.open("fact", "ben")):  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.01)
+        # So small a share that this fact is not among it: it waits for a person all the same.
+        await worker.call("ada", "rule", rule=NO_BOATS | {"rollout": 0.000001})
+        await worker.call("ada", "rule", rule=NO_CHEESE)
 
-            assert await desk.decide(Decision(item=asked[0].item.id, action=JudgmentAction.ACCEPT, by="olga"))
+        assert await desk.decide(Decision(item=asked[0].item.id, action=JudgmentAction.ACCEPT, by="olga"))
 
-            async with asyncio.timeout(PATIENCE_S):
-                while (rules := (await worker.call("dan", "rules"))["rules"])["rule/no_boats"].get("mode") != "shadow":  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
-            assert rules["rule/no_boats"]["metadata"] == {"taken_back": "people agreed in 0 of 1 cases"}
-            assert rules["rule/no_cheese"] == NO_CHEESE
-            await until_found(worker, "cleo", BOAT, found=True)
-
-    play(work())
+        async with asyncio.timeout(PATIENCE_S):
+            while (rules := (await worker.call("dan", "rules"))["rules"])["rule/no_boats"].get("mode") != "shadow":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert rules["rule/no_boats"]["metadata"] == {"taken_back": "people agreed in 0 of 1 cases"}
+        assert rules["rule/no_cheese"] == NO_CHEESE
+        await until_found(worker, "cleo", BOAT, found=True)

@@ -17,7 +17,7 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ReviewConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.agents.town import verdict
-from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, play, running, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running, until
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 MODEL = "scripted:" + json.dumps({"verdicts": [verdict(number) for number in range(1, 21)]})
@@ -64,7 +64,7 @@ async def trust_in(worker: Worker, agent: str) -> float:
     return float((await worker.call("dan", "trust", to=agent))["trust"])
 
 
-def test_before_it_knows_what_people_decided_an_agent_shares_nothing_that_a_model_let_pass(
+async def test_before_it_knows_what_people_decided_an_agent_shares_nothing_that_a_model_let_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recall, failures = GateReviewer.recall, 1
@@ -78,44 +78,38 @@ def test_before_it_knows_what_people_decided_an_agent_shares_nothing_that_a_mode
 
     monkeypatch.setattr(GateReviewer, "recall", failing)
 
-    async def work() -> None:
-        async with running(judged(tmp_path, "flat")) as worker:
-            await until(lambda: "the disk does not answer" in agent(worker, "ben").error)
-            assert agent(worker, "ben").phase == "failed"
-            with pytest.raises(BackendUnavailable):
-                await worker.call("ben", "store", concept="town", content=FERRY, confidence=0.9)
-
-            await until(lambda: agent(worker, "ben").phase == "ready")
+    async with running(judged(tmp_path, "flat")) as worker:
+        await until(lambda: "the disk does not answer" in agent(worker, "ben").error)
+        assert agent(worker, "ben").phase == "failed"
+        with pytest.raises(BackendUnavailable):
             await worker.call("ben", "store", concept="town", content=FERRY, confidence=0.9)
-            await until_found(worker, "dan", FERRY, is_found=True)
-            await decide(worker, "ben", FERRY, RIGHT)
 
-    play(work())
+        await until(lambda: agent(worker, "ben").phase == "ready")
+        await worker.call("ben", "store", concept="town", content=FERRY, confidence=0.9)
+        await until_found(worker, "dan", FERRY, is_found=True)
+        await decide(worker, "ben", FERRY, RIGHT)
 
 
 @pytest.mark.parametrize("topology", ["flat", "sharded"])
-def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_and_its_agent_is_believed_less(
+async def test_what_an_audit_finds_wrong_is_gone_for_all_whoever_else_said_it_and_its_agent_is_believed_less(
     tmp_path: Path, topology: str
 ) -> None:
-    async def work() -> None:
-        async with running(judged(tmp_path, topology)) as worker:
-            await until(lambda: worker.status().is_ready)
-            for name, text in (("ben", CHEESE), ("cleo", CHEESE), ("cleo", FERRY)):
-                await worker.call(name, "store", concept="town", content=text, source=f"{name}'s notes", confidence=0.9)
-            for text in (CHEESE, FERRY):
-                await until_found(worker, "dan", text, is_found=True)
+    async with running(judged(tmp_path, topology)) as worker:
+        await until(lambda: worker.status().is_ready)
+        for name, text in (("ben", CHEESE), ("cleo", CHEESE), ("cleo", FERRY)):
+            await worker.call(name, "store", concept="town", content=text, source=f"{name}'s notes", confidence=0.9)
+        for text in (CHEESE, FERRY):
+            await until_found(worker, "dan", text, is_found=True)
 
-            await decide(worker, "cleo", FERRY, RIGHT)
-            await decide(worker, "ben", CHEESE, WRONG)
-            await until_found(worker, "dan", CHEESE, is_found=False)
-            async with asyncio.timeout(PATIENCE_S):
-                while await trust_in(worker, "ben") >= 1.0 or await trust_in(worker, "cleo") <= 1.0:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
-            assert await found_by(worker, "dan", FERRY)
-            assert await trust_in(worker, "ada") == 1.0
-            assert {name: tally.judgements for name, tally in worker.tallies().items() if tally.judgements} == {
-                "ben": {("accept", "agreement"): 1},
-                "cleo": {("accept", "agreement"): 2},
-            }
-
-    play(work())
+        await decide(worker, "cleo", FERRY, RIGHT)
+        await decide(worker, "ben", CHEESE, WRONG)
+        await until_found(worker, "dan", CHEESE, is_found=False)
+        async with asyncio.timeout(PATIENCE_S):
+            while await trust_in(worker, "ben") >= 1.0 or await trust_in(worker, "cleo") <= 1.0:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert await found_by(worker, "dan", FERRY)
+        assert await trust_in(worker, "ada") == 1.0
+        assert {name: tally.judgements for name, tally in worker.tallies().items() if tally.judgements} == {
+            "ben": {("accept", "agreement"): 1},
+            "cleo": {("accept", "agreement"): 2},
+        }

@@ -58,29 +58,23 @@ async def calling(folder: Path, **fields: Any) -> AsyncIterator[Caller]:
             await server.close()
 
 
-def test_anybody_may_ask_whether_it_lives_and_is_ready(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            assert await call.get("/healthz") == (200, {"phase": "ready", "error": ""})
-            assert await call.get("/readyz") == (200, {"ready": True, "reasons": []})
-            call.worker.drain()
-            assert (await call.get("/healthz"))[0] == 200
-            assert await call.get("/readyz") == (503, {"ready": False, "reasons": ["town is draining"]})
-
-    play(work())
+async def test_anybody_may_ask_whether_it_lives_and_is_ready(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        assert await call.get("/healthz") == (200, {"phase": "ready", "error": ""})
+        assert await call.get("/readyz") == (200, {"ready": True, "reasons": []})
+        call.worker.drain()
+        assert (await call.get("/healthz"))[0] == 200
+        assert await call.get("/readyz") == (503, {"ready": False, "reasons": ["town is draining"]})
 
 
-def test_a_worker_that_has_failed_says_that_it_has_to_be_started_again(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            call.worker._nodes["town"].running.runner._fail(OSError("disk full"))
-            await until(lambda: call.worker.status().phase == "failed")
-            status, told = await call.get("/healthz")
-            assert status == 500
-            assert "disk full" in told["error"]
-            assert (await call.get("/readyz"))[0] == 503
-
-    play(work())
+async def test_a_worker_that_has_failed_says_that_it_has_to_be_started_again(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        call.worker._nodes["town"].running.runner._fail(OSError("disk full"))
+        await until(lambda: call.worker.status().phase == "failed")
+        status, told = await call.get("/healthz")
+        assert status == 500
+        assert "disk full" in told["error"]
+        assert (await call.get("/readyz"))[0] == 503
 
 
 def test_reasons_name_every_node_and_agent_that_is_of_no_use() -> None:
@@ -108,38 +102,32 @@ def test_reasons_name_every_node_and_agent_that_is_of_no_use() -> None:
 @pytest.mark.parametrize(
     "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer \N{SNOWMAN}"}]
 )
-def test_without_the_token_nothing_is_told(tmp_path: Path, headers: dict[str, str]) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            for status, told in (
-                await call.get("/v1/status", headers=headers),
-                await call.post("/v1/agents/ada", {"do": "stats"}, headers),
-                await call.post("/v1/leave", {}, headers),
-                await call.get("/v1/members", headers=headers),
-                await call.post("/v1/evict", {"member": "ada"}, headers),
-                await call.get("/v1/nowhere", headers=headers),
-            ):
-                assert status == 401
-                assert told["error"].startswith("a request needs the header")
-                assert TOKEN not in str(told)
-
-    play(work())
+async def test_without_the_token_nothing_is_told(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with calling(tmp_path) as call:
+        for status, told in (
+            await call.get("/v1/status", headers=headers),
+            await call.post("/v1/agents/ada", {"do": "stats"}, headers),
+            await call.post("/v1/leave", {}, headers),
+            await call.get("/v1/members", headers=headers),
+            await call.post("/v1/evict", {"member": "ada"}, headers),
+            await call.get("/v1/nowhere", headers=headers),
+        ):
+            assert status == 401
+            assert told["error"].startswith("a request needs the header")
+            assert TOKEN not in str(told)
 
 
-def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            status, told = await call.post("/v1/agents/ada", {"id": 7, "do": "store", "content": "The gate is blue."})
-            assert (status, told["id"], told["ok"]["sharing"]) == (200, 7, "shared")
-            status, told = await call.post("/v1/agents/ben", {"do": "search", "query": "gate"})
-            assert [hit["content"] for hit in told["ok"]["hits"]] == ["The gate is blue."]
-            status, told = await call.get("/v1/status", headers=KNOWN)
-            assert (status, told["phase"], len(told["agents"])) == (200, "ready", len(NAMES))
-            status, told = await call.get("/v1/members", headers=KNOWN)
-            assert (status, [one["is_in"] for one in told["ok"]]) == (200, [True] * len(told["ok"]))
-            assert await call.post("/v1/leave", {"timeout_s": 5}) == (200, {"ok": {}})
-
-    play(work())
+async def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        status, told = await call.post("/v1/agents/ada", {"id": 7, "do": "store", "content": "The gate is blue."})
+        assert (status, told["id"], told["ok"]["sharing"]) == (200, 7, "shared")
+        status, told = await call.post("/v1/agents/ben", {"do": "search", "query": "gate"})
+        assert [hit["content"] for hit in told["ok"]["hits"]] == ["The gate is blue."]
+        status, told = await call.get("/v1/status", headers=KNOWN)
+        assert (status, told["phase"], len(told["agents"])) == (200, "ready", len(NAMES))
+        status, told = await call.get("/v1/members", headers=KNOWN)
+        assert (status, [one["is_in"] for one in told["ok"]]) == (200, [True] * len(told["ok"]))
+        assert await call.post("/v1/leave", {"timeout_s": 5}) == (200, {"ok": {}})
 
 
 @pytest.mark.parametrize(
@@ -161,44 +149,35 @@ def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
         ("/healthz", {}, 405, "Method Not Allowed"),
     ],
 )
-def test_what_can_not_be_done_is_told_as_json(tmp_path: Path, path: str, body: Any, status: int, why: str) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            got, told = await call.post(path, body)
-            assert got == status
-            assert why in told["error"]
-            assert told["kind"]
-
-    play(work())
+async def test_what_can_not_be_done_is_told_as_json(tmp_path: Path, path: str, body: Any, status: int, why: str) -> None:
+    async with calling(tmp_path) as call:
+        got, told = await call.post(path, body)
+        assert got == status
+        assert why in told["error"]
+        assert told["kind"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/v1/status"])
-def test_a_page_whose_name_leads_to_loopback_is_told_nothing(tmp_path: Path, path: str) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            for host in ("rebound.example", f"rebound.example:{call.port}", "127.0.0.1.rebound.example", "[::1", "10.0.0.1"):
-                status, told = await call.get(path, headers={**KNOWN, "Host": host})
-                assert status == 421
-                assert set(told) == {"error", "kind"}
-            for host in ("localhost", f"127.0.0.1:{call.port}", f"[::1]:{call.port}", "LOCALHOST"):
-                reply = await call.text(path, headers={**KNOWN, "Host": host, "Origin": "http://rebound.example"})
-                assert reply[0] == 200
-
-    play(work())
+async def test_a_page_whose_name_leads_to_loopback_is_told_nothing(tmp_path: Path, path: str) -> None:
+    async with calling(tmp_path) as call:
+        for host in ("rebound.example", f"rebound.example:{call.port}", "127.0.0.1.rebound.example", "[::1", "10.0.0.1"):
+            status, told = await call.get(path, headers={**KNOWN, "Host": host})
+            assert status == 421
+            assert set(told) == {"error", "kind"}
+        for host in ("localhost", f"127.0.0.1:{call.port}", f"[::1]:{call.port}", "LOCALHOST"):
+            reply = await call.text(path, headers={**KNOWN, "Host": host, "Origin": "http://rebound.example"})
+            assert reply[0] == 200
 
 
-def test_who_listens_for_others_is_asked_by_any_name(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(config(tmp_path)) as worker, aiohttp.ClientSession() as session:
-            server = await serve_worker(worker, "0.0.0.0", 0, TOKEN)  # noqa: S104 - as in a container
-            call = Caller(worker, session, server.port)
-            try:
-                assert (await call.get("/healthz", headers={"Host": "pump-0.pump.hives.svc"}))[0] == 200
-            finally:
-                await session.close()
-                await server.close()
-
-    play(work())
+async def test_who_listens_for_others_is_asked_by_any_name(tmp_path: Path) -> None:
+    async with running(config(tmp_path)) as worker, aiohttp.ClientSession() as session:
+        server = await serve_worker(worker, "0.0.0.0", 0, TOKEN)  # noqa: S104 - as in a container
+        call = Caller(worker, session, server.port)
+        try:
+            assert (await call.get("/healthz", headers={"Host": "pump-0.pump.hives.svc"}))[0] == 200
+        finally:
+            await session.close()
+            await server.close()
 
 
 def test_a_caller_who_hangs_up_half_way_is_no_defect(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -235,20 +214,17 @@ def test_a_defect_is_told_in_the_log_and_not_to_the_caller(
     assert any(record.exc_info and "depths" in str(record.exc_info[1]) for record in caplog.records)
 
 
-def test_figures_are_for_prometheus_and_can_be_switched_off(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            status, text = await call.text("/metrics")
-            assert status == 200
-            assert 'hive_facts{node="town"} 0.0' in text
-            assert 'hive_agent_up{agent="ada"} 1.0' in text
-        async with calling(tmp_path, seen=SeenConfig(metrics=False)) as call:
-            assert (await call.text("/metrics"))[0] == 404
-
-    play(work())
+async def test_figures_are_for_prometheus_and_can_be_switched_off(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        status, text = await call.text("/metrics")
+        assert status == 200
+        assert 'hive_facts{node="town"} 0.0' in text
+        assert 'hive_agent_up{agent="ada"} 1.0' in text
+    async with calling(tmp_path, seen=SeenConfig(metrics=False)) as call:
+        assert (await call.text("/metrics"))[0] == 404
 
 
-def test_what_a_caller_began_goes_on_when_it_hangs_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_caller_began_goes_on_when_it_hangs_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, goes_on, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow(*_: object, **__: object) -> None:
@@ -256,27 +232,21 @@ def test_what_a_caller_began_goes_on_when_it_hangs_up(tmp_path: Path, monkeypatc
         await goes_on.wait()
         done.set()
 
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            monkeypatch.setattr(call.worker, "call", slow)
-            asking = asyncio.ensure_future(call.post("/v1/agents/ada", {"do": "stats"}))
-            await begun.wait()
-            asking.cancel()
-            await asyncio.wait([asking])
-            goes_on.set()
-            async with asyncio.timeout(60):
-                await done.wait()
-
-    play(work())
+    async with calling(tmp_path) as call:
+        monkeypatch.setattr(call.worker, "call", slow)
+        asking = asyncio.ensure_future(call.post("/v1/agents/ada", {"do": "stats"}))
+        await begun.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+        goes_on.set()
+        async with asyncio.timeout(60):
+            await done.wait()
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            with pytest.raises(BackendError, match=f"port {call.port} on 127.0.0.1 can't be listened on"):
-                await serve_worker(call.worker, "127.0.0.1", call.port, TOKEN)
-
-    play(work())
+async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        with pytest.raises(BackendError, match=f"port {call.port} on 127.0.0.1 can't be listened on"):
+            await serve_worker(call.worker, "127.0.0.1", call.port, TOKEN)
 
 
 def test_codes_tell_what_kind_of_error_it_was() -> None:
@@ -295,7 +265,7 @@ def test_codes_tell_what_kind_of_error_it_was() -> None:
     assert codes == [400, 501, 503, 504, 502]
 
 
-def test_a_hook_needs_the_token_or_a_signature_and_its_key_begins_one_run(
+async def test_a_hook_needs_the_token_or_a_signature_and_its_key_begins_one_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = {"id": "ask", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}], "inputs": ["about"]}
@@ -304,29 +274,26 @@ def test_a_hook_needs_the_token_or_a_signature_and_its_key_begins_one_run(
     body = b'{"about": "pumps"}'
     signed = {"X-Hub-Signature-256": f"sha256={hmac.new(b'hush', body, 'sha256').hexdigest()}", "Idempotency-Key": "k"}
 
-    async def work() -> None:
-        agents = (ada, *(AgentConfig(name) for name in NAMES if name != "ada"))
-        async with calling(tmp_path, agents=agents) as caller:
-            assert (await caller.post("/v1/hooks/ada/mail", body, {}))[0] == 401
-            wrong = signed | {"X-Hub-Signature-256": "sha256=00"}
-            assert (await caller.post("/v1/hooks/ada/mail", body, wrong))[0] == 401
-            assert (await caller.post("/v1/agents/ada", body, signed))[0] == 401
-            code, one = await caller.post("/v1/hooks/ada/mail", body, signed)
-            assert code == 200
-            assert await caller.post("/v1/hooks/ada/mail", body, signed) == (200, one)
-            code, other = await caller.post("/v1/hooks/ada/mail", body, KNOWN)
-            assert code == 200
-            assert other != one
-            assert (await caller.post("/v1/hooks/ada/news", body, signed))[0] == 400
-            assert (await caller.post("/v1/hooks/ben/mail", body, signed))[0] == 400
-            assert (await caller.post("/v1/hooks/ada/mail", b"[]", KNOWN))[0] == 400
-            code, shown = await caller.post("/v1/agents/ada", {"do": "run_shown", "run": one["ok"]["run"]})
-            assert shown["ok"]["inputs"] == {"about": "pumps"}
-
-    asyncio.run(work())
+    agents = (ada, *(AgentConfig(name) for name in NAMES if name != "ada"))
+    async with calling(tmp_path, agents=agents) as caller:
+        assert (await caller.post("/v1/hooks/ada/mail", body, {}))[0] == 401
+        wrong = signed | {"X-Hub-Signature-256": "sha256=00"}
+        assert (await caller.post("/v1/hooks/ada/mail", body, wrong))[0] == 401
+        assert (await caller.post("/v1/agents/ada", body, signed))[0] == 401
+        code, one = await caller.post("/v1/hooks/ada/mail", body, signed)
+        assert code == 200
+        assert await caller.post("/v1/hooks/ada/mail", body, signed) == (200, one)
+        code, other = await caller.post("/v1/hooks/ada/mail", body, KNOWN)
+        assert code == 200
+        assert other != one
+        assert (await caller.post("/v1/hooks/ada/news", body, signed))[0] == 400
+        assert (await caller.post("/v1/hooks/ben/mail", body, signed))[0] == 400
+        assert (await caller.post("/v1/hooks/ada/mail", b"[]", KNOWN))[0] == 400
+        code, shown = await caller.post("/v1/agents/ada", {"do": "run_shown", "run": one["ok"]["run"]})
+        assert shown["ok"]["inputs"] == {"about": "pumps"}
 
 
-def test_what_happens_in_runs_is_told_as_it_happens_and_goes_on_behind_the_last_event(tmp_path: Path) -> None:
+async def test_what_happens_in_runs_is_told_as_it_happens_and_goes_on_behind_the_last_event(tmp_path: Path) -> None:
     worker = {"id": "ask", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}]}
 
     async def read(caller: Caller, until_kind: str, **headers: str) -> list[tuple[int, str]]:
@@ -344,31 +311,25 @@ def test_what_happens_in_runs_is_told_as_it_happens_and_goes_on_behind_the_last_
                     return found
         raise AssertionError("it ended")
 
-    async def work() -> None:
-        agents = (AgentConfig("ada", worker=worker), *(AgentConfig(name) for name in NAMES if name != "ada"))
-        async with calling(tmp_path, agents=agents) as caller:
-            reading = asyncio.create_task(read(caller, "run.parked"))
-            assert (await caller.post("/v1/agents/ada", {"do": "run", "run": "r"}))[0] == 200
-            first = await asyncio.wait_for(reading, 20)
-            assert [kind for _, kind in first][:2] == ["run.started", "run.entered"]
-            assert "item.opened" in [kind for _, kind in first]
-            assert (await caller.post("/v1/agents/ada", {"do": "run_cancelled", "run": "r"}))[0] == 200
-            rest = await asyncio.wait_for(read(caller, "run.ended", **{"Last-Event-ID": str(first[-1][0])}), 20)
-            assert rest[0][0] > first[-1][0]
-            assert (await caller.get("/v1/agents/ada/events"))[0] == 401
-            assert (await caller.get("/v1/agents/ada/events?since=x", headers=KNOWN))[0] == 400
-            assert (await caller.get("/v1/agents/eve/events", headers=KNOWN))[0] == 400
-
-    asyncio.run(work())
+    agents = (AgentConfig("ada", worker=worker), *(AgentConfig(name) for name in NAMES if name != "ada"))
+    async with calling(tmp_path, agents=agents) as caller:
+        reading = asyncio.create_task(read(caller, "run.parked"))
+        assert (await caller.post("/v1/agents/ada", {"do": "run", "run": "r"}))[0] == 200
+        first = await asyncio.wait_for(reading, 20)
+        assert [kind for _, kind in first][:2] == ["run.started", "run.entered"]
+        assert "item.opened" in [kind for _, kind in first]
+        assert (await caller.post("/v1/agents/ada", {"do": "run_cancelled", "run": "r"}))[0] == 200
+        rest = await asyncio.wait_for(read(caller, "run.ended", **{"Last-Event-ID": str(first[-1][0])}), 20)
+        assert rest[0][0] > first[-1][0]
+        assert (await caller.get("/v1/agents/ada/events"))[0] == 401
+        assert (await caller.get("/v1/agents/ada/events?since=x", headers=KNOWN))[0] == 400
+        assert (await caller.get("/v1/agents/eve/events", headers=KNOWN))[0] == 400
 
 
-def test_a_listener_to_whom_nothing_is_told_hears_that_there_is_nothing_new() -> None:
+async def test_a_listener_to_whom_nothing_is_told_hears_that_there_is_nothing_new() -> None:
     async def silent() -> AsyncIterator[bytes]:
         await asyncio.sleep(0.05)
         yield b"one"
 
-    async def work() -> None:
-        assert [one async for one in beating(silent(), 0.02)][-1] == b"one"
-        assert b"" in [one async for one in beating(silent(), 0.02)]
-
-    asyncio.run(work())
+    assert [one async for one in beating(silent(), 0.02)][-1] == b"one"
+    assert b"" in [one async for one in beating(silent(), 0.02)]

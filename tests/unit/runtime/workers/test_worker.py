@@ -14,57 +14,45 @@ from tests.unit.runtime.members.test_damaged_journal import rotten
 from tests.unit.runtime.worker_builders import NAMES, agent, config, play, running, until, with_agent
 
 
-def test_a_node_that_is_no_founder_joins(tmp_path: Path) -> None:
-    async def work() -> None:
-        whole = config(tmp_path, "sharded")
-        hive = msgspec.structs.replace(whole.hive, founders={"": NAMES[:3]})
-        async with running(msgspec.structs.replace(whole, hive=hive)) as worker:
-            await until(lambda: worker.status().is_ready and all(len(node.members) == 4 for node in worker.status().nodes))
-            await worker.call("dan", "store", content="The gate is blue.", concept="gate")
+async def test_a_node_that_is_no_founder_joins(tmp_path: Path) -> None:
+    whole = config(tmp_path, "sharded")
+    hive = msgspec.structs.replace(whole.hive, founders={"": NAMES[:3]})
+    async with running(msgspec.structs.replace(whole, hive=hive)) as worker:
+        await until(lambda: worker.status().is_ready and all(len(node.members) == 4 for node in worker.status().nodes))
+        await worker.call("dan", "store", content="The gate is blue.", concept="gate")
 
-            assert (await worker.call("ada", "search", query="gate"))["hits"]
-
-    play(work())
+        assert (await worker.call("ada", "search", query="gate"))["hits"]
 
 
-def test_a_worker_whose_nodes_are_the_whole_hive_has_nobody_to_leave_to(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(config(tmp_path, "sharded")) as worker:
-            await until(lambda: worker.status().is_ready)
-            await worker.leave(5)
-
-    play(work())
+async def test_a_worker_whose_nodes_are_the_whole_hive_has_nobody_to_leave_to(tmp_path: Path) -> None:
+    async with running(config(tmp_path, "sharded")) as worker:
+        await until(lambda: worker.status().is_ready)
+        await worker.leave(5)
 
 
 # ── trouble ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_agent_whose_database_is_damaged_fails_alone(tmp_path: Path) -> None:
+async def test_an_agent_whose_database_is_damaged_fails_alone(tmp_path: Path) -> None:
     damaged = tmp_path / "agents" / "ada" / "memory.sqlite"
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"this is no database, though it is as long as one might be" * 100)
 
-    async def work() -> None:
-        async with running(config(tmp_path, store="sqlite")) as worker:
-            await until(lambda: worker.status().phase == "ready")
-            assert agent(worker, "ada").phase == "failed"
-            assert "memory.sqlite" in agent(worker, "ada").error
-            with pytest.raises(BackendUnavailable, match=r"memory\.sqlite"):
-                await worker.call("ada", "stats")
-            assert (await worker.call("ben", "stats"))["facts"] == 0
-
-    play(work())
+    async with running(config(tmp_path, store="sqlite")) as worker:
+        await until(lambda: worker.status().phase == "ready")
+        assert agent(worker, "ada").phase == "failed"
+        assert "memory.sqlite" in agent(worker, "ada").error
+        with pytest.raises(BackendUnavailable, match=r"memory\.sqlite"):
+            await worker.call("ada", "stats")
+        assert (await worker.call("ben", "stats"))["facts"] == 0
 
 
-def test_a_model_that_can_not_be_had_fails_its_agent_alone(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path), "ada", model="nobody:knows-this")) as worker:
-            await until(lambda: worker.status().phase == "ready")
-            assert agent(worker, "ada").phase == "failed"
-            assert agent(worker, "ada").error
-            assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
-
-    play(work())
+async def test_a_model_that_can_not_be_had_fails_its_agent_alone(tmp_path: Path) -> None:
+    async with running(with_agent(config(tmp_path), "ada", model="nobody:knows-this")) as worker:
+        await until(lambda: worker.status().phase == "ready")
+        assert agent(worker, "ada").phase == "failed"
+        assert agent(worker, "ada").error
+        assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
 
 
 def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,61 +81,49 @@ def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path, monk
     play(work())
 
 
-def test_a_node_that_has_stopped_fails_the_worker(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(config(tmp_path)) as worker:
-            await until(lambda: worker.status().is_ready)
-            worker._nodes["town"].running.runner._fail(sqlite3.OperationalError("disk full"))
-            await until(lambda: worker.status().phase == "failed")
-            assert "disk full" in worker.status().error
-            assert not worker.status().is_ready
-
-    play(work())
+async def test_a_node_that_has_stopped_fails_the_worker(tmp_path: Path) -> None:
+    async with running(config(tmp_path)) as worker:
+        await until(lambda: worker.status().is_ready)
+        worker._nodes["town"].running.runner._fail(sqlite3.OperationalError("disk full"))
+        await until(lambda: worker.status().phase == "failed")
+        assert "disk full" in worker.status().error
+        assert not worker.status().is_ready
 
 
-def test_a_damaged_journal_is_told_in_the_status_and_stops_nothing(tmp_path: Path) -> None:
-    async def work() -> None:
-        durable = config(tmp_path, store="sqlite")
-        async with running(durable) as worker:
-            await until(lambda: worker.status().is_ready)
-            await worker.call("ada", "store", content="The gate is blue.", concept="gate")
-            assert worker.status().notices == ()
-        (journal,) = (tmp_path / "hives").rglob("town.sqlite")
-        rotten(journal)
+async def test_a_damaged_journal_is_told_in_the_status_and_stops_nothing(tmp_path: Path) -> None:
+    durable = config(tmp_path, store="sqlite")
+    async with running(durable) as worker:
+        await until(lambda: worker.status().is_ready)
+        await worker.call("ada", "store", content="The gate is blue.", concept="gate")
+        assert worker.status().notices == ()
+    (journal,) = (tmp_path / "hives").rglob("town.sqlite")
+    rotten(journal)
 
-        async with running(durable) as worker:
-            await until(lambda: worker.status().is_ready)
-            (notice,) = worker.status().notices
-            assert "the journal of town had a damaged record, set aside" in notice
-            assert (await worker.call("ada", "search", query="gate"))["hits"]
-
-    play(work())
+    async with running(durable) as worker:
+        await until(lambda: worker.status().is_ready)
+        (notice,) = worker.status().notices
+        assert "the journal of town had a damaged record, set aside" in notice
+        assert (await worker.call("ada", "search", query="gate"))["hits"]
 
 
-def test_a_request_is_refused_with_what_is_wrong_with_it(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with running(config(tmp_path)) as worker:
-            await until(lambda: worker.status().is_ready)
-            for name, what, fields, why in (
-                ("eve", "stats", {}, "no agent 'eve'"),
-                ("ada", "dance", {}, "there is no 'dance'"),
-                ("ada", "ask", {"limit": "many"}, "no request"),
-                ("ada", "ask", {"tone": "kind"}, "no request"),
-            ):
-                with pytest.raises(InvalidInput, match=why):
-                    await worker.call(name, what, **fields)
-            worker.drain()
-            with pytest.raises(BackendUnavailable, match="about to stop"):
-                await worker.call("ada", "stats")
-            assert worker.status().phase == "draining"
-
-    play(work())
+async def test_a_request_is_refused_with_what_is_wrong_with_it(tmp_path: Path) -> None:
+    async with running(config(tmp_path)) as worker:
+        await until(lambda: worker.status().is_ready)
+        for name, what, fields, why in (
+            ("eve", "stats", {}, "no agent 'eve'"),
+            ("ada", "dance", {}, "there is no 'dance'"),
+            ("ada", "ask", {"limit": "many"}, "no request"),
+            ("ada", "ask", {"tone": "kind"}, "no request"),
+        ):
+            with pytest.raises(InvalidInput, match=why):
+                await worker.call(name, what, **fields)
+        worker.drain()
+        with pytest.raises(BackendUnavailable, match="about to stop"):
+            await worker.call("ada", "stats")
+        assert worker.status().phase == "draining"
 
 
-def test_a_worker_can_be_closed_before_it_is_ready_and_twice(tmp_path: Path) -> None:
-    async def work() -> None:
-        worker = await open_worker(config(tmp_path, store="sqlite"), lambda _: None)
-        await worker.close()
-        await worker.close()
-
-    play(work())
+async def test_a_worker_can_be_closed_before_it_is_ready_and_twice(tmp_path: Path) -> None:
+    worker = await open_worker(config(tmp_path, store="sqlite"), lambda _: None)
+    await worker.close()
+    await worker.close()

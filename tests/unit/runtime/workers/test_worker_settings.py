@@ -17,19 +17,16 @@ from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.worker_builders import NAMES, config, play, running, until, with_agent
 
 
-def test_the_gate_and_the_ranking_of_the_configuration_are_used(tmp_path: Path) -> None:
-    async def work() -> None:
-        strict = config(tmp_path, gate=PromotionSettings(confidence_min=0.9), ranking=RankingSettings(evidence_strength=0.0))
-        async with running(strict) as worker:
-            await until(lambda: worker.status().is_ready)
-            kept = await worker.call("ada", "store", content="The gate is blue.", confidence=0.5)
-            hits = (await worker.call("ada", "search", query="gate", method="keyword"))["hits"]
+async def test_the_gate_and_the_ranking_of_the_configuration_are_used(tmp_path: Path) -> None:
+    strict = config(tmp_path, gate=PromotionSettings(confidence_min=0.9), ranking=RankingSettings(evidence_strength=0.0))
+    async with running(strict) as worker:
+        await until(lambda: worker.status().is_ready)
+        kept = await worker.call("ada", "store", content="The gate is blue.", confidence=0.5)
+        hits = (await worker.call("ada", "search", query="gate", method="keyword"))["hits"]
 
-            assert kept["sharing"] == "private"
-            assert (await worker.call("ben", "search", query="gate"))["hits"] == []
-            assert hits[0]["score"] == 1.0
-
-    play(work())
+        assert kept["sharing"] == "private"
+        assert (await worker.call("ben", "search", query="gate"))["hits"] == []
+        assert hits[0]["score"] == 1.0
 
 
 def test_an_agent_with_a_language_model_is_told_its_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,77 +21,65 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
-def test_what_one_agent_learns_from_its_sources_others_answer(tmp_path: Path, notes: Path, topology: str) -> None:
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path, topology), "ada", sources=(source(notes),))) as worker:
-            await until(lambda: worker.status().is_ready and agent(worker, "ada").pending == 0)
-            status = worker.status()
-            answers = [await worker.call(name, "ask", question=QUESTION) for name in NAMES]
+async def test_what_one_agent_learns_from_its_sources_others_answer(tmp_path: Path, notes: Path, topology: str) -> None:
+    async with running(with_agent(config(tmp_path, topology), "ada", sources=(source(notes),))) as worker:
+        await until(lambda: worker.status().is_ready and agent(worker, "ada").pending == 0)
+        status = worker.status()
+        answers = [await worker.call(name, "ask", question=QUESTION) for name in NAMES]
 
-            assert all("nine" in answer["answer"] for answer in answers)
-            assert agent(worker, "ada").facts == 2
-            assert {node.name for node in status.nodes} == {node.name for node in worker.config.nodes}
-            assert status.error == ""
-            assert status.memory_bytes > 0
-
-    play(work())
+        assert all("nine" in answer["answer"] for answer in answers)
+        assert agent(worker, "ada").facts == 2
+        assert {node.name for node in status.nodes} == {node.name for node in worker.config.nodes}
+        assert status.error == ""
+        assert status.memory_bytes > 0
 
 
-def test_pages_and_settings_are_read_as_a_person_sees_them(tmp_path: Path) -> None:
+async def test_pages_and_settings_are_read_as_a_person_sees_them(tmp_path: Path) -> None:
     page, given = tmp_path / "page.html", tmp_path / "given.yaml"
     page.write_text("<html><body><p>The <b>gate</b> opens at nine.</p></body></html>")
     given.write_text("gate:\n  motor:\n    volts: 24\n")
 
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(page), source(given)))) as worker:
-            await until(lambda: worker.status().is_ready)
+    async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(page), source(given)))) as worker:
+        await until(lambda: worker.status().is_ready)
 
-            facts = (await worker.call("ada", "facts"))["facts"]
-            assert {fact["content"] for fact in facts} == {"The gate opens at nine.", "gate.motor.volts: 24"}
-
-    play(work())
+        facts = (await worker.call("ada", "facts"))["facts"]
+        assert {fact["content"] for fact in facts} == {"The gate opens at nine.", "gate.motor.volts: 24"}
 
 
-def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path: Path, notes: Path) -> None:
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
-            await until(lambda: worker.status().is_ready)
-            kept = await worker.call("ben", "store", content="The gate is blue.", concept="gate")
+async def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path: Path, notes: Path) -> None:
+    async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
+        await until(lambda: worker.status().is_ready)
+        kept = await worker.call("ben", "store", content="The gate is blue.", concept="gate")
 
-            assert (await worker.call("ada", "ask", question=QUESTION))["is_known"]
-            assert not (await worker.call("ben", "ask", question=QUESTION))["is_known"]
-            assert (await worker.call("ben", "search", query="gate"))["hits"][0]["fact_id"] == kept["fact_id"]
-            assert len((await worker.call("ben", "facts"))["facts"]) == 1
-            assert await worker.call("ben", "stats") == {"facts": 1}
-            await worker.call("ben", "retract", fact_id=kept["fact_id"])
-            assert (await worker.call("ben", "facts", local=True))["facts"] == []
-            with pytest.raises(InvalidInput, match="in no hive"):
-                await worker.call("ben", "members")
-            assert worker.status().nodes == ()
-
-    play(work())
+        assert (await worker.call("ada", "ask", question=QUESTION))["is_known"]
+        assert not (await worker.call("ben", "ask", question=QUESTION))["is_known"]
+        assert (await worker.call("ben", "search", query="gate"))["hits"][0]["fact_id"] == kept["fact_id"]
+        assert len((await worker.call("ben", "facts"))["facts"]) == 1
+        assert await worker.call("ben", "stats") == {"facts": 1}
+        await worker.call("ben", "retract", fact_id=kept["fact_id"])
+        assert (await worker.call("ben", "facts", local=True))["facts"] == []
+        with pytest.raises(InvalidInput, match="in no hive"):
+            await worker.call("ben", "members")
+        assert worker.status().nodes == ()
 
 
 @pytest.mark.parametrize("topology", ["single", "flat", "sharded"])
-def test_a_worker_that_starts_again_over_an_edited_source_answers_with_what_that_says_now(
+async def test_a_worker_that_starts_again_over_an_edited_source_answers_with_what_that_says_now(
     tmp_path: Path, notes: Path, topology: str
 ) -> None:
     def edit(time: str) -> None:
         notes.write_text(f"The ferry to Corrin leaves at {time}. Pump D4 cools the transformers.\n")
 
-    async def work() -> None:
-        for time in ("nine", "eleven"):
-            edit(time)
-            async with running(with_agent(config(tmp_path, topology, "sqlite"), "ada", sources=(source(notes),))) as worker:
-                await until(lambda worker=worker: worker.status().is_ready and agent(worker, "ada").pending == 0)
-                names = ("ada",) if topology == "single" else NAMES
-                answers = [(await worker.call(name, "ask", question=QUESTION))["answer"] for name in names]
+    for time in ("nine", "eleven"):
+        edit(time)
+        async with running(with_agent(config(tmp_path, topology, "sqlite"), "ada", sources=(source(notes),))) as worker:
+            await until(lambda worker=worker: worker.status().is_ready and agent(worker, "ada").pending == 0)
+            names = ("ada",) if topology == "single" else NAMES
+            answers = [(await worker.call(name, "ask", question=QUESTION))["answer"] for name in names]
 
-                assert all(time in answer for answer in answers)
-                assert not any("nine" in answer for answer in answers if time == "eleven")
-                assert agent(worker, "ada").facts == 2
-
-    play(work())
+            assert all(time in answer for answer in answers)
+            assert not any("nine" in answer for answer in answers if time == "eleven")
+            assert agent(worker, "ada").facts == 2
 
 
 def test_sources_are_learned_once_and_a_changed_file_again(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,27 +108,26 @@ def test_sources_are_learned_once_and_a_changed_file_again(tmp_path: Path, notes
     assert json.loads((tmp_path / "agents" / "ada" / "sources.json").read_text()) == {str(notes): source(notes).digest}
 
 
-def test_a_source_that_can_not_be_read_is_told_and_the_others_go_on(tmp_path: Path, notes: Path) -> None:
+async def test_a_source_that_can_not_be_read_is_told_and_the_others_go_on(tmp_path: Path, notes: Path) -> None:
     missing = tmp_path / "missing.txt"
 
-    async def work() -> None:
-        given = with_agent(config(tmp_path), "ada", sources=(source(missing), source(notes)))
-        async with running(with_agent(given, "ben", sources=(source(notes),))) as worker:
-            await until(lambda: agent(worker, "ada").phase == "failed" and agent(worker, "ben").facts == 2)
-            await until(lambda: str(notes) in agent(worker, "ada").learned)
-            assert "missing.txt is not a regular file" in agent(worker, "ada").error
-            assert not worker.status().is_ready
-            assert (await worker.call("ada", "ask", question=QUESTION))["is_known"]
+    given = with_agent(config(tmp_path), "ada", sources=(source(missing), source(notes)))
+    async with running(with_agent(given, "ben", sources=(source(notes),))) as worker:
+        await until(lambda: agent(worker, "ada").phase == "failed" and agent(worker, "ben").facts == 2)
+        await until(lambda: str(notes) in agent(worker, "ada").learned)
+        assert "missing.txt is not a regular file" in agent(worker, "ada").error
+        assert not worker.status().is_ready
+        assert (await worker.call("ada", "ask", question=QUESTION))["is_known"]
 
-            # It is tried again.
-            missing.write_text("The museum opens at ten.\n")
-            await until(lambda: worker.status().is_ready)
-            assert agent(worker, "ada").facts == 3
-
-    play(work())
+        # It is tried again.
+        missing.write_text("The museum opens at ten.\n")
+        await until(lambda: worker.status().is_ready)
+        assert agent(worker, "ada").facts == 3
 
 
-def test_what_is_wrong_with_all_its_sources_is_told_once(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_wrong_with_all_its_sources_is_told_once(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     more = tmp_path / "more.txt"
     more.write_text("The museum opens at ten.\n")
 
@@ -149,15 +136,12 @@ def test_what_is_wrong_with_all_its_sources_is_told_once(tmp_path: Path, notes: 
 
     monkeypatch.setattr(worker_agents, "learn_file", unheard)
 
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path), "ada", sources=(source(more), source(notes)))) as worker:
-            await until(lambda: agent(worker, "ada").phase == "failed" and len(worker._agents["ada"]._bad_sources) == 2)
-            assert agent(worker, "ada").error == "model: it can't be reached"
-
-    play(work())
+    async with running(with_agent(config(tmp_path), "ada", sources=(source(more), source(notes)))) as worker:
+        await until(lambda: agent(worker, "ada").phase == "failed" and len(worker._agents["ada"]._bad_sources) == 2)
+        assert agent(worker, "ada").error == "model: it can't be reached"
 
 
-def test_what_is_not_among_its_roots_no_agent_learns_whoever_asks(tmp_path: Path, notes: Path) -> None:
+async def test_what_is_not_among_its_roots_no_agent_learns_whoever_asks(tmp_path: Path, notes: Path) -> None:
     foreign, inside = tmp_path / "keys" / "root.key", tmp_path / "sources"
     for folder in (foreign.parent, inside):
         folder.mkdir()
@@ -166,30 +150,24 @@ def test_what_is_not_among_its_roots_no_agent_learns_whoever_asks(tmp_path: Path
     (inside / "a.txt").write_text(notes.read_text())
     asked = [str(foreign), str(inside / "link.txt"), f"{inside}/../keys/root.key", str(inside / "a.txt")]
 
-    async def work() -> None:
-        async with running(with_agent(config(tmp_path), "ada", roots=(str(inside),))) as worker:
-            await until(lambda: worker.status().is_ready)
-            done = await worker.call("ada", "learn_files", paths=asked)
+    async with running(with_agent(config(tmp_path), "ada", roots=(str(inside),))) as worker:
+        await until(lambda: worker.status().is_ready)
+        done = await worker.call("ada", "learn_files", paths=asked)
 
-            assert [one["file"] for one in done["skipped"]] == asked[:3]
-            assert all("where its sources are" in one["reason"] for one in done["skipped"])
-            assert [one["file"] for one in done["learned"]] == asked[3:]
-
-    play(work())
+        assert [one["file"] for one in done["skipped"]] == asked[:3]
+        assert all("where its sources are" in one["reason"] for one in done["skipped"])
+        assert [one["file"] for one in done["learned"]] == asked[3:]
 
 
-def test_files_can_be_learned_on_request_and_bad_ones_are_named(tmp_path: Path, notes: Path) -> None:
+async def test_files_can_be_learned_on_request_and_bad_ones_are_named(tmp_path: Path, notes: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("")
 
-    async def work() -> None:
-        async with running(config(tmp_path)) as worker:
-            await until(lambda: worker.status().is_ready)
-            done = await worker.call("ada", "learn_files", paths=[str(notes), str(empty), str(tmp_path / "no.txt")])
+    async with running(config(tmp_path)) as worker:
+        await until(lambda: worker.status().is_ready)
+        done = await worker.call("ada", "learn_files", paths=[str(notes), str(empty), str(tmp_path / "no.txt")])
 
-            assert [one["file"] for one in done["learned"]] == [str(notes), str(empty)]
-            assert done["added"] == 2
-            assert [one["file"] for one in done["skipped"]] == [str(tmp_path / "no.txt")]
-            assert set(agent(worker, "ada").learned) == {str(notes), str(empty)}
-
-    play(work())
+        assert [one["file"] for one in done["learned"]] == [str(notes), str(empty)]
+        assert done["added"] == 2
+        assert [one["file"] for one in done["skipped"]] == [str(tmp_path / "no.txt")]
+        assert set(agent(worker, "ada").learned) == {str(notes), str(empty)}

@@ -54,7 +54,7 @@ def notices(caplog):
     return lambda: [record.getMessage() for record in caplog.records if "making the graph" in record.getMessage()]
 
 
-def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(tmp_path):
+async def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(tmp_path):
     def things(prefix):
         for text in HOSTILE:
             fact = a_fact(prefix + text, id=f"f{prefix}{text}", concept=text, sources=(text, "s"), entities=(text,))
@@ -66,14 +66,11 @@ def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(tmp_pat
             yield Link(Relation.DERIVES_FROM, fact.id, f"e{prefix}{text}")
             yield Link(Relation.MENTIONS, fact.id, f"n{prefix}{text}")
 
-    async def run():
-        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
-            await store.write(list(things("copied ")))
-            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
-            await store.write(list(things("created ")))
-            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
-
-    asyncio.run(run())
+    async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+        await store.write(list(things("copied ")))
+        assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+        await store.write(list(things("created ")))
+        assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
 
 
 def test_an_episode_larger_than_a_bulk_copy_takes_is_kept_whole(tmp_path):

@@ -127,17 +127,14 @@ def test_many_tasks_ask_at_once_and_each_gets_its_own_answer(record):
     assert [answer.rows for answer in asyncio.run(run())] == [((number,),) for number in range(20)]
 
 
-def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
-    async def run():
-        async with kept(tmp_path) as store:
-            await store.write([*pump(), *facts(*(f"fact {n}" for n in range(500)))])
-            async with Graph(tmp_path / "memory.sqlite") as one, Graph(tmp_path / "memory.sqlite") as other:
-                for number in range(4):
-                    await store.write(facts(f"new {number}"))
-                    found = await asyncio.gather(*(content_of(graph) for graph in (one, other)))
-                    assert found == [content_of_record(tmp_path / "memory.sqlite")] * 2
-
-    asyncio.run(run())
+async def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
+    async with kept(tmp_path) as store:
+        await store.write([*pump(), *facts(*(f"fact {n}" for n in range(500)))])
+        async with Graph(tmp_path / "memory.sqlite") as one, Graph(tmp_path / "memory.sqlite") as other:
+            for number in range(4):
+                await store.write(facts(f"new {number}"))
+                found = await asyncio.gather(*(content_of(graph) for graph in (one, other)))
+                assert found == [content_of_record(tmp_path / "memory.sqlite")] * 2
 
 
 def test_questions_need_neither_a_process_nor_a_file_of_kuzu(record):
