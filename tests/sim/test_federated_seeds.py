@@ -1,14 +1,14 @@
-"""Federated hives in every kind of bad weather, no broken promise. A failure names the command that repeats it.
+"""Federated hives under every fault, whose members prove who they are: among liars, thieves of keys and forgers no promise is broken.
 
-`HIVE_SEEDS=500` runs as many.
+A failure names the command that repeats it. `HIVE_SEEDS=500` runs as many.
 """
 
 import pytest
 
-from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, WEATHER, first_violation
+from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, first_violation
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_no_promise_is_broken(seeds):
-    assert first_violation("federated", seeds, OPERATIONS_IN_TESTS, WEATHER) == ""
+    assert first_violation("federated", seeds, OPERATIONS_IN_TESTS) == ""
