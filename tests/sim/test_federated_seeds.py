@@ -1,4 +1,4 @@
-"""Federated hives under every fault, whose members prove who they are: among liars, thieves of keys and forgers no promise is broken.
+"""Federated hives of members that prove who they are, under every fault, liars, thieves and forgers: no promise is broken.
 
 A failure names the command that repeats it. `HIVE_SEEDS=500` runs as many.
 """

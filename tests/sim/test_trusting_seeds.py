@@ -1,4 +1,4 @@
-"""Fifty hives of each topology whose members prove nothing and mean well, in bad weather: no promise is broken without seals either.
+"""Fifty hives of each topology whose members prove nothing and mean well, in bad weather: no promise is broken.
 
 Ten of them in `make test`.
 """

@@ -10,7 +10,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Receipt
+from hive_mind.model.messages import Beat, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
@@ -101,6 +101,33 @@ def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tm
         await town.bus.publish(changed)
         await until(lambda: sum(bob.runner.figures.unproven.values()) == before + len(changed))
         assert set(bob.runner.figures.unproven) == {"forged"}
+
+    in_town(play, tmp_path)
+
+
+def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", "ada", "bob")
+
+    async def begun(town: Town, name: str) -> RunningMember:
+        return await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)))
+
+    async def play(town: Town) -> None:
+        seen: list[Envelope] = []
+        await town.bus.watch("hive", seen.append)
+        found = [await begun(town, name) for name in ("ada", "bob")]
+        await until(lambda: not any(one.silent() for one in found))
+        for one in found:
+            town.open.remove(one)
+            await one.close()
+        kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Beat)]
+        assert len(kept) > 1
+        ada = await begun(town, "ada")
+        await town.bus.publish([*kept, Envelope("end", "hive", "bob", ("ada",), "receipt", Receipt("end"))])
+        await until(lambda: ada.runner.figures.unproven == {"unsigned": 1})
+
+        assert ada.silent() == ("bob",)
+        await begun(town, "bob")
+        await until(lambda: not ada.silent())
 
     in_town(play, tmp_path)
 
