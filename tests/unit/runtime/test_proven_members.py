@@ -193,6 +193,40 @@ def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(t
     in_town(play, tmp_path)
 
 
+def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts_again_alone(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+    keys.export(tmp_path / "of ada", "ada")
+    spent = keys.signing("cleo", "require")
+
+    async def begun(town: Town, name: str, folder: Path) -> RunningMember:
+        proof = Proof("require", folder, name)
+        return await town.begin(plan(name, *MEMBERS, topology="flat", proof=proof), store="sqlite")
+
+    async def play(town: Town) -> None:
+        ada, bob = await begun(town, "ada", tmp_path / "of ada"), await begun(town, "bob", keys.path)
+        await until(lambda: ada.silent() == ("cleo",) == bob.silent())
+        made = keys.certificate("cleo")
+        assert made is not None
+        keys.revoke(made.key_id)
+        bob.look_at_keys()
+        said = [spent.signed(Envelope(f"r{n}", "hive", "cleo", ("ada",), "receipt", Receipt(f"r{n}"))) for n in range(2)]
+        await until(lambda: ada.member.node.policy.seal.revision > 0 and not ada.is_busy)
+        await town.bus.publish(said[:1])
+        await until(lambda: ada.runner.figures.unproven == {"revoked": 1})
+        # The journal has it as soon as the node has ticked.
+        await until(lambda: ada.member.node._revision > 0 and not ada.is_busy)
+        for one in (ada, bob):
+            town.open.remove(one)
+            await one.close()
+
+        again = await begun(town, "ada", tmp_path / "of ada")
+        assert not (tmp_path / "of ada" / "revoked").exists()
+        await town.bus.publish(said[1:])
+        await until(lambda: again.runner.figures.unproven == {"revoked": 1})
+
+    in_town(play, tmp_path)
+
+
 def test_who_was_idle_when_its_key_was_revoked_says_its_facts_again_by_its_next_key(tmp_path: Path) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
 
