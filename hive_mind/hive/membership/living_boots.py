@@ -1,7 +1,8 @@
 """Which boots live now. A seal is good for ever, so what a boot once said can be kept by a stranger and said again later.
 
 A boot is believed once it has answered: its answer names a beat of this boot, of the time since it was first asked or later. From
-then on the numbers of its beats tell a new one from one that was kept.
+then on the numbers of its beats tell a new one from one that was kept; after a silence it has to answer again, for of those that
+were lost meanwhile nobody knows when they were said.
 """
 
 from hive_mind.model.messages import Beat
@@ -25,9 +26,9 @@ class LivingBoots:
         self._asked: dict[tuple[str, bytes], tuple[int, int]] = {}
         """By name and incarnation: the number of the first beat that asked, and when it was asked last."""
 
-    def lives(self, name: str, beat: Beat) -> bool:
-        """Whether the boot that sent this beat has answered, by this beat or an earlier one."""
-        if self._living.get(name) == beat.incarnation:
+    def lives(self, name: str, beat: Beat, *, is_heard: bool) -> bool:
+        """Whether the boot that sent this beat has answered, by this beat or, if it was heard lately, by an earlier one."""
+        if is_heard and self._living.get(name) == beat.incarnation:
             return True
         first, _ = self._asked.get((name, beat.incarnation), (None, 0))
         own, number = beat.answers[:-_NUMBER_BYTES], int.from_bytes(beat.answers[-_NUMBER_BYTES:], "big")

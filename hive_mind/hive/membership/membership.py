@@ -230,7 +230,8 @@ class Membership:
         # A beat without a number only tests the bus.
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
-        lives = not beat.seal or self._boots.lives(sender, beat)
+        is_heard = self._heartbeats.is_heard(sender, now.mono_ms)
+        lives = not beat.seal or self._boots.lives(sender, beat, is_heard=is_heard)
         reply = self._reply(sender, beat, now, lives=lives)
         is_fresh = lives and self._heartbeats.hear(sender, beat, now.mono_ms)
         self._note_twins(sender, now)

@@ -114,15 +114,29 @@ def test_an_answer_of_a_boot_that_ended_meanwhile_is_worth_nothing_when_it_is_sa
     kept = {"incarnation": b"boot one", "number": 2, "answers": mark_of(asked.message), "is_leaving": True}
     beats(one, "b", 0, **kept | {"is_leaving": False})
     lives(one, "b", 5_000, incarnation=b"boot two")
-    for number in range(1, 10):
-        one.tick(now(5_000 + 1_000 * number))
 
     for number in range(3, 12):
-        beats(one, "b", 14_000, **kept | {"number": number})
-        beats(one, "b", 14_000, incarnation=b"boot two", number=number)
+        one.tick(now(3_000 + 1_000 * number))
+        beats(one, "b", 3_000 + 1_000 * number, **kept | {"number": number})
+        beats(one, "b", 3_000 + 1_000 * number, incarnation=b"boot two", number=number)
 
     assert [(state.name, state.state) for state in one.view(now(14_500)) if state.name == "b"] == [("b", "alive")]
     assert one.findings() == ()
+
+
+def test_beats_that_were_lost_in_a_silence_and_are_said_later_keep_nobody_alive():
+    one = sealed_membership()
+    lives(one, "b", 0)
+    one.tick(now(1_000))
+
+    for ms in range(2_000, 20_000, 1_000):
+        one.tick(now(ms))
+        if ms > 10_000:
+            beats(one, "b", ms, number=ms // 1_000)
+
+    assert "b" in one.suspected(now(20_000))
+    assert lives(one, "b", 20_000, number=30) == []
+    assert "b" not in one.suspected(now(21_000))
 
 
 def test_who_is_asked_whether_it_lives_answers_that_beat_and_asks_itself_no_more_often_than_it_beats():
