@@ -120,6 +120,11 @@ def running(fleet: HiveMind, name: str) -> Running:
     return asyncio.run(found())
 
 
+def kill(fleet: HiveMind, name: str) -> None:
+    os.kill(pid := running(fleet, name).pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+
+
 def epoch_of(fleet: HiveMind, name: str) -> int:
     status = running(fleet, name).status
     return status.nodes[0].secret_epoch if status else 0
@@ -171,8 +176,7 @@ def test_over_amqp_queues_and_hubs_have_no_word_of_it_and_who_was_killed_misses_
         assert "berth number" in fleet("ask", "Which berth number has the quicksilver?", "--agent", "bob").out
 
         # What is said while one is away waits for it at the broker, unread.
-        os.kill(pid := running(fleet, "cleo").pid, signal.SIGKILL)
-        psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+        kill(fleet, "cleo")
         say(fleet, "ada", KNOWN[40])
         comes_to(fleet, "bob", KNOWN[40])
         found = at_the_broker(broker)
@@ -185,6 +189,7 @@ def test_over_amqp_queues_and_hubs_have_no_word_of_it_and_who_was_killed_misses_
 
         # The words are there where nothing is encrypted: the search would find them.
         apply(fleet, bus, tmp_path, encryption="false")
+        kill(fleet, "cleo")
         say(fleet, "ada", "The marmalade has berth number 900 of the harbour.")
         comes_to(fleet, "bob", "The marmalade has berth number 900 of the harbour.")
         assert b"marmalade" in at_the_broker(broker)
@@ -204,8 +209,7 @@ def test_members_come_and_are_put_out_and_a_kill_meanwhile_loses_nothing(
     # ada is killed in the moment in which the epoch changes, with something to say.
     say(fleet, "ada", KNOWN[1])
     assert fleet("keys", "revoke", "dora").code == 0
-    os.kill(pid := running(fleet, "ada").pid, signal.SIGKILL)
-    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+    kill(fleet, "ada")
     assert [path.name for path in keys.glob("*.epoch")] == ["000000001.epoch", "000000002.epoch"]
     until_s = time.monotonic() + WITHIN_S
     while epoch_of(fleet, "bob") != 2:
