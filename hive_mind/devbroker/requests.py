@@ -17,6 +17,8 @@ from hive_mind.devbroker.amqp.types import Int, Symbol
 from hive_mind.devbroker.entity import Outcome, Reply
 
 CBS, MANAGEMENT = "$cbs", "$management"
+READ = "READ"
+"""What clients of Event Hubs ask first, and no others."""
 
 # Audiences of one connection, and answers that its client does not fetch.
 _AUDIENCES_MAX, _ANSWERS_MAX, _ANSWERS_BYTES_MAX = 1024, 256, 4 << 20

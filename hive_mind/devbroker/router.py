@@ -8,7 +8,7 @@ from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.amqp.switchboard import Requests, RoutedLink
 from hive_mind.devbroker.entities import Entities
 from hive_mind.devbroker.entity import Entity, Host, Reply
-from hive_mind.devbroker.requests import CBS, MANAGEMENT, RequestEntity, note_audience
+from hive_mind.devbroker.requests import CBS, MANAGEMENT, READ, RequestEntity, note_audience
 from hive_mind.devbroker.tokens import Keys, audience_path, is_within
 
 _OPERATION, _NAME = "operation", "name"
@@ -34,15 +34,14 @@ class Router:
             link.requests = self._management
             return self._management
         self._authorise(link, address)
-        return self._entity(link, link.address)
+        return self._entity(link.address, is_hub_client=_is_hub_client(link))
 
     def _authorise(self, link: RoutedLink, path: str) -> None:
         now, known, asked = self._host.now(), link.peer.authorised, path.lower()
         if self._needs_token and not any(expires > now and is_within(asked, resource) for resource, expires in known.items()):
             raise AmqpError(UNAUTHORIZED, f"there is no valid token for '{path}' on this connection")
 
-    def _entity(self, link: RoutedLink, path: str) -> Entity:
-        is_hub_client = "eventhub" in link.peer.agent
+    def _entity(self, path: str, *, is_hub_client: bool) -> Entity:
         entity = self._entities.find(path, prefers_hub=is_hub_client) or self._entities.make(path, is_hub=is_hub_client)
         if entity is None:
             raise AmqpError(NOT_FOUND, f"the messaging entity '{path}' could not be found")
@@ -61,7 +60,13 @@ class Router:
         path = _managed_path(link, request)
         self._authorise(link, path.lower())
         self._host.count("management requests")
-        return self._entity(link, path).manage(request)
+        # On a connection for such requests alone clients don't say which they are.
+        is_hub_client = _is_hub_client(link) or request.application_map.get(_OPERATION) == READ
+        return self._entity(path, is_hub_client=is_hub_client).manage(request)
+
+
+def _is_hub_client(link: RoutedLink) -> bool:
+    return "eventhub" in link.peer.agent
 
 
 def _managed_path(link: RoutedLink, request: Message | None = None) -> str:

@@ -249,7 +249,9 @@ class HiveNode:
     def _written(self, taken: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
         known = tuple(entries)
-        records = tell(self.replica, taken) + [record_of(entry) for entry in known]
+        records = (
+            tell(self.replica, taken) + [record_of(entry) for entry in known] + self.registry_service.overflown(self.refused)
+        )
         if not records:
             return []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
@@ -325,6 +327,7 @@ class HiveNode:
         erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
         erased += [record_of(entry) for entry in changed]
+        erased += self.registry_service.overflown(self.refused)
         return [*self._took(taken, at, erased), *self._written(self.clock_skew.concede(at), at)]
 
     def _on_state(self, sender: str, state: SyncState, at: PolicyNow) -> list[Effect]:

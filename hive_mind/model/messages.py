@@ -162,6 +162,10 @@ class Beat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
     is_leaving: bool = False
     group: str = ""
     """Where groups matter, the one it wants to join; "" for any."""
+    asks: bool = False
+    """Whether the one it is sent to shall answer by a beat of its own, to show that it lives now."""
+    answers: bytes = b""
+    """Incarnation and number of the beat that asked."""
     seal: bytes = b""
     """The sender's, under all of this."""
 

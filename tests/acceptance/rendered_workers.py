@@ -1,7 +1,10 @@
-"""Workers of a rendered fleet as processes of this machine, each in folders laid out like those of its container."""
+"""Workers of a rendered fleet as processes of this machine: the command of the image, with what its container sees.
+
+Variables and mounts are those of the Compose file; only paths and ports are others, below a folder of the test.
+"""
 
 import json
-import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,26 +17,42 @@ from typing import Any
 
 import yaml
 
-from hive_mind.control.platforms.in_containers import CONFIG_FILE, CONFIG_FOLDER, HOME, OWN_KEY_FOLDER, PUBLIC_KEYS, RUN
+from hive_mind.control.platforms.compose import PASSWORD
+from hive_mind.control.platforms.in_containers import CONFIG_FILE, CONFIG_FOLDER, TOKEN_VARIABLE
+from tests.servers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a token of the test"  # noqa: S105
 PATIENCE_S = 90.0
-_MOVED = (HOME, RUN, OWN_KEY_FOLDER + "/", PUBLIC_KEYS, "/run/secrets")
+# A path of the container, also within a reference such as ${file:/run/secrets/redis_password}.
+_INSIDE = re.compile(r"(?<![\w/])/(?:etc|run|var/lib)/")
+_VARIABLE = re.compile(r"\$\{(\w+):\?[^}]*\}")
+
+
+def prepared(rendered: Path, redis_password: str, keys: Path) -> None:
+    """Do what the head of compose.yaml asks for, but for the image and for owners of files."""
+    head = [line[4:] for line in (rendered / "compose.yaml").read_text("utf-8").splitlines() if line.startswith("#   ")]
+    for line in head:
+        if line.startswith(("mkdir", "install")):
+            subprocess.run(line.replace("KEYS/", f"{keys}/"), shell=True, check=True, cwd=rendered)  # noqa: S602
+    (rendered / "secrets" / PASSWORD).write_text(redis_password)
+    (rendered / ".env").write_text(f"{TOKEN_VARIABLE}={TOKEN}\n")
 
 
 class Container:
     """What one service of a Compose file sees: its own root, with everything that is mounted there."""
 
-    def __init__(self, service: str, rendered: Path, root: Path, bus: str) -> None:
-        self.service, self.root = service, root
+    def __init__(self, service: str, rendered: Path, root: Path, redis_port: int) -> None:
+        self.service, self.root, self.port = service, root, free_port()
         compose = yaml.safe_load((rendered / "compose.yaml").read_text("utf-8"))
         self._rendered, self._objects = rendered, compose
+        self._variables: dict[str, str] = compose["services"][service]["environment"]
         self._mount(compose["services"][service])
         file = self.inside(f"{CONFIG_FOLDER}/{CONFIG_FILE}")
-        config = self._moved(json.loads(file.read_text("utf-8")))
-        self.port = int(config["seen"]["port"])
-        file.write_text(json.dumps({**config, "bus": {"url": bus}}), "utf-8")
+        config = json.loads(self._moved(file.read_text("utf-8")))
+        config["seen"]["port"] = self.port
+        config["bus"]["url"] = config["bus"]["url"].replace(":6379", f":{redis_port}")
+        file.write_text(json.dumps(config), "utf-8")
 
     def inside(self, path: str) -> Path:
         """Where a path of the container is on this machine."""
@@ -41,10 +60,18 @@ class Container:
 
     def start(self) -> "subprocess.Popen[bytes]":
         """Run its command."""
-        file = self.inside(f"{CONFIG_FOLDER}/{CONFIG_FILE}")
-        told = {"PYTHONPATH": str(ROOT), "HIVE_MIND_WORKER_TOKEN": TOKEN, "HIVE_MIND_EMBED": "none"}
-        command = [sys.executable, "-m", "hive_mind", "agent", "--config", str(file)]
-        return subprocess.Popen(command, env=os.environ | told, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        image = (ROOT / "deploy/Dockerfile").read_text("utf-8")
+        entry, command = (json.loads(found) for found in re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", image, re.MULTILINE))
+        given = dict(line.split("=", 1) for line in (self._rendered / ".env").read_text("utf-8").splitlines())
+        variables = {name: _VARIABLE.sub(lambda found: given[found[1]], text) for name, text in self._variables.items()}
+        there = {"PYTHONPATH": str(ROOT), "PATH": str(Path(sys.executable).parent), "HIVE_MIND_HOME": "/var/lib/hive-mind"}
+        environment = {name: self._moved(text) for name, text in (there | variables).items()}
+        arguments = [self._moved(one) for one in (*entry[1:], *command)]
+        home = self.inside("/var/lib/hive-mind")
+        home.mkdir(parents=True, exist_ok=True)
+        return subprocess.Popen(
+            [sys.executable, *arguments], cwd=home, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
 
     def call(self, path: str, **body: Any) -> Any:
         """A request as an operator's."""
@@ -65,9 +92,7 @@ class Container:
         for kind in ("configs", "secrets"):
             for one in service.get(kind, ()):
                 source, target = (one, f"/run/secrets/{one}") if isinstance(one, str) else (one["source"], one["target"])
-                file = self._rendered / self._objects[kind][source]["file"]
-                if file.exists():
-                    self._copy(file, target)
+                self._copy(self._rendered / self._objects[kind][source]["file"], target)
         for volume in service["volumes"]:
             source, target, *_ = volume.split(":")
             if source.startswith("."):
@@ -78,12 +103,8 @@ class Container:
         there.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, there)
 
-    def _moved(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return str(self.inside(value)) if value.startswith(_MOVED) else value
-        if isinstance(value, dict):
-            return {key: self._moved(inner) for key, inner in value.items()}
-        return [self._moved(inner) for inner in value] if isinstance(value, list) else value
+    def _moved(self, text: str) -> str:
+        return _INSIDE.sub(lambda found: f"{self.root}{found[0]}", text)
 
 
 @contextmanager

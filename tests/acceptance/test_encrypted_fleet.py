@@ -1,4 +1,7 @@
-"""A fleet of real processes over a real Redis whose operator reads nothing: not in memory, nor on disk, nor what is put aside."""
+"""A fleet of real processes whose broker's operator reads nothing: not in memory, nor on disk, nor what is put aside.
+
+Over a real Redis, and over AMQP: Service Bus with Event Hubs, and the other way round, of the development broker.
+"""
 
 import asyncio
 import os
@@ -14,7 +17,10 @@ import redis as client
 
 from hive_mind.control.controller import HiveController
 from hive_mind.control.platforms.base import Running
+from hive_mind.devbroker.broker import BrokerSettings
+from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.contract.test_bus_erasing import reached
 from tests.servers.redis_server import RedisServer
 
 # What a fleet of one process in `tests/contract/test_every_field.py`, and members over a Redis in
@@ -36,7 +42,7 @@ spec:
   identity: {{mode: require, encryption: {encryption}}}
   promotion: {{confidenceMin: 0.0}}
   agents: [{agents}]
-  bus: "{url}"
+  bus: {bus}
 """
 
 
@@ -52,9 +58,9 @@ def fleet(hive_mind: HiveMind) -> Iterator[HiveMind]:
     hive_mind("delete", "--yes")
 
 
-def apply(fleet: HiveMind, redis: RedisServer, folder: Path, names: tuple[str, ...] = NAMES, encryption: str = "true") -> None:
+def apply(fleet: HiveMind, bus: str, folder: Path, names: tuple[str, ...] = NAMES, encryption: str = "true") -> None:
     agents = ", ".join(f"{{name: {name}}}" for name in names)
-    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, agents=agents, encryption=encryption))
+    (folder / "fleet.yaml").write_text(FLEET.format(bus=bus, agents=agents, encryption=encryption))
     ended = fleet("apply", "-f", folder / "fleet.yaml")
     assert ended.code == 0, ended.err
 
@@ -96,6 +102,11 @@ def on_the_bus(redis: RedisServer) -> bytes:
     return b"".join([*dumped, *listed, *files])
 
 
+def at_the_broker(broker: BrokerThread) -> bytes:
+    """All that the operator of queues, topics and hubs has, read or not."""
+    return b"".join(broker.call(lambda: [*reached(broker.broker.entities, broker.broker)]))
+
+
 def condition(fleet: HiveMind) -> dict[str, Any]:
     told = fleet("status", "--output", "json").json["conditions"]
     return next(cast(dict[str, Any], one) for one in told if one["type"] == "Identity")
@@ -109,13 +120,18 @@ def running(fleet: HiveMind, name: str) -> Running:
     return asyncio.run(found())
 
 
+def kill(fleet: HiveMind, name: str) -> None:
+    os.kill(pid := running(fleet, name).pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+
+
 def epoch_of(fleet: HiveMind, name: str) -> int:
     status = running(fleet, name).status
     return status.nodes[0].secret_epoch if status else 0
 
 
 def test_a_broker_has_no_word_of_what_a_fleet_knows(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
-    apply(fleet, redis, tmp_path)
+    apply(fleet, redis.url, tmp_path)
     say(fleet, "ada", *KNOWN)
     comes_to(fleet, "bob", *KNOWN)
     comes_to(fleet, "cleo", *KNOWN)
@@ -135,18 +151,57 @@ def test_a_broker_has_no_word_of_what_a_fleet_knows(fleet: HiveMind, redis: Redi
         comes_to(fleet, name, *KNOWN)
 
     # The words are there where nothing is encrypted: the search would find them.
-    apply(fleet, redis, tmp_path, encryption="false")
+    apply(fleet, redis.url, tmp_path, encryption="false")
     say(fleet, "ada", "The marmalade has berth number 900 of the harbour.")
     comes_to(fleet, "bob", "The marmalade has berth number 900 of the harbour.")
     assert b"marmalade" in on_the_bus(redis)
 
 
+@pytest.mark.parametrize(
+    "buses",
+    [
+        '{{url: "servicebus://{here}/hive", searches: "eventhubs://{here}/searches"}}',
+        '{{url: "eventhubs://{here}/hive", searches: "servicebus://{here}/searches"}}',
+    ],
+    ids=["servicebus", "eventhubs"],
+)
+def test_over_amqp_queues_and_hubs_have_no_word_of_it_and_who_was_killed_misses_nothing(
+    fleet: HiveMind, tmp_path: Path, buses: str
+) -> None:
+    with BrokerThread(settings=BrokerSettings(auto_partitions=4)) as broker:
+        bus, known = buses.format(here=f"127.0.0.1:{broker.port}"), KNOWN[:40]
+        apply(fleet, bus, tmp_path)
+        say(fleet, "ada", *known)
+        comes_to(fleet, "bob", *known)
+        assert "berth number" in fleet("ask", "Which berth number has the quicksilver?", "--agent", "bob").out
+
+        # What is said while one is away waits for it at the broker, unread.
+        kill(fleet, "cleo")
+        say(fleet, "ada", KNOWN[40])
+        comes_to(fleet, "bob", KNOWN[40])
+        found = at_the_broker(broker)
+        assert not [word for word in WORDS if word.encode() in found]
+        assert b"encrypted" in found
+        assert fleet("rollout", "restart").code == 0
+        comes_to(fleet, "cleo", *KNOWN[:41])
+        assert not [word for word in WORDS if word.encode() in at_the_broker(broker)]
+        assert condition(fleet)["status"] == "True"
+
+        # The words are there where nothing is encrypted: the search would find them.
+        apply(fleet, bus, tmp_path, encryption="false")
+        kill(fleet, "cleo")
+        say(fleet, "ada", "The marmalade has berth number 900 of the harbour.")
+        comes_to(fleet, "bob", "The marmalade has berth number 900 of the harbour.")
+        assert b"marmalade" in at_the_broker(broker)
+        fleet("delete", "--yes")
+
+
 def test_members_come_and_are_put_out_and_a_kill_meanwhile_loses_nothing(
     fleet: HiveMind, redis: RedisServer, tmp_path: Path
 ) -> None:
-    apply(fleet, redis, tmp_path)
+    apply(fleet, redis.url, tmp_path)
     say(fleet, "ada", KNOWN[0])
-    apply(fleet, redis, tmp_path, (*NAMES, "dora"))
+    apply(fleet, redis.url, tmp_path, (*NAMES, "dora"))
     comes_to(fleet, "dora", KNOWN[0])
     keys = fleet.home / "fleets" / "harbour" / "keys"
     assert [path.name for path in keys.glob("*.epoch")] == ["000000001.epoch"]
@@ -154,8 +209,7 @@ def test_members_come_and_are_put_out_and_a_kill_meanwhile_loses_nothing(
     # ada is killed in the moment in which the epoch changes, with something to say.
     say(fleet, "ada", KNOWN[1])
     assert fleet("keys", "revoke", "dora").code == 0
-    os.kill(pid := running(fleet, "ada").pid, signal.SIGKILL)
-    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=10)
+    kill(fleet, "ada")
     assert [path.name for path in keys.glob("*.epoch")] == ["000000001.epoch", "000000002.epoch"]
     until_s = time.monotonic() + WITHIN_S
     while epoch_of(fleet, "bob") != 2:

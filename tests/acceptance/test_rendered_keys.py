@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.acceptance.rendered_workers import PATIENCE_S, Container, running
-from tests.servers.redis_server import RedisServer
+from tests.acceptance.rendered_workers import PATIENCE_S, Container, prepared, running
+from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.unit.control.cloud import IMAGE
 
 NAMES = ("ada", "ben", "cleo")
@@ -26,9 +26,12 @@ spec:
 """
 PLATFORMS = {
     "compose": "  platform: compose",
+    "given": "  platform: {kind: compose, keys: given}",
     "kubernetes": f"  platform: {{kind: kubernetes, image: {IMAGE!r}}}\n  bus: rediss://redis.example.org",
     "containerapps": f"  platform: {{kind: containerapps, image: {IMAGE!r}}}\n  bus: rediss://redis.example.org",
 }
+
+ISSUED = ("compose", "kubernetes", "containerapps")
 
 
 def render(hive_mind: HiveMind, folder: Path, platform: str = "compose", identity: str = "require") -> Path:
@@ -36,6 +39,12 @@ def render(hive_mind: HiveMind, folder: Path, platform: str = "compose", identit
     ended = hive_mind("apply", "-f", folder / "fleet.yaml", "--render", folder / "out")
     assert ended.code == 0, ended.err
     return folder / "out"
+
+
+def issue(hive_mind: HiveMind) -> None:
+    assert hive_mind("keys", "init", "--fleet", "town").code == 0
+    for name in NAMES:
+        assert hive_mind("keys", "issue", name, "--fleet", "town").code == 0
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -47,12 +56,12 @@ def keys(hive_mind: HiveMind) -> Path:
 
 
 @pytest.fixture
-def redis() -> Iterator[str]:
-    with RedisServer() as server:
-        yield server.url
+def redis() -> Iterator[RedisServer]:
+    with RedisServer(RedisOptions(password="of-the-test")) as server:  # noqa: S106
+        yield server
 
 
-@pytest.mark.parametrize(("platform", "identity"), [("compose", "warn"), *((platform, "require") for platform in PLATFORMS)])
+@pytest.mark.parametrize(("platform", "identity"), [("compose", "warn"), *((platform, "require") for platform in ISSUED)])
 def test_each_process_gets_its_own_key_alone_and_the_roots_is_nowhere(
     hive_mind: HiveMind, tmp_path: Path, platform: str, identity: str
 ) -> None:
@@ -72,7 +81,7 @@ def test_each_process_gets_its_own_key_alone_and_the_roots_is_nowhere(
     assert {"/secrets/", "/.env"} <= set(found[".gitignore"].splitlines())
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", ISSUED)
 def test_rendering_again_changes_nothing_and_another_key_is_rendered(hive_mind: HiveMind, tmp_path: Path, platform: str) -> None:
     folder = render(hive_mind, tmp_path, platform)
     first = texts(folder)
@@ -110,9 +119,7 @@ def test_without_the_keys_it_was_rendered_with_it_is_refused(hive_mind: HiveMind
 
 
 def test_keys_that_a_person_gives_are_referred_to_and_not_made(hive_mind: HiveMind, tmp_path: Path) -> None:
-    assert hive_mind("keys", "init", "--fleet", "town").code == 0
-    for name in NAMES:
-        assert hive_mind("keys", "issue", name, "--fleet", "town").code == 0
+    issue(hive_mind)
     manifest = FLEET.format(identity="require", platform=PLATFORMS["kubernetes"].replace("image:", "keys: given, image:"))
     (tmp_path / "fleet.yaml").write_text(manifest)
     ended = hive_mind("apply", "-f", tmp_path / "fleet.yaml", "--render", tmp_path / "out")
@@ -125,11 +132,15 @@ def test_keys_that_a_person_gives_are_referred_to_and_not_made(hive_mind: HiveMi
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("source", ["issued", "given"])
 def test_workers_with_what_was_rendered_share_and_one_with_anothers_key_is_refused(
-    hive_mind: HiveMind, redis: str, tmp_path: Path
+    hive_mind: HiveMind, redis: RedisServer, tmp_path: Path, source: str
 ) -> None:
-    folder = render(hive_mind, tmp_path, identity="{mode: require, encryption: true}")
-    workers = {name: Container(name, folder, tmp_path / "roots" / name, redis) for name in NAMES}
+    if source == "given":
+        issue(hive_mind)
+    folder = render(hive_mind, tmp_path, "compose" if source == "issued" else "given", "{mode: require, encryption: true}")
+    prepared(folder, redis.options.password, keys(hive_mind))
+    workers = {name: Container(name, folder, tmp_path / "roots" / name, redis.port) for name in NAMES}
     with running(workers):
         workers["ada"].call("/v1/agents/ada", do="learn", text=FACT)
         for name in ("ben", "cleo"):

@@ -146,7 +146,8 @@ class Forger:
         del some
         chance, epoch = self._chance, self._chance.choice((1, 1 << 16, EPOCH_MAX))
         said = Beat(chance.randbytes(8), 1 + chance.randrange(1 << 20), epoch, chance.randbytes(8), seal=self._seal())
-        wants = chance.choice(({"wants_in": True}, {"is_leaving": True}, {}))
+        answered = chance.randbytes(chance.choice((0, 3, 16)))
+        wants = chance.choice(({"wants_in": True}, {"is_leaving": True}, {"asks": True}, {"answers": answered, "wants_in": True}))
         return codec.encode(self._on_envelope(msgspec.structs.replace(said, **wants)))
 
     def arrangement(self, some: Envelope) -> bytes:

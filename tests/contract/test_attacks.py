@@ -96,6 +96,7 @@ def test_of_what_strangers_spent_keys_and_liars_say_nothing_is_taken_in(
                     break
                 await asyncio.sleep(0.03)
             for one in members:
+                await comes_to(one, "Pump 4 is in hall 2.")
                 assert one.runner.figures.unproven == {
                     "unsigned": wanted[one.plan.name] // 2,
                     "unknown key": wanted[one.plan.name] // 2,

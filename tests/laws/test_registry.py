@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.hive.policy.registry import DRIFT_MS, Registry
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry, _digest_of
 from hive_mind.hive.policy.rights import problem_with
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import RegistryEntry
@@ -44,6 +44,26 @@ def test_taking_over_anothers_entries_is_associative_commutative_and_idempotent(
 
     assert state(left) == state(right)
     assert left.take(right.entries(), None) == ()
+
+
+@given(ENTRIES, ENTRIES, ENTRIES, st.integers(1, 4))
+def test_of_one_writer_the_newest_stay_in_whatever_order_they_come_and_of_founders_all(a, b, c, most):
+    def bounded(*batches):
+        registry = Registry(["mod"], most)
+        for batch in batches:
+            registry.take(batch, None)
+        return registry
+
+    left = bounded(list(bounded(a, b).entries()), c)
+    right = bounded(a, list(bounded(c, b).entries()))
+
+    assert state(left) == state(right)
+    everything = holding(a, b, c).entries()
+    wanted = {entry for entry in everything if entry.by == "mod"}
+    for name in {"ann", "bob", "may"}:
+        own = [entry for entry in everything if entry.by == name]
+        wanted.update(sorted(own, key=lambda entry: (entry.stamp, _digest_of(entry)))[-most:])
+    assert set(left.entries()) == wanted
 
 
 @given(ENTRIES, ENTRIES)

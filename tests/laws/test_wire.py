@@ -91,7 +91,7 @@ MESSAGES = {
         SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, some(ENTRY), TEXTS, TEXTS, some(st.builds(TakenOver, TEXT, BYTES))
     ),
     Announce: st.builds(Announce, some(ENTRY)),
-    Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, BYTES),
+    Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, st.booleans(), BYTES, BYTES),
     ArrangementRequest: st.builds(ArrangementRequest, MS),
     Arrangement: st.builds(Arrangement, MS, some(st.builds(Arranged, BYTES, TEXT, MS, BYTES)), MS),
     Tell: st.builds(Tell, BYTES, MS, MS, TEXT, BYTES),

@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from hive_mind.hive.membership.living_boots import LivingBoots
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import seal
 from hive_mind.hive.policy.registry import Registry
@@ -57,6 +58,21 @@ def hive_not_bound_to_envelopes() -> Iterator[None]:
 @protection
 def target_not_bound() -> Iterator[None]:
     with paid_out("target", ()):
+        yield
+
+
+@protection
+def kept_beats_believed() -> Iterator[None]:
+    """Who answered anybody, at any time, is believed to live: as often as somebody says that again."""
+    with patch.object(LivingBoots, "lives", lambda _, __, beat, **___: bool(beat.answers)):
+        yield
+
+
+@protection
+def answers_outlive_boots() -> Iterator[None]:
+    """What was once answered is an answer for ever."""
+    is_to_ask = LivingBoots.is_to_ask
+    with patch.object(LivingBoots, "is_to_ask", lambda self, name, beat, _, *when: is_to_ask(self, name, beat, 0, *when)):
         yield
 
 

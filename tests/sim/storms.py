@@ -10,8 +10,8 @@ from hive_mind.sim.faults import FAULTS, SIGNED, parse
 from hive_mind.sim.run import OPERATIONS, Plan, Report, Run, run
 
 ALL = parse("all")
-WEATHER = ",".join(name for name in FAULTS if name not in SIGNED)
-"""What befalls a hive whose members all mean well."""
+TRUSTING = ",".join(name for name in FAULTS if name not in SIGNED)
+"""What befalls a hive whose members all mean well, and prove nothing."""
 # What a continuous run can afford: the storm is shorter than by default, what follows it is the same.
 OPERATIONS_IN_TESTS = 60
 # Always the same seeds, so that a change is judged by what it changes. See the Makefile's `soak` for many more, and new ones:

@@ -10,6 +10,7 @@ import pytest
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
 from tests.sim.storms import storm
+from tests.unit.hive.membership import test_membership_seals as test_seals
 from tests.unit.hive.replication import test_handing_over, test_partition_replica_keys
 from tests.unit.hive.trust import test_trust_book as test_trust
 from tests.unit.identity import test_envelopes, test_keyring
@@ -32,6 +33,10 @@ HUNTS: dict[str, Callable[[], str]] = {
     "envelope_not_checked": storm("sharded", "forger,churn,loss"),
     "hive_not_bound_to_envelopes": own_test(test_envelopes.test_what_was_sent_in_one_hive_is_worth_nothing_in_another),
     "target_not_bound": own_test(test_envelopes.test_what_was_sent_to_one_is_worth_nothing_to_another),
+    "kept_beats_believed": own_test(test_seals.test_beats_that_a_stranger_kept_bring_back_nobody_who_was_put_out_or_died),
+    "answers_outlive_boots": own_test(
+        test_seals.test_an_answer_of_a_boot_that_ended_meanwhile_is_worth_nothing_when_it_is_said_again
+    ),
     "seal_not_checked": storm("flat", "liar"),
     "hive_not_bound_to_seals": own_test(test_keyring.test_a_seal_in_one_hive_is_none_in_another),
     "dot_not_bound": storm("flat", "liar,loss,partition"),

@@ -1,16 +1,16 @@
-"""Hives of every topology in every kind of bad weather, no broken promise. A failure names the command that repeats it.
+"""Hives of every topology whose members prove who they are, under every fault, liars, thieves and forgers: no promise is broken.
 
-`HIVE_SEEDS=500` runs as many of each.
+A failure names the command that repeats it. `HIVE_SEEDS=500` runs as many of each.
 """
 
 import pytest
 
 from hive_mind.sim.hives import TOPOLOGIES
-from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, WEATHER, first_violation
+from tests.sim.storms import OPERATIONS_IN_TESTS, SEEDS, first_violation
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_no_promise_is_broken(topology, seeds):
-    assert first_violation(topology, seeds, OPERATIONS_IN_TESTS, WEATHER) == ""
+    assert first_violation(topology, seeds, OPERATIONS_IN_TESTS) == ""

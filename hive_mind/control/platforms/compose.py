@@ -47,6 +47,7 @@ _NAME_CHARS_MAX = 63
 _FIRST_PORT = 8081
 _REDIS_USER = "999:999"
 _OTHERS = ("network", "redis")
+_ISSUED_IN = "where hive-mind keys issue wrote them"
 
 
 async def open(folder: Path, home: Path) -> NoReturn:
@@ -222,8 +223,12 @@ def _heading(source: Source, workers: list[Contained], has_redis: bool) -> str:
         lines += [f"  docker build -f deploy/Dockerfile -t {IMAGE} PATH   # that of hive-mind's source"]
     lines += [f'  echo "{TOKEN_VARIABLE}=$(openssl rand -hex 24)" > .env']
     lines += [f'  echo "{key}=…" >> .env' for key in keys]
+    given = [worker for worker in workers if worker.key and source.manifest.spec.platform.keys == "given"]
+    if has_redis or given:
+        lines += ["  mkdir -pm 700 secrets"]
     if has_redis:
-        lines += ["  mkdir -pm 700 secrets", f"  openssl rand -hex 24 | tr -d '\\n' > secrets/{PASSWORD}"]
+        lines += [f"  openssl rand -hex 24 | tr -d '\\n' > secrets/{PASSWORD}"]
+    lines += [f"  install -m 600 KEYS/{worker.config.process}.key {worker.key_file}   # KEYS: {_ISSUED_IN}" for worker in given]
     if any(worker.key for worker in workers):
         lines += [f"  sudo chown {USER} secrets/*.key   # that of a worker's user, and nobody else reads it"]
     return "".join(f"# {line}\n" for line in lines)

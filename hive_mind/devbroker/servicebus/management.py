@@ -11,6 +11,7 @@ from hive_mind.devbroker.amqp.error import NOT_FOUND, AmqpError
 from hive_mind.devbroker.amqp.sections import Message, split
 from hive_mind.devbroker.amqp.types import Array, Described, Int, ULong
 from hive_mind.devbroker.entity import Reply
+from hive_mind.devbroker.requests import READ
 from hive_mind.devbroker.servicebus.errors import wrong_argument
 from hive_mind.devbroker.servicebus.message import Letter, letter_of, milliseconds, rendered
 from hive_mind.devbroker.servicebus.queue import Queue
@@ -214,8 +215,7 @@ def _done() -> Reply:
 
 
 def _unknown(request: Request) -> Reply:
-    # What clients of Event Hubs ask first.
-    hint = ": it is a queue or a topic, so give the hub another name" if request.operation == "READ" else ""
+    hint = ": it is a queue or a topic, so give the hub another name" if request.operation == READ else ""
     return Reply(501, f"this entity does not know the operation {request.operation!r}{hint}", {})
 
 

@@ -23,7 +23,7 @@ _WORD_MAX, _SEAL_BYTES_MAX, _GROUP_CHARACTERS_MAX = 64, 1_024, 200
 
 def is_short(beat: Beat) -> bool:
     """Whether it takes no more than beats do."""
-    words = max(len(beat.incarnation), len(beat.digest))
+    words = max(len(beat.incarnation), len(beat.digest), len(beat.answers))
     return words <= _WORD_MAX and len(beat.seal) <= _SEAL_BYTES_MAX and len(beat.group) <= _GROUP_CHARACTERS_MAX
 
 

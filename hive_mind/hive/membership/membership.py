@@ -6,7 +6,8 @@ whom a node hears of it. The next one is made by the unsuspected member of the s
 this member make different epochs, so one of their topologies wins, and whom the other one had taken in is still asking.
 
 Where the hive has seals, every beat bears that of its sender and every topology that of its maker, who must have been a member of
-the one before it; anything else is refused, from any sender.
+the one before it; anything else is refused, from any sender. A boot that seals is heard once it has answered a beat of this one:
+so beats that a stranger kept, and says again, keep nobody alive and bring nobody back.
 
 Only decides. Clocks: differences of the own monotonic one.
 """
@@ -18,6 +19,7 @@ from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
 from hive_mind.hive.membership.heartbeats import Heartbeats, is_short
+from hive_mind.hive.membership.living_boots import LivingBoots, mark_of
 from hive_mind.hive.membership.member_state import MemberState, state_of
 from hive_mind.hive.membership.topology_proposal import is_to_propose, is_too_far, next_epoch, successor, wanted
 from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
@@ -81,7 +83,7 @@ class Membership:
         self.is_learned = False
         """Whether the topology is another than the one this node was made with."""
         self._incarnation, self._chance, self._wants_in, self._group = incarnation, chance, wants_in, group
-        self._heartbeats = Heartbeats(name, settings.suspect_after_ms)
+        self._heartbeats, self._boots = Heartbeats(name, settings.suspect_after_ms), LivingBoots(incarnation)
         self._number = 0
         self._beat_at_ms = self._awake_ms = 0
         self._known_ms: dict[str, int] = {}
@@ -228,13 +230,25 @@ class Membership:
         # A beat without a number only tests the bus.
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
-        is_fresh = self._heartbeats.hear(sender, beat, now.mono_ms)
+        is_heard = self._heartbeats.is_heard(sender, now.mono_ms)
+        lives = not beat.seal or self._boots.lives(sender, beat, is_heard=is_heard)
+        reply = self._reply(sender, beat, now, lives=lives)
+        is_fresh = lives and self._heartbeats.hear(sender, beat, now.mono_ms)
         self._note_twins(sender, now)
         if not is_fresh:
-            return []
+            return reply
         if sender in self.suspects:
             self._look_round(now)
-        return self._ask(sender, now) if beat.epoch > self._past.epoch else []
+        return reply + (self._ask(sender, now) if beat.epoch > self._past.epoch else [])
+
+    def _reply(self, sender: str, beat: Beat, now: Now, *, lives: bool) -> list[Effect]:
+        """A beat for the sender alone, where it asks for one, or has to show that it lives."""
+        if sender == self.name:
+            return []
+        asks = not lives and self._boots.is_to_ask(sender, beat, self._number + 1, now.mono_ms, self.settings.beat_ms)
+        if not asks and not beat.asks:
+            return []
+        return [Send((sender,), self._said(now, asks=asks, answers=mark_of(beat) if beat.asks else b""))]
 
     def _is_genuine(self, sender: str, beat: Beat) -> bool:
         # The last heartbeat of each sender is kept, also of strangers: so its size is bounded.
@@ -301,15 +315,18 @@ class Membership:
 
     def beat(self, now: Now) -> list[Effect]:
         """Say now that this node lives, whenever the next beat was due."""
-        self._number += 1
         # A tenth of jitter either way: nodes that started together would otherwise always beat together.
         self._beat_at_ms = now.mono_ms + int(self.settings.beat_ms * self._chance.uniform(0.9, 1.1))
-        wants_in = self._wants_in and not self.is_leaving
-        past = self._past
-        said = Beat(self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
-        beat = sealed_beat(self._seal, self._hive, self.name, said)
+        return [Send(ALL, self._said(now))]
+
+    def _said(self, now: Now, *, asks: bool = False, answers: bytes = b"") -> Beat:
+        """The next beat."""
+        self._number += 1
+        wants_in, past = self._wants_in and not self.is_leaving, self._past
+        told = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
+        beat = sealed_beat(self._seal, self._hive, self.name, Beat(*told, asks=asks, answers=answers))
         self._heartbeats.touch(beat, now.mono_ms)
-        return [Send(ALL, beat)]
+        return beat
 
     # ── the topology ──────────────────────────────────────────────────────────────────────────────────────────────
 

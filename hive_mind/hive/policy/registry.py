@@ -6,11 +6,14 @@ Every writer has its own slot under a key, and who may speak is decided when rea
 latest counts. So replicas that hold the same entries agree in whatever order they came, and nobody can shadow a moderator by
 writing later. What a moderator did in office stays in force afterwards. `hive/rights` says which values and writers are good.
 
-A journal keeps one record per slot: `record_key(entry)`.
+A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
+comes to; so who floods the hive with entries forgets its own. Founders, who redact and erase for ever, may write any number.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,8 +26,13 @@ from hive_mind.model.messages import RegistryEntry
 
 DRIFT_MS = 60_000
 """An entry stamped further beyond hive time is nobody's: it would win for ever."""
+ENTRIES_OF_ONE_MAX = 20_000
+"""Of one writer that is no founder: ratings of all, and values that its runs share. At most some 100 MB."""
 _DIGEST_BYTES = 32
 _DIGESTS = 1 << (8 * _DIGEST_BYTES)
+
+# Entries that were replaced lie in a heap until it has this many more than there are.
+_REPLACED_MAX = 64
 
 _Order = tuple[Stamp, bytes]
 _encode = msgspec.msgpack.Encoder().encode
@@ -56,8 +64,13 @@ def record_key(entry: RegistryEntry) -> bytes:
 class Registry:
     """One node's copy. `moderators` are those the hive was set up with; they, and only they, appoint and dismiss others."""
 
-    def __init__(self, moderators: Iterable[str] = ()) -> None:
-        self.founders = frozenset(moderators)
+    def __init__(self, moderators: Iterable[str] = (), entries_of_one_max: int = ENTRIES_OF_ONE_MAX) -> None:
+        self.founders, self._entries_of_one_max = frozenset(moderators), entries_of_one_max
+        self.overflown: list[RegistryEntry] = []
+        """What was forgotten because its writer wrote too much. Who keeps a journal takes it out of there and empties this."""
+        self._oldest: dict[str, list[tuple[_Order, str]]] = {}
+        """By writer, a heap of its entries; also some that were replaced since."""
+        self._numbers: Counter[str] = Counter()
         self.version = 0
         """Grows with every change."""
         self._slots: dict[str, dict[str, dict[str, _Slot]]] = {kind: {} for kind in rights.KINDS}
@@ -180,11 +193,34 @@ class Registry:
             return False
         writers[entry.by] = _Slot(entry, rights.value_of(entry), order)
         self._latest_ms = max(self._latest_ms, entry.stamp.ms)
+        self._numbers[entry.by] += old is None
         self._changed(entry.key, order, old)
+        return entry.by in self.founders or self._is_within(entry, order)
+
+    def _is_within(self, entry: RegistryEntry, order: _Order) -> bool:
+        """Forget the oldest of a writer with too many; whether this one stays. In whatever order they come it ends alike."""
+        heap = self._oldest.setdefault(entry.by, [])
+        heappush(heap, (order, entry.key))
+        while self._numbers[entry.by] > self._entries_of_one_max:
+            oldest, key = heappop(heap)
+            if self._is_last(entry.by, oldest, key):
+                gone = self._slots[kind_of(key)][key][entry.by].entry
+                self._forget(gone)
+                if gone is entry:
+                    return False
+                self.overflown.append(gone)
+        if len(heap) > 2 * self._numbers[entry.by] + _REPLACED_MAX:
+            heap[:] = [one for one in heap if self._is_last(entry.by, *one)]
+            heapify(heap)
         return True
+
+    def _is_last(self, by: str, order: _Order, key: str) -> bool:
+        slot = self._slots[kind_of(key)].get(key, {}).get(by)
+        return slot is not None and slot.order == order
 
     def _forget(self, entry: RegistryEntry) -> None:
         kind = kind_of(entry.key)
+        self._numbers[entry.by] -= 1
         writers = self._slots[kind][entry.key]
         old = writers.pop(entry.by)
         if not writers:

@@ -105,6 +105,14 @@ class RegistryService:
             self._clock.take(entry.stamp, at.hive_ms())
         return changed
 
+    def overflown(self, refused: dict[str, int]) -> list[Record]:
+        """Records of what was forgotten because its writer wrote too much, counted by reason."""
+        gone, self._registry.overflown = self._registry.overflown, []
+        if gone:
+            reason = "a registry entry of a writer with too many"
+            refused[reason] = refused.get(reason, 0) + len(gone)
+        return [Delete(REGISTRY, record_key(entry)) for entry in gone]
+
     def apply(
         self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], at: PolicyNow, *, are_just_written: bool = False
     ) -> None:

@@ -89,7 +89,8 @@ class KeyFolder:
             self._write(f"{_file(name)}.key", own.raw)
         now_ms = time.time_ns() // 1_000_000
         # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
-        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms
+        # A day earlier: also to a member whose clock is behind, it holds at once.
+        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms - _DAY_MS
         box = own.box.public_key().public_bytes_raw()
         made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher, box)
         self._write(f"{_file(name)}.cert", issued(root, made))

@@ -128,6 +128,17 @@ async def test_a_name_alone_is_a_topic_to_other_clients(peer):
     assert peer.heard(amqp.ATTACH)[0].fields[6] is not None
 
 
+@with_peer(auto_partitions=4)
+async def test_a_name_that_is_asked_about_as_a_hub_is_one_though_the_client_does_not_say_what_it_is(peer):
+    peer.attach_sender(0, "$management")
+    peer.attach_receiver(1, "$management", reply_to="me")
+
+    peer.request(0, {"operation": "READ", "name": "one", "type": "com.microsoft:eventhub"})
+    await peer.turn()
+
+    assert isinstance(peer.broker.entities.find("one"), EventHub)
+
+
 @with_peer(auto_partitions=4, needs_token=True)
 async def test_nothing_is_made_for_who_has_no_token(peer):
     peer.attach_sender(0, "one")

@@ -19,8 +19,8 @@ def now(ms: int) -> Now:
 
 
 def membership(name: str = "a", topology: Topology | None = ABC, **more) -> Membership:
-    settings = more.pop("settings", SETTINGS)
-    made = Membership(name, name.encode() * 8, topology, settings, Random(1), **more)
+    settings, boot = more.pop("settings", SETTINGS), more.pop("boot", name.encode() * 8)
+    made = Membership(name, boot, topology, settings, Random(1), **more)
     made.start([], now(0))
     return made
 

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Received
-from hive_mind.hive.policy.seal import sealed_removal
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.policy.registry_service import REGISTRY
+from hive_mind.hive.policy.seal import sealed_entry, sealed_removal
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Changes, FactsRequest, ListRequest, PoolRequest, Receipt, RegistryEntry, Replicate
@@ -190,6 +192,22 @@ def test_a_member_that_lies_deletes_nothing_where_words_are_sealed():
     for name in ("n0", "n1", "n2"):
         assert {texts[5], texts[6]}.isdisjoint(given.statement.content for given in hive.live(name)["all"].values())
         assert len(hive.live(name)["all"]) == 49
+
+
+def test_who_floods_the_registry_forgets_its_own_entries_and_a_journal_does_not_grow():
+    hive = Hive(flat("n0", "n1"), seal_of=sealing)
+    liar, own = "agent of n1", RegistryEntry("agent/agent of n0", '{"domain": "pumps"}', Stamp(hive.clock.wall_ms), "agent of n0")
+    hive.nodes["n0"].registry = hive.nodes["n0"].registry_service._registry = Registry((MODERATOR,), 10)
+    said = [own, *(RegistryEntry(f"trust/x{n}", "2.0", Stamp(hive.clock.wall_ms + n), liar) for n in range(100))]
+
+    for start in range(0, len(said), 7):
+        some = said[start : start + 7]
+        hive.tell("n0", Received("n1", Announce(tuple(sealed_entry(keyring(one.by), one) for one in some))))
+
+    kept = [key for table, key in hive.kept["n0"] if table == REGISTRY]
+    assert len(kept) == len(hive.nodes["n0"].registry) == 11
+    assert hive.nodes["n0"].registry.get(own.key) == {"domain": "pumps"}
+    assert hive.nodes["n0"].refused == {"a registry entry of a writer with too many": 90}
 
 
 def test_what_a_liar_took_back_before_it_was_said_comes_all_the_same_from_who_has_it():

@@ -89,7 +89,8 @@ def test_a_member_that_was_handed_no_key_says_so_sends_nothing_and_joins_when_it
         carried: list[Envelope] = []
         await town.bus.watch("hive", carried.append)
         eve = await member(town, KeyFolder(tmp_path / "eve", "hive"), "eve")
-        assert "was handed no key" in eve.keyless
+        # Of which epoch it lacks the key, the others' beats tell; perhaps already.
+        assert eve.keyless
         await until(lambda: "was not handed the key of epoch 1" in eve.keyless)
         assert not [one for one in carried if one.sender == "eve"]
         keys.admit("eve")

@@ -10,7 +10,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Receipt
+from hive_mind.model.messages import Beat, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
@@ -105,6 +105,33 @@ def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tm
     in_town(play, tmp_path)
 
 
+def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", "ada", "bob")
+
+    async def begun(town: Town, name: str) -> RunningMember:
+        return await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)))
+
+    async def play(town: Town) -> None:
+        seen: list[Envelope] = []
+        await town.bus.watch("hive", seen.append)
+        found = [await begun(town, name) for name in ("ada", "bob")]
+        await until(lambda: not any(one.silent() for one in found))
+        for one in found:
+            town.open.remove(one)
+            await one.close()
+        kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Beat)]
+        assert len(kept) > 1
+        ada = await begun(town, "ada")
+        await town.bus.publish([*kept, Envelope("end", "hive", "bob", ("ada",), "receipt", Receipt("end"))])
+        await until(lambda: ada.runner.figures.unproven == {"unsigned": 1})
+
+        assert ada.silent() == ("bob",)
+        await begun(town, "bob")
+        await until(lambda: not ada.silent())
+
+    in_town(play, tmp_path)
+
+
 def test_a_joiner_needs_a_certificate_of_this_fleet(tmp_path: Path) -> None:
     keys, others = keys_in(tmp_path / "keys", *MEMBERS), keys_in(tmp_path / "others", "eve", "mallory")
 
@@ -162,6 +189,40 @@ def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(t
         await asyncio.sleep(0.3)
         assert TRUE in await known_to(bob)
         assert FALSE not in await known_to(bob)
+
+    in_town(play, tmp_path)
+
+
+def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts_again_alone(tmp_path: Path) -> None:
+    keys = keys_in(tmp_path / "keys", *MEMBERS)
+    keys.export(tmp_path / "of ada", "ada")
+    spent = keys.signing("cleo", "require")
+
+    async def begun(town: Town, name: str, folder: Path) -> RunningMember:
+        proof = Proof("require", folder, name)
+        return await town.begin(plan(name, *MEMBERS, topology="flat", proof=proof), store="sqlite")
+
+    async def play(town: Town) -> None:
+        ada, bob = await begun(town, "ada", tmp_path / "of ada"), await begun(town, "bob", keys.path)
+        await until(lambda: ada.silent() == ("cleo",) == bob.silent())
+        made = keys.certificate("cleo")
+        assert made is not None
+        keys.revoke(made.key_id)
+        bob.look_at_keys()
+        said = [spent.signed(Envelope(f"r{n}", "hive", "cleo", ("ada",), "receipt", Receipt(f"r{n}"))) for n in range(2)]
+        await until(lambda: ada.member.node.policy.seal.revision > 0 and not ada.is_busy)
+        await town.bus.publish(said[:1])
+        await until(lambda: ada.runner.figures.unproven == {"revoked": 1})
+        # The journal has it as soon as the node has ticked.
+        await until(lambda: ada.member.node._revision > 0 and not ada.is_busy)
+        for one in (ada, bob):
+            town.open.remove(one)
+            await one.close()
+
+        again = await begun(town, "ada", tmp_path / "of ada")
+        assert not (tmp_path / "of ada" / "revoked").exists()
+        await town.bus.publish(said[1:])
+        await until(lambda: again.runner.figures.unproven == {"revoked": 1})
 
     in_town(play, tmp_path)
 

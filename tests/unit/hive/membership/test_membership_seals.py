@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Received, Send
+from hive_mind.hive.membership.living_boots import mark_of
 from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.policy.seal import sealed_beat, sealed_topology
 from hive_mind.hive.topology.base import Topology
@@ -29,6 +30,19 @@ def made(topology: Topology, by: str, follows: int = 1, hive: str = "works", key
 
 def tells(*steps: Arranged, follows: int | None = None) -> Arrangement:
     return Arrangement(unpack(steps[-1].topology).epoch, steps, steps[0].follows if follows is None else follows)
+
+
+def beats(one: Membership, name: str, ms: int, **fields):
+    """One of them beats, by its own key. What the node does."""
+    told = {"incarnation": b"boot", "number": 1, "epoch": ABC.epoch} | fields
+    return one.receive(name, sealed_beat(keyring(name), "works", name, Beat(**told)), now(ms))
+
+
+def lives(one: Membership, name: str, ms: int, **fields):
+    """It beats, and answers where it is asked for that. What the node does then."""
+    (asked,) = beats(one, name, ms, **fields)
+    assert asked.message.asks
+    return beats(one, name, ms, **fields | {"number": fields.get("number", 1) + 1, "answers": mark_of(asked.message)})
 
 
 def states(one: Membership) -> list:
@@ -70,6 +84,72 @@ def test_a_forger_does_not_become_a_member_and_who_has_a_key_does():
     network.add("d")
 
     assert network.until(lambda: network.agrees_on("abcd"), 12)
+
+
+def test_beats_that_a_stranger_kept_bring_back_nobody_who_was_put_out_or_died():
+    one = sealed_membership(boot=b"boot two")
+    one.adopt(Flat(("a", "b"), 1 << 16), now(0))
+    # What "c" said to an earlier boot of this node, before it was put out, and "b" before it died: answers, too.
+    former = sealed_membership(boot=b"boot one")
+    for name in ("b", "c"):
+        (asked,) = beats(former, name, 0)
+        answer = mark_of(asked.message)
+        for number in range(1, 20):
+            beats(one, name, 500 * number, number=number, wants_in=name == "c", answers=answer if number > 1 else b"")
+            one.tick(now(500 * number))
+
+    assert one.topology.nodes == ("a", "b")
+    assert one.suspected(now(10_000)) == {"b"}
+    assert one.outsiders(now(10_000)) == frozenset()
+
+    # One that lives is heard, by its next beats without an answer, too.
+    assert lives(one, "b", 11_000, number=30) == []
+    assert beats(one, "b", 12_000, number=32) == []
+    assert one.suspected(now(15_000)) == frozenset()
+
+
+def test_an_answer_of_a_boot_that_ended_meanwhile_is_worth_nothing_when_it_is_said_again():
+    one = sealed_membership()
+    (asked,) = beats(one, "b", 0, incarnation=b"boot one")
+    kept = {"incarnation": b"boot one", "number": 2, "answers": mark_of(asked.message), "is_leaving": True}
+    beats(one, "b", 0, **kept | {"is_leaving": False})
+    lives(one, "b", 5_000, incarnation=b"boot two")
+
+    for number in range(3, 12):
+        one.tick(now(3_000 + 1_000 * number))
+        beats(one, "b", 3_000 + 1_000 * number, **kept | {"number": number})
+        beats(one, "b", 3_000 + 1_000 * number, incarnation=b"boot two", number=number)
+
+    assert [(state.name, state.state) for state in one.view(now(14_500)) if state.name == "b"] == [("b", "alive")]
+    assert one.findings() == ()
+
+
+def test_beats_that_were_lost_in_a_silence_and_are_said_later_keep_nobody_alive():
+    one = sealed_membership()
+    lives(one, "b", 0)
+    one.tick(now(1_000))
+
+    for ms in range(2_000, 20_000, 1_000):
+        one.tick(now(ms))
+        if ms > 10_000:
+            beats(one, "b", ms, number=ms // 1_000)
+
+    assert "b" in one.suspected(now(20_000))
+    assert lives(one, "b", 20_000, number=30) == []
+    assert "b" not in one.suspected(now(21_000))
+
+
+def test_who_is_asked_whether_it_lives_answers_that_beat_and_asks_itself_no_more_often_than_it_beats():
+    one = sealed_membership()
+
+    (first,) = beats(one, "b", 0, number=7, asks=True)
+
+    assert (first.to, first.message.asks, first.message.answers) == (("b",), True, b"boot" + (7).to_bytes(8, "big"))
+    (second,) = beats(one, "b", 10, number=8, asks=True)
+    assert not second.message.asks
+    assert beats(one, "b", 20, number=9) == []
+    (third,) = beats(one, "b", 1_000, number=10)
+    assert (third.message.asks, third.message.answers) == (True, b"")
 
 
 def test_what_a_member_made_is_believed_from_whoever_hands_it_on():
@@ -119,8 +199,7 @@ def test_a_topology_is_not_believed_that_no_member_of_the_one_before_it_made(tol
     assert one.topology == ABC
     assert one.refused == {NOT_MADE: 1}
     # Nor does it keep the node from asking who knows.
-    beat = sealed_beat(keyring("b"), "works", "b", Beat(b"boot", 1, ABCD.epoch))
-    assert one.receive("b", beat, now(20)) == [Send(("b",), ArrangementRequest(1))]
+    assert lives(one, "b", 20, epoch=ABCD.epoch) == [Send(("b",), ArrangementRequest(1))]
 
 
 def test_who_missed_too_much_believes_what_a_member_it_knows_lives_by():
@@ -129,11 +208,11 @@ def test_who_missed_too_much_believes_what_a_member_it_knows_lives_by():
     one.receive("c", told, now(10))
     assert one.topology == ABC
 
-    lives = Beat(b"boot", 1, newest.epoch, digest_of(pack(newest)))
-    one.receive("x", sealed_beat(keyring("x"), "works", "x", lives), now(20))
+    known = {"epoch": newest.epoch, "digest": digest_of(pack(newest))}
+    lives(one, "x", 20, **known)
     one.receive("c", told, now(30))
     assert one.topology == ABC
-    one.receive("c", sealed_beat(keyring("c"), "works", "c", lives), now(40))
+    lives(one, "c", 40, **known)
     one.receive("c", told, now(50))
 
     assert one.topology == newest

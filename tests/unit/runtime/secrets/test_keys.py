@@ -1,6 +1,7 @@
 """The folder of keys: the root issues, secrets are the owner's alone, and what is missing or broken says what to do."""
 
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,13 @@ def test_a_renewed_certificate_also_holds_for_what_was_said_before(keys: KeyFold
     assert again.not_before_ms == first.not_before_ms
     assert again.not_after_ms > first.not_after_ms
     assert anew.not_before_ms > first.not_before_ms
+
+
+def test_a_member_whose_clock_is_hours_behind_is_believed_and_believes_right_after_it_was_issued(keys: KeyFolder) -> None:
+    keys.issue("ada")
+    ring, behind_ms = keys.signing("ada", "require").keyring, time.time_ns() // 1_000_000 - 14 * 3600 * 1000
+
+    assert ring.refusal("ada", b"said", ring.seal(b"said"), behind_ms, is_present=True) == ""
 
 
 def test_one_that_holds_for_all_of_this_long_enough_need_not_be_issued(keys: KeyFolder) -> None:
