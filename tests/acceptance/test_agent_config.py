@@ -165,7 +165,7 @@ def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_after_hundreds_of_stores_and_retractions_a_kill_or_a_stop_loses_none(town: Town, number: signal.Signals) -> None:
     first = town.start()
     town.ready(first)
