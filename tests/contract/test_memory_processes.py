@@ -17,9 +17,8 @@ from tests.contract.wires import wire
 pytestmark = pytest.mark.slow
 
 PLACES = [
-    ("redis", "flat"),
     ("servicebus and eventhubs", "sharded"),
-    *(pytest.param(("redis", topology), marks=pytest.mark.thorough) for topology in ("federated", "sharded")),
+    *(pytest.param(("redis", topology), marks=pytest.mark.thorough) for topology in ("flat", "federated", "sharded")),
 ]
 HALLS = [f"The {what} in hall {n} is {colour}." for n in range(6) for what, colour in (("pump", "red"), ("door", "blue"))]
 
