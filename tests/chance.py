@@ -9,6 +9,11 @@ EXPLORE = "HIVE_EXPLORE"
 _USUAL = 20_260_913
 
 
+def examples() -> int:
+    """How many are drawn where a law does not say it; `make test-all` draws 300."""
+    return int(os.environ.get("HIVE_EXAMPLES", "40"))
+
+
 def is_exploring() -> bool:
     return bool(os.environ.get(EXPLORE))
 

@@ -8,12 +8,13 @@ from collections.abc import Coroutine
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.chance import is_exploring
+from tests.chance import examples, is_exploring
 
 # Speed is measured in benchmarks/, so no example has a deadline here.
 settings.register_profile(
     "tests",
     deadline=None,
+    max_examples=examples(),
     derandomize=not is_exploring(),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -21,6 +22,11 @@ settings.register_profile(
 settings.load_profile("tests")
 
 _PATIENCE_S = 180
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process loads the embedding model's libraries, which takes seconds, and not each that comes across a test of it."""
+    items.sort(key=lambda item: item.get_closest_marker("embeddings") is None)
 
 
 def pytest_collection_finish() -> None:

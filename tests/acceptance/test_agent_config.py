@@ -114,7 +114,7 @@ def town(tmp_path: Path) -> Iterator[Town]:
             process.stderr.close()
 
 
-def test_it_comes_up_answers_and_ends_when_it_is_told_to(town: Town) -> None:
+def test_it_comes_up_answers_is_alone_under_its_name_and_ends_when_it_is_told_to(town: Town) -> None:
     process = town.start()
     status = town.ready(process)
 
@@ -124,8 +124,17 @@ def test_it_comes_up_answers_and_ends_when_it_is_told_to(town: Town) -> None:
     assert abs(contact.started - psutil.Process(process.pid).create_time()) < 1
     assert stat.S_IMODE(town.contact_file.stat().st_mode) == 0o600
     assert json.loads(town.get("/readyz")) == {"ready": True, "reasons": []}
+    with pytest.raises(HTTPError, match="401") as refused:
+        urllib.request.urlopen(f"http://127.0.0.1:{contact.port}/v1/status", timeout=PATIENCE_S)
+    refused.value.close()
     # What one agent learned the other one answers.
     assert "nine" in town.call("ben", do="ask", question=QUESTION)["answer"]
+
+    second = town.start()
+    _, err = second.communicate(timeout=PATIENCE_S)
+    assert (second.returncode, err.decode().strip()) == (3, f"error: town runs already (process {process.pid})")
+    assert town.status().is_ready
+    assert town.contact().pid == process.pid
 
     process.send_signal(signal.SIGTERM)
 
@@ -133,19 +142,6 @@ def test_it_comes_up_answers_and_ends_when_it_is_told_to(town: Town) -> None:
     assert not town.contact_file.exists()
     assert "town: ready, 2 agents" in town.log.read_text()
     assert contact.token not in town.log.read_text()
-
-
-def test_a_second_one_of_the_same_name_ends_at_once_and_harms_nobody(town: Town) -> None:
-    first = town.start()
-    town.ready(first)
-    second = town.start()
-
-    _, err = second.communicate(timeout=PATIENCE_S)
-
-    assert second.returncode == 3
-    assert err.decode().strip() == f"error: town runs already (process {first.pid})"
-    assert town.status().is_ready
-    assert town.contact().pid == first.pid
 
 
 def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
@@ -165,7 +161,7 @@ def test_killed_and_started_again_it_knows_what_it_knew(town: Town) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_after_hundreds_of_stores_and_retractions_a_kill_or_a_stop_loses_none(town: Town, number: signal.Signals) -> None:
     first = town.start()
     town.ready(first)
@@ -236,12 +232,3 @@ def test_off_this_machine_it_needs_a_token_and_logs_to_stderr(town: Town) -> Non
     assert refused.returncode == 2
     assert b"HIVE_MIND_WORKER_TOKEN" in err
     assert not town.log.exists()
-
-
-def test_requests_without_the_token_are_refused(town: Town) -> None:
-    town.ready(town.start())
-    url = f"http://127.0.0.1:{town.contact().port}/v1/status"
-
-    with pytest.raises(HTTPError, match="401") as refused:
-        urllib.request.urlopen(url, timeout=PATIENCE_S)
-    refused.value.close()

@@ -44,13 +44,27 @@ def manifests(tmp_path):
     return Path(shutil.copytree(MANIFESTS, tmp_path / "manifests"))
 
 
+@pytest.fixture
+def pair(manifests):
+    """Two agents of the flat example."""
+    return without(manifests / "flat.yaml", "harbour", "lighthouse")
+
+
+def without(manifest, *agents):
+    text = manifest.read_text("utf-8")
+    for name in agents:
+        text = text.replace(f"    - name: {name}\n      sources: [texts/{name}.txt]\n", "")
+    manifest.write_text(text, "utf-8")
+    return manifest
+
+
 @pytest.mark.parametrize(
     "topology",
     [
         "single",
         pytest.param("flat", marks=pytest.mark.thorough),
         pytest.param("federated", marks=pytest.mark.thorough),
-        "sharded",
+        pytest.param("sharded", marks=pytest.mark.thorough),
     ],
 )
 def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_it_knew(command, manifests, topology):
@@ -128,8 +142,8 @@ def _look_at(command, topology, agent):
     assert command("rollout", "status").code == 0
 
 
-def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, manifests, tmp_path):
-    command("apply", "-f", manifests / "flat.yaml", *LIMIT)
+def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, pair, tmp_path):
+    command("apply", "-f", pair, *LIMIT)
     note = tmp_path / "note.txt"
     note.write_text("The spare anchor is kept in shed seven.")
 
@@ -152,11 +166,11 @@ def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, manifests,
 
 
 def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
-    command("apply", "-f", manifests / "sharded.yaml", *LIMIT)
+    command("apply", "-f", without(manifests / "sharded.yaml", "harbour", "ferry"), *LIMIT)
 
     scaled = command("scale", "clerk-{n}", "--replicas", 3, *LIMIT, "-o", "json")
     assert scaled.code == 0, scaled.err
-    assert len(scaled.json["status"]["agents"]) == 7
+    assert len(scaled.json["status"]["agents"]) == 5
     before = {one["name"]: one["pid"] for one in scaled.json["status"]["processes"]}
 
     text = manifests / "texts" / "pumps.txt"
@@ -172,7 +186,7 @@ def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
 
     undone = command("rollout", "undo", *LIMIT, "-o", "json")
     assert undone.code == 0, undone.err
-    assert len(undone.json["status"]["agents"]) == 6
+    assert len(undone.json["status"]["agents"]) == 4
     assert len(command("rollout", "history", "-o", "json").json) == 3
 
     drained = command("drain", "lighthouse", *LIMIT)
@@ -182,9 +196,8 @@ def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
     assert command("delete", "--purge", "--yes").code == 0
 
 
-def test_a_controller_starts_again_what_was_killed_applies_a_changed_manifest_and_leaves_the_fleet_running(command, manifests):
-    manifest = manifests / "flat.yaml"
-    with started(command, "controller", "-f", manifest) as watching:
+def test_a_controller_starts_again_what_was_killed_applies_a_changed_manifest_and_leaves_the_fleet_running(command, pair):
+    with started(command, "controller", "-f", pair) as watching:
         Lines(watching.stderr).until("watching fleet halvay")
         killed = _pid(command, "pumps")
         os.kill(killed, signal.SIGKILL)
@@ -192,7 +205,7 @@ def test_a_controller_starts_again_what_was_killed_applies_a_changed_manifest_an
         assert command("rollout", "status", *LIMIT).code == 0
         assert command("get", "agents", "pumps", "-o", "json").json[0]["restarts"] == 1
 
-        manifest.write_text(manifest.read_text("utf-8").replace("- name: ferry", "- name: boat"))
+        pair.write_text(pair.read_text("utf-8").replace("- name: ferry", "- name: boat"))
         until(lambda: _pid(command, "boat"), "the changed manifest is applied")
 
         watching.send_signal(signal.SIGTERM)
@@ -201,17 +214,16 @@ def test_a_controller_starts_again_what_was_killed_applies_a_changed_manifest_an
     assert command("delete", "--purge", "--yes").code == 0
 
 
-def test_ctrl_c_while_applying_loses_nothing_and_applying_again_goes_on(command, manifests):
-    manifest = manifests / "flat.yaml"
-    with started(command, "apply", "-f", manifest) as applying:
+def test_ctrl_c_while_applying_loses_nothing_and_applying_again_goes_on(command, pair):
+    with started(command, "apply", "-f", pair) as applying:
         said = Lines(applying.stderr)
         said.until("start ")
         applying.send_signal(signal.SIGINT)
         assert applying.wait(LIMIT[1]) == 130
         assert "run it again to go on" in said.rest()
 
-    assert command("apply", "-f", manifest, *LIMIT).code == 0
-    assert command("plan", "-f", manifest, "-o", "json").json["actions"] == []
+    assert command("apply", "-f", pair, *LIMIT).code == 0
+    assert command("plan", "-f", pair, "-o", "json").json["actions"] == []
     assert command("delete", "--purge", "--yes").code == 0
 
 
@@ -228,10 +240,11 @@ def test_a_fleet_in_the_process_of_its_command_ends_with_it(command, tmp_path):
         assert b"fleet here: Ready" in running.stdout.read()
 
 
-def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command, manifests, tmp_path):
-    command("apply", "-f", manifests / "flat.yaml", *LIMIT)
+def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command, pair, tmp_path):
+    command("apply", "-f", pair, *LIMIT)
+    facts = command("status", "-o", "json").json["facts"]
     exported = command("export", tmp_path / "flat.zip", "-o", "json")
-    assert (exported.code, len(exported.json["agents"])) == (0, 4)
+    assert (exported.code, len(exported.json["agents"])) == (0, 2)
     again = command("export", tmp_path / "flat.zip")
     assert (again.code, "is there already" in again.err) == (2, True)
     assert command("export", tmp_path / "flat.zip", "--force").code == 0
@@ -239,10 +252,9 @@ def test_an_archive_of_a_running_fleet_is_restored_into_another_topology(command
 
     assert command("import", tmp_path / "flat.zip").code == 0
     resting = command("status", "-o", "json").json
-    assert (resting["phase"], resting["topology"], resting["facts"]) == ("Stopped", "flat", 27)
-    changed = manifests / "flat.yaml"
-    changed.write_text(changed.read_text("utf-8").replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n"))
-    assert command("apply", "-f", changed, *LIMIT).code == 0
+    assert (resting["phase"], resting["topology"], resting["facts"]) == ("Stopped", "flat", facts)
+    pair.write_text(pair.read_text("utf-8").replace("topology: flat\n", "topology: {kind: sharded, replicas: 2}\n"))
+    assert command("apply", "-f", pair, *LIMIT).code == 0
 
     assert command("status", "-o", "json").json["topology"] == "sharded"
     assert "Pump D4" in command("ask", "Which pump cools the transformers?", "--agent", "ferry").out

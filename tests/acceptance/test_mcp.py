@@ -34,7 +34,7 @@ PATIENCE_S = 60.0
 TOKEN = secrets.token_urlsafe()
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 # (clients, facts each, kills of the process that has the memory open)
-SIZES = [(4, 25, 2), pytest.param(20, 200, 10, marks=pytest.mark.thorough)]
+SIZES = [(3, 15, 1), pytest.param(20, 200, 10, marks=pytest.mark.thorough)]
 
 
 @pytest.fixture

@@ -19,20 +19,20 @@ from tests.servers.redis_server import RedisServer
 pytestmark = pytest.mark.slow
 
 PATIENCE_S = 60.0
-NAMES = ("ann", "bob", "cid")
+NAMES = ("ann", "bob")
 FLEET = """\
 apiVersion: hive-mind/v1
 kind: Hive
-metadata: {{name: harbour}}
+metadata: {{name: {name}}}
 spec:
   topology: flat
   identity: "off"
-  agents: [{{name: ann}}, {{name: bob}}, {{name: cid}}]
+  agents: [{{name: ann}}, {{name: bob}}]
   bus: "{url}"
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def redis() -> Iterator[RedisServer]:
     with RedisServer() as server:
         yield server
@@ -56,17 +56,28 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", place], check=True)
 
 
-def started(town: HiveMind, redis: RedisServer, folder: Path) -> HiveMind:
-    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url))
+def started(town: HiveMind, redis: RedisServer, folder: Path, name: str = "harbour") -> HiveMind:
+    (folder / "fleet.yaml").write_text(FLEET.format(url=redis.url, name=name))
     ended = town("apply", "-f", folder / "fleet.yaml")
     assert ended.code == 0, ended.err
     return town
 
 
+@pytest.fixture(scope="module")
+def running(redis: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMind]:
+    folder = tmp_path_factory.mktemp("fleet")
+    town = started(HiveMind(folder / "home"), redis, folder)
+    yield town
+    town("delete", "--yes")
+
+
 @pytest.fixture
-def fleet(hive_mind: HiveMind, redis: RedisServer, tmp_path: Path) -> Iterator[HiveMind]:
-    yield started(hive_mind, redis, tmp_path)
-    hive_mind("delete", "--yes")
+def fleet(running: HiveMind, client: "Redis[str]") -> Iterator[HiveMind]:
+    """One for all tests of its broker, which is well before and after each."""
+    until_ready(running)
+    yield running
+    client.config_set("maxmemory", "0")
+    client.delete("hive:harbour:brief")
 
 
 def condition(ended: Ended, type: str) -> dict[str, Any]:
@@ -124,7 +135,6 @@ def test_a_broker_whose_memory_is_full_is_named_and_nothing_is_green_over_it(fle
 
 
 def test_a_broker_is_named_before_it_is_full(fleet: HiveMind, client: "Redis[str]") -> None:
-    until_ready(fleet)
     used = int(client.info("memory")["used_memory"])
     client.config_set("maxmemory", str(int(used * 1.07)))
 
@@ -135,21 +145,20 @@ def test_a_broker_is_named_before_it_is_full(fleet: HiveMind, client: "Redis[str
 
 
 def test_a_key_that_another_program_has_taken_is_named_with_what_to_do(fleet: HiveMind, client: "Redis[str]") -> None:
-    until_ready(fleet)
     client.set("hive:harbour:brief", "a session of some web shop")
 
-    ended = until_false(fleet, "WritesAccepted")
+    # Who writes meets it first, and says only what the server said; who looks after the server names the key.
+    named = "hive:harbour:brief is a string and should be a stream"
+    ended = until(fleet, lambda ended: named in condition(ended, "WritesAccepted")["message"])
 
     assert (ended.code, ended.json["phase"]) == (1, "Degraded")
-    message = condition(ended, "WritesAccepted")["message"]
-    assert "hive:harbour:brief is a string and should be a stream" in message
-    assert "delete these keys" in message
+    assert "delete these keys" in condition(ended, "WritesAccepted")["message"]
     client.delete("hive:harbour:brief")
     assert until_ready(fleet).code == 0
 
 
 def test_a_disk_is_named_before_it_is_full_and_when_it_is(redis: RedisServer, tmp_path: Path, disk: Path) -> None:
-    town = started(HiveMind(disk / "home"), redis, tmp_path)
+    town = started(HiveMind(disk / "home"), redis, tmp_path, "island")
     try:
         assert condition(until_ready(town), "DiskSpace")["status"] == "True"
         filler = disk / "filler"

@@ -41,7 +41,7 @@ def look(rows: list[dict], sets_max: int) -> None:
         assert row["messages_per_query"] <= 6.6 * sets_max, row
 
 
-@pytest.mark.parametrize("deal", ["session", "speaker"])
+@pytest.mark.parametrize("deal", ["session", pytest.param("speaker", marks=pytest.mark.thorough)])
 def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(folder: Path, deal: str):
     arrangements = (Arrangement(), *(Arrangement(one, 10, deal) for one in SHARING))
 

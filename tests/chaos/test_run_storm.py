@@ -8,7 +8,7 @@ from tests.chance import seed_of_this_run
 from tests.chaos.run_storm import storm
 from tests.servers.redis_server import redis_program
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 _HANGS_AFTER_S = 600
 

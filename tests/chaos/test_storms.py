@@ -16,7 +16,10 @@ pytestmark = pytest.mark.slow
 _HANGS_AFTER_S = 240
 
 
-@pytest.mark.parametrize(("kind", "rounds"), [("redis", 14), pytest.param("amqp", 7, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("kind", "rounds"),
+    [("redis", 7), pytest.param("redis", 21, marks=pytest.mark.thorough), pytest.param("amqp", 7, marks=pytest.mark.thorough)],
+)
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
     seed = seed_of_this_run()
 

@@ -33,11 +33,18 @@ from tests.contract.wires import WIRES
 
 SHARING: tuple[TopologyName, ...] = tuple(spec.name for spec in SPECS.values())
 # Every store alone, every topology, and one hive over real files.
-HOMES = tuple(f"single over {store}" for store in backends.known("store")) + tuple(f"{one} over memory" for one in SHARING)
-HOMES += ("sharded over sqlite",)
+HOMES = (
+    *(f"single over {store}" for store in backends.known("store")),
+    *("federated over memory", "sharded over sqlite"),
+    *(pytest.param(f"{one} over memory", marks=pytest.mark.thorough) for one in ("flat", "sharded")),
+)
 # Four processes, of which three only hold facts and answer questions: see `process_homes`. Over AMQP one topology has to do:
 # to connect takes longer there than a whole test elsewhere.
-REDIS_HOMES = (*HOMES, *(pytest.param(f"{one} over redis", marks=pytest.mark.slow) for one in SHARING))
+REDIS_HOMES = (
+    *HOMES,
+    *(pytest.param(f"{one} over redis", marks=pytest.mark.slow) for one in ("flat", "sharded")),
+    pytest.param("federated over redis", marks=pytest.mark.thorough),
+)
 ALL_HOMES = (*REDIS_HOMES, pytest.param("sharded over servicebus and eventhubs", marks=pytest.mark.slow))
 AGENTS = ("ada", "ben", "cleo", "dan", "eve", "finn", "gil", "hana")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -167,7 +167,6 @@ STEPS = st.lists(st.tuples(st.sampled_from(["add", "add", "again", "remove"]), s
 
 
 @pytest.mark.parametrize("kind", NAMES)
-@settings(deadline=None, max_examples=60)
 @given(steps=STEPS, seed=st.integers(0, 1_000), k=st.integers(1, 40))
 def test_after_any_history_search_equals_that_of_a_dictionary(kind: str, steps: list[tuple[str, int]], seed: int, k: int) -> None:
     index, rows = opened(kind), unit_vectors(len(steps) + 1, seed)

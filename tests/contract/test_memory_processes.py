@@ -16,7 +16,10 @@ from tests.contract.wires import wire
 
 pytestmark = pytest.mark.slow
 
-PLACES = [("redis", "flat"), ("redis", "federated"), ("redis", "sharded"), ("servicebus and eventhubs", "sharded")]
+PLACES = [
+    ("servicebus and eventhubs", "sharded"),
+    *(pytest.param(("redis", topology), marks=pytest.mark.thorough) for topology in ("flat", "federated", "sharded")),
+]
 HALLS = [f"The {what} in hall {n} is {colour}." for n in range(6) for what, colour in (("pump", "red"), ("door", "blue"))]
 
 Scenario = Callable[[Agents], Awaitable[None]]

@@ -22,7 +22,7 @@ from tests.crash.journal_writer import COUNTER, RECORDS_PER_WRITE, key, value
 # A child that neither speaks nor dies would hang the test.
 CHILD_MAX_S = 30.0
 KILLS_PER_FILE = 5
-KILLS = int(os.environ.get("HIVE_KILLS", "20"))
+KILLS = int(os.environ.get("HIVE_KILLS", "10"))
 
 
 def killed_child(path: Path, rng: random.Random) -> int:

@@ -27,7 +27,7 @@ from tests.crash.ledger_writer import ENTRIES_PER_APPEND, entries_of
 CHILD_MAX_S = 60.0
 NAMES = ("left", "right")
 ITEMS, DECIDERS = 200, 4
-KILLS = int(os.environ.get("HIVE_KILLS", "20"))
+KILLS = int(os.environ.get("HIVE_KILLS", "10"))
 
 
 @contextmanager

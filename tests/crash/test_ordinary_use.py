@@ -5,9 +5,11 @@ That much was enough to destroy a memory while Kuzu kept it. `HIVE_USES="5000 20
 """
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,10 +22,15 @@ from hive_mind.store import sqlite
 from tests.crash.ordinary_writer import AGENT, WORK
 
 ROOT = Path(__file__).parents[2]
-COUNTS = (250, 1_000, *map(int, os.environ.get("HIVE_USES", "").split()))
+COUNTS = (
+    250,
+    pytest.param(1_000, marks=pytest.mark.thorough),
+    *(pytest.param(int(count), marks=pytest.mark.thorough) for count in os.environ.get("HIVE_USES", "").split()),
+)
 # Of the second part of a storm; the first fills the caches, of words for instance, that have a bound.
 # 3.8 MB were measured; 8.9 where all that was ever taken back is held.
 _GROWTH_MAX_BYTES, _WARM, _CYCLES, _LIVE = 6 << 20, 6_000, 12_000, 300
+_SAME, _ROUNDS = 20, 25
 
 
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "closed"])
@@ -70,6 +77,33 @@ def state(fact: Fact | None) -> str:
     if fact is None:
         return "missing"
     return "retracted" if fact.is_retracted else "superseded" if fact.superseded_by else "current"
+
+
+def test_the_same_facts_stored_and_taken_back_again_and_again_take_no_more_memory(tmp_path: Path) -> None:
+    growth = asyncio.run(grown_by_the_same(tmp_path / "memory.sqlite"))
+
+    # Of what a round leaves for good a hundred bytes for each fact would be seen.
+    assert growth < _SAME * _ROUNDS * 100, f"{growth:,} bytes"
+
+
+async def grown_by_the_same(path: Path) -> int:
+    """Bytes that Python's objects grew by, once everything has been done a few times."""
+    async with CognitiveMemory(lambda: sqlite.open(path), NoEmbedder()) as memory:
+
+        async def rounds(count: int) -> int:
+            for _ in range(count):
+                ids = [(await memory.store_fact("pump", f"Pump {number} ran {number * 7} hours.")).id for number in range(_SAME)]
+                for fact_id in ids:
+                    await memory.retract_fact(fact_id)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        try:
+            before = await rounds(_ROUNDS)
+            return await rounds(_ROUNDS) - before
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.thorough

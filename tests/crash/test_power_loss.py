@@ -21,8 +21,8 @@ pytestmark = [
     ),
 ]
 
-HISTORIES = 150
-_ENOUGH_TO_BE_FOUND_OUT = 60
+HISTORIES = 100
+_ENOUGH_TO_BE_FOUND_OUT = 40
 
 
 @pytest.fixture(scope="module", params=WORKLOADS)

@@ -23,7 +23,11 @@ from tests.laws.run_world import RUN
 KILLS = int(os.environ.get("HIVE_RUN_KILLS", "12"))
 """Over all stories."""
 _AGAIN = "may have run"
-KILLED_STORIES = ("incident-review", "fan-out", "approval", "sub-agents")
+KILLED_STORIES = (
+    "approval",
+    "sub-agents",
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("incident-review", "fan-out")),
+)
 
 
 def process(name: str, folder: Path) -> "subprocess.Popen[bytes]":

@@ -17,9 +17,9 @@ _INSIDE_MIN = 2
 
 @pytest.mark.slow
 def test_kills_lose_nothing_and_some_hit_a_checkpoint(tmp_path: Path) -> None:
-    report = store_storm.storm(seed_of_this_run(), KILLS, tmp_path, (76, 45_000))
+    report = store_storm.storm(seed_of_this_run(), KILLS, tmp_path, (76, 20_000))
 
-    again = f"python -m tests.crash.store_storm --seed {report.seed} --kills {KILLS} --sizes 76,45000"
+    again = f"python -m tests.crash.store_storm --seed {report.seed} --kills {KILLS} --sizes 76,20000"
     assert not report.violations, f"{report.violations}; {again}"
     assert report.writes > KILLS
     assert report.killed_inside >= _INSIDE_MIN, f"{report}; {again}"

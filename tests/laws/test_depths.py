@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
@@ -42,7 +42,6 @@ def same(one: Pool, other: Pool) -> bool:
     return rows(one) == rows(other)
 
 
-@settings(max_examples=100)
 @given(st.integers(2, 12), st.integers(1, 30), st.integers(1, 40), DEPTHS, st.randoms(use_true_random=False))
 def test_whoever_may_have_more_is_known_from_what_was_given(sets, each, asked, depth, chance):
     parts = [index_of(texts) for texts in texts_by_topic(chance, sets, each)]
@@ -74,7 +73,6 @@ def ask(parts: Sequence[FactIndex], probe: Probe, latencies: Latencies | None = 
     return scatter.gathered(), asked
 
 
-@settings(max_examples=60)
 @given(st.integers(8, 16), st.integers(1, 30), DEPTHS, st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_a_question_finds_what_one_index_would(sets, each, depth, is_coherent, has_terms, chance):
     texts = texts_by_topic(chance, sets, each)

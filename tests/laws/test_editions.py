@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.agents.agent import LearningAgent
@@ -21,7 +21,6 @@ STEPS = st.lists(st.tuples(st.sampled_from(FILES), TEXT, st.booleans()), min_siz
 
 
 @given(STEPS)
-@settings(max_examples=150, deadline=None)
 def test_a_memory_holds_what_each_file_says_now_whatever_they_said_before(steps: Sequence[tuple[str, tuple[str, ...], bool]]):
     async def scenario() -> None:
         async with Home().memory() as memory:

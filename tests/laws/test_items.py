@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind import backends
@@ -37,7 +37,6 @@ async def check(ledger: Ledger, told: list[tuple[Decision | None, bool]]) -> Non
     assert turns.count(DECIDED) <= len([1 for move, was in told if move is not None and was])
 
 
-@settings(max_examples=60, deadline=None)
 @given(rounds=st.lists(st.lists(moves, min_size=1, max_size=5), min_size=1, max_size=5))
 def test_by_turns_one_decision_counts_and_everything_said_is_kept(rounds: list[list[tuple[int, Decision | None]]]) -> None:
     async def scenario(path: Path) -> None:

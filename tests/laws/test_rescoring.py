@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.model.probe import Anchors, Probe
@@ -38,7 +38,6 @@ def index_of(chance: random.Random, words: Sequence[str]) -> FactIndex:
 
 
 @pytest.mark.parametrize("together_bytes_max", [1 << 20, 0], ids=["together", "one by one"])
-@settings(max_examples=150, deadline=None)
 @given(st.integers(2, 30), st.integers(1, 6), st.integers(1, 10), st.sampled_from(BESIDE), CHANCE)
 def test_what_members_tell_is_all_that_is_needed(together_bytes_max, size, sets, depth, beside, chance):
     words = [f"w{number}" for number in range(size)]

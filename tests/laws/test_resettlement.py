@@ -95,7 +95,6 @@ def voices(hive: Hive):
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(DEEDS, st.lists(TOPOLOGIES, min_size=2, max_size=4))
 def test_moving_a_hive_whose_nodes_agree_changes_nothing_that_counts(deeds, topologies):
     first, *others = topologies
@@ -111,7 +110,6 @@ def test_moving_a_hive_whose_nodes_agree_changes_nothing_that_counts(deeds, topo
         assert known(hive) == facts
 
 
-@settings(max_examples=60, deadline=None)
 @given(DEEDS, TOPOLOGIES, TOPOLOGIES)
 def test_moving_a_hive_in_the_middle_of_things_gives_what_it_would_have_agreed_on(deeds, topology, other):
     hive = lived(topology, deeds)

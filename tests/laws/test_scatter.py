@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.effects import Ask, SearchLocal, Send
@@ -118,7 +118,6 @@ def ask(hive, deadline_ms: int, terms: tuple[str, ...], node: str, seed: int = 0
 CASES = {"deadline_ms": st.integers(10, 2_500), "terms": st.sampled_from([(), ("red",)]), "number": st.integers(0, 9)}
 
 
-@settings(max_examples=100, deadline=None)
 @given(hive=hives(), **CASES)
 def test_a_question_ends_in_time_and_knows_exactly_how_complete_it_is(hive, deadline_ms, terms, number):
     sets, members = hive
@@ -141,7 +140,6 @@ def test_a_question_ends_in_time_and_knows_exactly_how_complete_it_is(hive, dead
     assert found.requests <= 2 * len(members)
 
 
-@settings(max_examples=60, deadline=None)
 @given(hive=hives(), terms=st.sampled_from([(), ("red",)]))
 def test_what_any_member_can_speak_for_is_found_when_there_is_time(hive, terms):
     sets, members = hive
@@ -159,7 +157,6 @@ def test_what_any_member_can_speak_for_is_found_when_there_is_time(hive, terms):
     assert set(found.silent) <= {node for node, member in members.items() if member.delay_ms > 30}
 
 
-@settings(max_examples=60, deadline=None)
 @given(hive=hives(), terms=st.sampled_from([(), ("red",)]))
 def test_those_that_are_dead_and_known_to_be_cost_little_and_change_nothing_else(hive, terms):
     sets, members = hive
@@ -183,7 +180,6 @@ def test_those_that_are_dead_and_known_to_be_cost_little_and_change_nothing_else
     assert {id.partition("/")[0] for id in found.pool.ids} == possible
 
 
-@settings(max_examples=60, deadline=None)
 @given(hive=hives(), terms=st.sampled_from([(), ("red",)]), seed=st.integers(1, 99))
 def test_the_order_of_asking_never_changes_what_is_found(hive, terms, seed):
     for member in hive[1].values():

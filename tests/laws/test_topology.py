@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.topology.base import Topology
@@ -61,7 +61,6 @@ def homes(topology: Topology) -> set[str]:
     return {topology.home("0" * 32, node) for node in topology.nodes}
 
 
-@settings(max_examples=100)
 @given(topologies, changes, st.lists(facts, min_size=1, max_size=5), st.lists(st.sampled_from(WORDS), max_size=2))
 def test_whoever_asks_meets_a_keeper_whichever_members_answer(topology, steps, promoted, domains):
     for version in versions(topology, steps):
@@ -75,7 +74,6 @@ def test_whoever_asks_meets_a_keeper_whichever_members_answer(topology, steps, p
                     assert set(part.members) <= written
 
 
-@settings(max_examples=100)
 @given(topologies, changes, st.lists(st.sampled_from(WORDS), max_size=2))
 def test_a_read_set_covers_every_home_once_and_asks_each_node_once(topology, steps, domains):
     for version in versions(topology, steps):
@@ -92,7 +90,6 @@ def test_a_read_set_covers_every_home_once_and_asks_each_node_once(topology, ste
             assert is_favoured == sorted(is_favoured, reverse=True)
 
 
-@settings(max_examples=100)
 @given(topologies, changes)
 def test_every_partition_is_held_by_exactly_those_who_say_so(topology, steps):
     for version in versions(topology, steps):
@@ -107,7 +104,6 @@ def test_every_partition_is_held_by_exactly_those_who_say_so(topology, steps):
             assert all(partition in version.held_by(node) for node in version.holders(partition))
 
 
-@settings(max_examples=100)
 @given(topologies, st.lists(facts, min_size=1, max_size=3))
 def test_a_fact_is_written_to_the_holders_of_its_home_and_copies_and_to_nobody_else(topology, promoted):
     for author in [*topology.nodes, STRANGER]:
@@ -117,7 +113,6 @@ def test_a_fact_is_written_to_the_holders_of_its_home_and_copies_and_to_nobody_e
             assert topology.write_set(id, author, confidence) == {n for place in places for n in topology.holders(place)}
 
 
-@settings(max_examples=60)
 @given(topologies, changes)
 def test_no_more_is_asked_than_there_are_sets_or_groups(topology, steps):
     groups = len(topology.groups) if isinstance(topology, Federated) else 0
@@ -131,7 +126,6 @@ def test_no_more_is_asked_than_there_are_sets_or_groups(topology, steps):
             assert asked == 1
 
 
-@settings(max_examples=60)
 @given(topologies, changes)
 def test_a_change_of_members_makes_a_higher_epoch_and_no_change_none(topology, steps):
     found = versions(topology, steps)

@@ -33,11 +33,18 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("topology", "seed", "operations"), FOUND)
+# Of each topology the last ones: the others have become ordinary seeds.
+_LATEST = {("federated", 130249), ("federated", 130471), ("sharded", 110801), ("sharded", 130351)}
+
+
+@pytest.mark.parametrize(
+    ("topology", "seed", "operations"),
+    [pytest.param(*one, marks=[] if one[:2] in _LATEST else pytest.mark.thorough) for one in FOUND],
+)
 def test_what_once_broke_a_promise(topology, seed, operations):
     assert first_violation(topology, range(seed, seed + 1), operations) == ""
 
 
 @pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
 def test_a_few_seeds_for_every_commit(topology):
-    assert first_violation(topology, range(8), OPERATIONS_IN_TESTS) == ""
+    assert first_violation(topology, range(4), OPERATIONS_IN_TESTS) == ""

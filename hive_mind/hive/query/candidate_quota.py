@@ -19,6 +19,6 @@ _LEAST = 4.0
 
 def first_depth(depth: int, share: float) -> int:
     """Candidates to ask a set for that is expected to have this share of the best `depth`; all where little would be saved."""
-    expected = depth * min(share, 1.0)
+    expected = depth * share
     wanted = ceil(expected + _DEVIATIONS * sqrt(expected) + _LEAST)
     return wanted if 2 * wanted <= depth <= DEPTH_MAX else depth

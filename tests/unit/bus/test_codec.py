@@ -29,7 +29,6 @@ ENVELOPE = st.builds(
 SMALL = Envelope("id", "hive", "ann", ("bob",), "receipt", Receipt("parcel"))
 
 
-@settings(max_examples=300, deadline=None)
 @given(ENVELOPE)
 def test_an_envelope_arrives_as_it_was_sent(envelope):
     assert plain(decode(encode(envelope))) == plain(envelope)
@@ -63,7 +62,6 @@ def damaged(whole: bytes, chance: Random) -> bytes:
     return bytes(frame)
 
 
-@settings(max_examples=100, deadline=None)
 @given(ENVELOPE, st.integers(0, 2**32))
 def test_what_was_damaged_on_its_way_is_an_envelope_or_a_wire_error(envelope, seed):
     whole, chance = encode(envelope), Random(seed)
@@ -95,7 +93,6 @@ def test_no_beginning_of_an_envelope_is_one(envelope):
             decode(whole[:end])
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_at_all_are_an_envelope_or_a_wire_error(data):
     taken_or_refused(data)

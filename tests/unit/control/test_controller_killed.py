@@ -32,6 +32,8 @@ CHANGES = {
     "to single": (FLAT, "topology: single\n" + FOUR),
 }
 
+UNDONE = ("other agents", "another topology", "shared processes", "to single")
+
 
 @pytest.fixture(autouse=True)
 def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,8 +41,16 @@ def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("then", ["the same again", pytest.param("back to the first", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("change", "then"),
+    [
+        *((change, "the same again") for change in CHANGES),
+        *(
+            pytest.param(change, "back to the first", marks=pytest.mark.slow if change in UNDONE else pytest.mark.thorough)
+            for change in CHANGES
+        ),
+    ],
+)
 @played
 async def test_a_controller_killed_at_any_step_is_followed_by_one_that_gets_there(
     change: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -126,6 +126,15 @@ def test_a_revoked_key_is_believed_for_nothing_it_says_now_and_for_what_it_stamp
     assert others.refusal("ada", b"what she says", SEAL, None, is_present=False) == REVOKED
 
 
+def test_that_a_key_was_stolen_earlier_than_was_thought_counts_from_then(others: Keyring) -> None:
+    assert others.revoke(revoked(ADA, NOW_MS))
+
+    assert others.revoke(revoked(ADA, NOW_MS - DAY_MS))
+
+    assert others.refusal("ada", b"what she says", SEAL, NOW_MS - 1, is_present=False) == REVOKED
+    assert others.refusal("ada", b"what she says", SEAL, NOW_MS - DAY_MS - 1, is_present=False) == ""
+
+
 def test_no_list_takes_a_revocation_back_and_the_fuller_one_is_handed_on(others: Keyring) -> None:
     both = issued(ROOT, Revocations("hive", (Revoked(ADA.id), Revoked(BOB.id))))
     assert others.revoke(both)

@@ -1,7 +1,7 @@
 from math import log2
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.measure.ranking import (
@@ -35,7 +35,6 @@ def by_trec_eval(ranked, judgements, k):
     return values[f"recall_{k}"], values["recip_rank"], values[f"ndcg_cut_{k}"]
 
 
-@settings(deadline=None, max_examples=300)
 @given(RANKED.filter(bool), JUDGEMENTS.filter(lambda j: max(j.values()) > 0), CUTS)
 def test_recall_reciprocal_rank_and_ndcg_agree_with_trec_eval(ranked, judgements, k):
     ours = (recall_at_k(ranked, judgements, k), reciprocal_rank(ranked, judgements, k), ndcg_at_k(ranked, judgements, k))

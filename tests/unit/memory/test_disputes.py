@@ -1,15 +1,20 @@
 """Facts that contradict each other are shown as such, with what speaks for each of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
-from hive_mind.memory.disputes import dispute_told, with_rivals
+from hive_mind.memory.disputes import dispute_told, disputed, with_rivals
 from hive_mind.model.answer import Question
+from hive_mind.model.fact import Sharing
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
 from tests.builders import FIRST_US, Home, fact, run
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
+
+GONE = ((7000, {"superseded_by": "x"}), (7001, {"sharing": Sharing.RETRACTED}))
 
 
 def hit(content: str, sources: int = 1, later_us: int = 0, **fields: str) -> Hit:
@@ -44,6 +49,13 @@ def test_what_agrees_or_is_past_is_in_no_dispute():
     agreeing, past = hit("The gateway speaks TLS."), hit(NEW, superseded_by="x")
 
     assert [one.rivals for one in with_rivals([hit(OLD), agreeing, past], {})] == [(), (), ()]
+
+
+def test_pairs_that_disagree_are_told_newest_first_and_former_facts_are_in_none():
+    old, new = hit(OLD).fact, hit(NEW, later_us=1).fact
+    former = [replace(hit(f"The gateway listens on port {port}.").fact, **gone) for port, gone in GONE]
+
+    assert disputed([old, *former, new]) == [(new, old)]
 
 
 def test_more_rivals_than_anybody_reads_are_counted():

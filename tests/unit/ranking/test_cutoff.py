@@ -28,6 +28,10 @@ def test_scores_of_one_arm_have_cliffs_too():
     assert cut([14.1, 13.2, 12.4, 3.0, 2.9]).kept == 3
 
 
+def test_the_last_result_that_is_wanted_may_lie_below_a_cliff_too():
+    assert cut([14.1, 13.2, 12.4, 3.0, 2.9], max_results=4).kept == 3
+
+
 def test_a_cliff_above_the_least_is_looked_for_again_below_it():
     scores = [10.0, 9.9, 5.0, 4.95, 1.0, 0.9]
 

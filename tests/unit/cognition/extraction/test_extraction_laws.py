@@ -102,7 +102,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "moments": lambda text: moments(text, "2023-05-08"),
     "entities": entities,
 }
-SMALL_CHARS = 20_000
+SMALL_CHARS = 8_000
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -45,7 +45,7 @@ def test_one_process_of_a_federated_hive_has_a_node_for_each_group():
     assert placed(manifest).processes == {"demo": {"north": ("reader-1", "reader-3"), "south": ("reader-2",)}}
 
 
-@pytest.mark.parametrize(("agents", "shards", "nodes"), [(12, None, 4), (3, None, 3), (12, 5, 5)])
+@pytest.mark.parametrize(("agents", "shards", "nodes"), [(12, None, 4), (3, None, 3), (12, 5, 5), (3, 5, 3)])
 def test_one_process_of_a_sharded_hive_has_several_nodes(agents, shards, nodes):
     topology = {"kind": "sharded", "replicas": 2} | ({"shards": shards} if shards else {})
     allocation = placed(counted(agents, topology=topology, platform="inprocess"))

@@ -53,7 +53,6 @@ def world():
     ]
 
 
-@settings(deadline=None, max_examples=300)
 @given(operation=OPERATIONS | VALUES, body=BODIES)
 def test_any_request_is_answered_or_refused(operation, body):
     request = split(value_message(body, application={"operation": operation}))
@@ -65,7 +64,6 @@ def test_any_request_is_answered_or_refused(operation, body):
         encode(reply.body)
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     header=st.lists(VALUES, max_size=5),
     notes=st.dictionaries(st.sampled_from(["x-opt-scheduled-enqueue-time", "x-opt-lock-token"]).map(Symbol), VALUES),

@@ -32,7 +32,7 @@ def scope(request: pytest.FixtureRequest) -> Scope:
     return only
 
 
-@pytest.mark.parametrize("deal", DEALS)
+@pytest.mark.parametrize("deal", ["random", *(pytest.param(one, marks=pytest.mark.thorough) for one in DEALS if one != "random")])
 def test_however_it_is_dealt_every_hive_finds_what_one_memory_finds(scope: Scope, deal: str):
     alone = told(Arm(), scope, "hybrid", asked=SOME)
 
@@ -43,7 +43,8 @@ def test_however_it_is_dealt_every_hive_finds_what_one_memory_finds(scope: Scope
         assert shared.learned.facts == alone.learned.facts
 
 
-@pytest.mark.parametrize("mode", ["lexical", "semantic", "recent"])
+# "hybrid", above, ranks by both of the others.
+@pytest.mark.parametrize("mode", ["recent", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("lexical", "semantic"))])
 def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope, mode: str):
     alone = told(Arm(), scope, mode, asked=SOME)
 

@@ -26,7 +26,10 @@ def measured(folder, turns, agents, seed, method="keyword", model=""):
     return row
 
 
-@pytest.mark.parametrize(("turns", "agents", "seed"), [(300, 10, 1), (300, 10, 2), (1_000, 20, 1), (5_000, 50, 1)])
+@pytest.mark.parametrize(
+    ("turns", "agents", "seed"),
+    [(300, 10, 1), (300, 10, 2), (1_000, 20, 1), pytest.param(5_000, 50, 1, marks=pytest.mark.thorough)],
+)
 def test_keywords_find_between_half_and_85_percent(tmp_path, turns, agents, seed):
     assert 0.5 < measured(tmp_path, turns, agents, seed)["metrics"]["recall@10"] < 0.85
 
@@ -46,6 +49,7 @@ def test_no_category_is_found_always_or_never(tmp_path):
 
 
 @pytest.mark.embeddings
+@pytest.mark.thorough
 def test_meaning_finds_more_than_keywords_alone(tmp_path, minilm):
     keyword, hybrid = (measured(tmp_path / method, 300, 10, 2, method, minilm) for method in ("keyword", "hybrid"))
 

@@ -12,6 +12,8 @@ from hive_mind.evals.scorecards.card import JUDGED_MIN, Difference
 from tests.unit.evals.report.invented import experiment, write_run
 from tests.unit.evals.report.test_page import Page
 
+pytestmark = pytest.mark.usefixtures("without_drawings")
+
 ARMS = (Arm("single"), Arm("flat", 10), Arm("sharded", 10))
 
 

@@ -144,6 +144,7 @@ def test_tokens_and_money_are_shown_where_a_model_was_called(page):
     assert "$0.018" in page.words["cost"]
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_what_a_judge_cost_does_not_pass_for_the_price_of_answers(tmp_path):
     folder = write_run(tmp_path / "run", experiment("Letters", arms=(Arm("full-context"),), faults=[Fault()]))
 
@@ -164,6 +165,7 @@ def test_categories_and_intents_are_broken_out(page):
     assert "why-decision" in page.words["results-1"]
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_of_several_seeds_it_says_which_one_is_shown(tmp_path):
     wanted = experiment("Letters", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()], seeds=(1, 2))
     folder = write_run(tmp_path / "run", wanted)
@@ -181,6 +183,7 @@ def test_of_several_seeds_it_says_which_one_is_shown(tmp_path):
     assert "category questions single, seed 1 sharded, 10 agents, seed 1 BM25 alone, seed 1" in page.words["results-1"]
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_it_does_not_promise_what_a_language_model_says_twice(tmp_path):
     wanted = experiment("Letters", arms=(Arm("single"),), faults=[Fault()])
     quoted, answered = (
@@ -205,6 +208,7 @@ def test_hostile_names_stay_words(tmp_path):
     assert page.open_elements == []
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_a_run_in_which_everything_failed_is_still_a_page(tmp_path):
     failed = dict.fromkeys(("single", "flat", "bm25", "random"), "no room on the disk")
     folder = write_run(tmp_path / "run", experiment("Letters", arms=ARMS[:2], faults=[Fault()]), failed=failed)
@@ -215,6 +219,7 @@ def test_a_run_in_which_everything_failed_is_still_a_page(tmp_path):
     assert page.words["failed"].count("no room on the disk") == 4
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_a_run_that_was_interrupted_says_what_is_not_finished(tmp_path):
     folder = write_run(tmp_path / "run", experiment("Letters", arms=ARMS[:4], faults=[Fault()]))
     next(folder.glob("cells/*sharded*/cell.json")).unlink()
@@ -227,6 +232,7 @@ def test_a_run_that_was_interrupted_says_what_is_not_finished(tmp_path):
     assert "sharded" not in page.words["results-1"]
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_without_single_nothing_is_said_to_be_equal(tmp_path):
     folder = write_run(tmp_path / "run", experiment("Letters", arms=ARMS[1:4], faults=[Fault()]))
 
@@ -236,6 +242,7 @@ def test_without_single_nothing_is_said_to_be_equal(tmp_path):
     assert "there is no single to compare with" in page.words["parity"]
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_a_lost_parity_is_said_with_the_questions_that_differ(tmp_path):
     folder = write_run(tmp_path / "run", experiment("Letters", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()]))
     rows = next(folder.glob("cells/*sharded*/rows.jsonl"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.evals.report import write_report
+from hive_mind.evals.report import plots, write_report
 from hive_mind.evals.report.palette import COLOURS
 from hive_mind.evals.report.pictures import MISSING
 from hive_mind.evals.report.plots import drawn
@@ -88,7 +88,8 @@ def test_data_sets_of_like_names_get_files_of_their_own(tmp_path):
     assert {"by-category-a-b", "by-category-a-b-2", "by-category-data"} <= set(names)
 
 
-def test_drawings_of_a_former_report_are_taken_away(folder, drawings):
+def test_drawings_of_a_former_report_are_taken_away(folder, drawings, monkeypatch):
+    monkeypatch.setattr(plots, "drawn", lambda _: drawings)
     (folder / "plots").mkdir(exist_ok=True)
     (folder / "plots" / "quality-by-moon.png").write_bytes(b"old")
 

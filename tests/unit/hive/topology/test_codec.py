@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput, WireError
@@ -37,7 +37,6 @@ def topologies(draw):
     return topology.with_epoch(draw(st.integers(1, 2**53 - 1)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(topologies(), NAMES)
 def test_what_goes_out_comes_in_as_it_was_and_changes_in_the_same_way(topology, names):
     arrived = unpack(pack(topology))
@@ -104,7 +103,6 @@ def test_what_is_no_topology_is_refused(kind, wrong):
         unpack(msgspec.msgpack.encode(PLAIN[kind] | wrong))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
@@ -123,7 +121,6 @@ def test_any_value_at_all_is_a_topology_or_refused(value, kind, key):
         assert unpack(pack(topology)) == topology
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60), topologies(), st.integers(0, 10_000), st.integers(0, 255))
 def test_any_bytes_at_all_are_a_topology_or_refused(data, topology, place, byte):
     packed = bytearray(pack(topology))

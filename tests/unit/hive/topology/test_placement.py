@@ -3,7 +3,7 @@ from hashlib import blake2b
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
@@ -222,7 +222,6 @@ def test_everybody_computes_this_very_placement():
     assert digest == "ea076a3bdb961aa7"
 
 
-@settings(max_examples=60)
 @given(
     st.integers(1, 4),
     st.sampled_from([1, 5, 64]),

@@ -123,7 +123,6 @@ class TestTheRules:
         assert found.allowed
         assert 'no question is marked "split": "test"' in found.remarks[0]
 
-    @settings(deadline=None, max_examples=60)
     @given(ANSWERS)
     def test_what_is_let_through_is_never_worse_in_any_gated_way(self, pairs):
         found = verdict(*pairs)
@@ -135,7 +134,6 @@ class TestTheRules:
         else:
             assert all(one.message for one in found.grounds)
 
-    @settings(deadline=None, max_examples=60)
     @given(ANSWERS)
     def test_of_two_configurations_at_most_one_may_replace_the_other(self, pairs):
         there, back = verdict(*pairs), verdict(*[(after, before) for before, after in pairs])
