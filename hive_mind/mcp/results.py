@@ -130,7 +130,7 @@ def why_of(told: Mapping[str, Any]) -> Why:
     return {
         "id": told["fact_id"],
         "text": told["content"],
-        "about": told["about"],
+        "about": told["concept"],
         "sources": told["sources"],
         "said_at": told["said_at"],
         "learned_at": _time(told["learned_at_us"]),

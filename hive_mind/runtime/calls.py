@@ -4,7 +4,7 @@ An agent of a hive and one that is alone are asked the same; the one that is alo
 """
 
 import logging
-from collections.abc import Sequence
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -15,23 +15,22 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.disputes import dispute_told, disputed
+from hive_mind.memory.disputes import disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.editions.former import former_of, former_told
+from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.erasure.erased_from import would_erase
-from hive_mind.model.answer import Answer
-from hive_mind.model.content import SOURCE, Candidate, Content
+from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import CONFIDENCE, Fact, Relation
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
-from hive_mind.model.search_result import SearchResult
-from hive_mind.runtime.members.member import RunningMember
+from hive_mind.model.query import LIMIT, METHOD, Method, Query
+from hive_mind.model.search_result import FactList
 from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.told import answer_told, fact_told, found_told
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
-    # They bring what reads workers, which a member of a hive without a fleet does not need.
+    # They bring what reads workers, and what an agent without a hive does not need.
+    from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.runs.agent_runs import AgentRuns
     from hive_mind.runtime.runs.run_calls import RunCalls
 
@@ -62,6 +61,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     query: str = ""
     method: Method = METHOD
     limit: int = LIMIT
+    with_superseded: bool = False
     question: str = ""
     fact_id: str = ""
     local: bool = False
@@ -86,7 +86,7 @@ class AgentCalls:
     def __init__(
         self,
         agent: LearningAgent,
-        member: RunningMember | None,
+        member: "RunningMember | None",
         sources: LearnedSources | None = None,
         *,
         is_kept: bool,
@@ -134,21 +134,15 @@ class AgentCalls:
         """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
         fact, memory = await self._fact(call.fact_id), cast(_Kept, self._agent.memory)
         former = await memory.related(fact.id, Relation.SUPERSEDES)
-        said = [{"source": one.source, "text": one.text[:_EXCERPT_MAX]} for one in await memory.episodes_of(fact.id)]
-        told = _held(fact) | {"about": fact.concept, "sources": list(fact.sources), "said_at": fact.said_at}
-        return told | {
-            "learned_at_us": fact.learned_at_us,
-            "superseded_by": fact.superseded_by,
-            "replaces": list(former),
-            "said_in": said,
-        }
+        said_in = [_episode_told(one) for one in await memory.episodes_of(fact.id)]
+        return fact_told(fact) | {"replaces": list(former), "said_in": said_in}
 
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await self._agent.memory.get_all_facts()
         pairs = sorted(disputed(facts), key=lambda pair: -max(fact.learned_at_us for fact in pair))
-        told = [[_held(fact) | {"sources": list(fact.sources), "said_at": fact.said_at} for fact in pair] for pair in pairs]
-        return {"conflicts": told[: call.limit], "count": len(told), "completeness": facts.completeness}
+        told = [[fact_told(fact) for fact in pair] for pair in pairs[: call.limit]]
+        return {"conflicts": told, "count": len(pairs), "completeness": facts.completeness}
 
     async def _do_retract(self, call: Call) -> Any:
         """Take a fact back; `text` says why, for the log."""
@@ -156,19 +150,22 @@ class AgentCalls:
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
 
     async def _do_search(self, call: Call) -> Any:
-        found = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
-        return {"hits": self._hits(found, found.gathered), **_reached(found)}
+        query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded)
+        return found_told(await self._agent.memory.search_facts(query), self._agent.name)
 
     async def _do_ask(self, call: Call) -> Any:
-        answer = await self._agent.answer_question(call.question, call.limit, call.method)
-        reply = {"answer": answer.text, "is_known": answer.is_known, "sources": self._hits(answer.sources, answer.gathered)}
-        closest = {"closest": self._hits(answer.closest, answer.gathered)} if answer.closest else {}
-        return reply | closest | _reached(answer)
+        return answer_told(await self._agent.answer_question(call.question, call.limit, call.method), self._agent.name)
 
     async def _do_facts(self, call: Call) -> Any:
-        shared, limit = self._shared, call.limit if call.limit > 0 else None
-        facts = await (shared.local_get_all_facts(limit) if shared and call.local else self._agent.memory.get_all_facts(limit))
-        return {"facts": [_held(fact) for fact in facts], "completeness": facts.completeness}
+        facts = await self._listed(call)
+        return {"facts": [fact_told(fact) for fact in facts], "completeness": facts.completeness}
+
+    async def _do_named(self, call: Call) -> Any:
+        """Facts whose id begins like `fact_id`, also former ones and those that were taken back."""
+        own = await cast(_Kept, self._agent.memory).facts_with_prefix(call.fact_id)
+        others = await self._agent.memory.get_all_facts() if self._shared else ()
+        named = {fact.id: fact for fact in (*others, *own) if fact.id.startswith(call.fact_id)}
+        return {"facts": [fact_told(fact) for fact in named.values()]}
 
     async def _do_export(self, call: Call) -> Any:
         del call
@@ -271,14 +268,23 @@ class AgentCalls:
 
     async def _do_stats(self, call: Call) -> Any:
         del call
-        held = await self._agent.memory.get_statistics()
-        return {"facts": held.facts} | (_of_node(self._given) if self._given else {})
+        held: Reply = msgspec.to_builtins(await self._agent.memory.get_statistics())
+        return held | (_of_node(self._given) if self._given else {})
 
     async def _write(self, key: str, value: str) -> None:
         """Let everybody know. Raises `InvalidInput` where this agent may not say so."""
         (refusal,) = await self._member.runner.write([(key, value)], self._agent.name)
         if refusal:
             raise InvalidInput(refusal)
+
+    async def _listed(self, call: Call) -> FactList:
+        """Of this agent alone where that is wanted, else of the hive, too."""
+        limit = call.limit if call.limit > 0 else None
+        shared = self._shared if call.local else None
+        if call.concept:
+            about = shared.local_search_by_concept if shared else self._agent.memory.search_by_concept
+            return await about(call.concept, limit or sys.maxsize)
+        return await (shared.local_get_all_facts(limit) if shared else self._agent.memory.get_all_facts(limit))
 
     async def _fact(self, fact_id: str) -> Fact:
         if (fact := await self._agent.memory.get_fact(fact_id)) is None:
@@ -294,7 +300,7 @@ class AgentCalls:
         return await self._given_runs.calls()
 
     @property
-    def _member(self) -> RunningMember:
+    def _member(self) -> "RunningMember":
         if self._given is None:
             raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to ask or tell")
         return self._given
@@ -303,31 +309,6 @@ class AgentCalls:
     def _shared(self) -> DistributedCognitiveMemory | None:
         memory = self._agent.memory
         return memory if isinstance(memory, DistributedCognitiveMemory) else None
-
-    def _hits(self, hits: Sequence[Hit], gathered: Gathered | None) -> list[Reply]:
-        return [self._hit(hit, gathered) for hit in hits]
-
-    def _hit(self, hit: Hit, gathered: Gathered | None) -> Reply:
-        return {
-            "fact_id": hit.fact.id,
-            "content": hit.fact.content,
-            "labels": list(hit.fact.labels),
-            "score": hit.score,
-            "sources": list(hit.fact.sources),
-            "from": list(hit.voices.agents) if hit.voices else [self._agent.name],
-            "trust": hit.voices.trust if hit.voices else 1.0,
-            "learned_at_us": hit.fact.learned_at_us,
-            "held_by": gathered.holders.get(hit.fact.id, "") if gathered else "",
-            "disputed": dispute_told(hit),
-            "former": former_told(hit.fact),
-            "rivals": [{"fact_id": fact.id, "content": fact.content, "sources": list(fact.sources)} for fact in hit.rivals],
-        }
-
-
-def _reached(found: SearchResult | Answer) -> Reply:
-    """How much of the hive was searched."""
-    asked, silent = (found.gathered.asked, found.gathered.silent) if found.gathered else ((), ())
-    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent)}
 
 
 def _erasures(call: Call) -> list[Erasure]:
@@ -342,11 +323,16 @@ def _held(fact: Fact) -> Reply:
     return told | {"held_back": fact.held_back}
 
 
+def _episode_told(episode: Episode) -> Reply:
+    told = {"id": episode.id, "title": episode.title, "source": episode.source, "said_at": episode.said_at}
+    return told | {"text": episode.text[:_EXCERPT_MAX]}
+
+
 def _sharing_of(fact: Fact) -> Reply:
     return {"fact_id": fact.id, "sharing": fact.sharing.value}
 
 
-def _of_node(member: RunningMember) -> Reply:
+def _of_node(member: "RunningMember") -> Reply:
     node = member.member.node
     return {
         "epoch": node.topology.epoch,
