@@ -25,6 +25,7 @@ from hive_mind.model.fact import CONFIDENCE, Fact, Relation
 from hive_mind.model.query import LIMIT, METHOD, Method, Query
 from hive_mind.model.search_result import FactList
 from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.put_again import PutAgain
 from hive_mind.runtime.told import answer_told, fact_told, found_told
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
@@ -78,6 +79,8 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     run: str = ""
     stream: str = ""
     erasures: tuple[str, ...] = ()
+    key: str = ""
+    """Of a request that may be put again; see `runtime.put_again`."""
 
 
 class AgentCalls:
@@ -94,6 +97,7 @@ class AgentCalls:
     ) -> None:
         self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
         self._sources = sources or LearnedSources()
+        self._put_again = PutAgain()
 
     async def do(self, call: Call) -> Any:
         """What it answers. Raises `HiveError`."""
@@ -101,7 +105,7 @@ class AgentCalls:
         if doing is None:
             known = ", ".join(sorted(name.removeprefix("_do_") for name in dir(self) if name.startswith("_do_")))
             raise InvalidInput(f"there is no {call.do[:40]!r}; known: {known}")
-        return await doing(call)
+        return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), lambda: doing(call))
 
     async def _do_learn(self, call: Call) -> Any:
         content = Content(call.text, call.source, call.said_at, title=call.title, is_whole=call.whole)
@@ -128,7 +132,7 @@ class AgentCalls:
         """Put a newer statement in the place of a fact."""
         former = await self._fact(call.fact_id)
         newer = Candidate(call.content, former.concept, call.confidence, call.said_at)
-        return _sharing_of(await self._agent.memory.supersede(former.id, newer, call.source))
+        return _sharing_of(await self._agent.memory.supersede(former.id, newer, call.source, request=_request(call)))
 
     async def _do_why(self, call: Call) -> Any:
         """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
@@ -147,7 +151,7 @@ class AgentCalls:
     async def _do_retract(self, call: Call) -> Any:
         """Take a fact back; `text` says why, for the log."""
         _log.info("%s takes back %s%s", self._agent.name, call.fact_id[:64], f": {call.text[:_REASON_MAX]}" if call.text else "")
-        return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
+        return _sharing_of(await self._agent.memory.retract_fact(call.fact_id, request=_request(call)))
 
     async def _do_search(self, call: Call) -> Any:
         query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded)
@@ -321,6 +325,11 @@ def _erasures(call: Call) -> list[Erasure]:
 def _held(fact: Fact) -> Reply:
     told = {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
     return told | {"held_back": fact.held_back}
+
+
+def _request(call: Call) -> str:
+    """What a memory knows a request by; "" for one that won't be put again."""
+    return f"{call.do} {call.fact_id} {call.key}" if call.key else ""
 
 
 def _episode_told(episode: Episode) -> Reply:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
@@ -11,6 +12,7 @@ from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable
+from hive_mind.runtime.put_again import PUT_AGAIN
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ class ResidentAgent:
         return self._found.fleet
 
     async def call(self, what: str, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
+        """Put a request of `runtime.calls` to it, again where the answer is lost: it has a key then. Raises `HiveError`."""
+        if what in PUT_AGAIN:
+            fields = {"key": uuid4().hex, **fields}
         for left in reversed(range(_TRIES)):
             try:
                 return await self._found.call(what, **fields)
