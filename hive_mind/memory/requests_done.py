@@ -1,6 +1,7 @@
 """Which requests a memory has carried out: noted in the same write as what they did, so that none is done twice.
 
-Who asks gives a request a key of its own and may put it again, after a lost connection or a kill. What changed meanwhile stays.
+A client gives each request a key of its own and may put it again, after a lost connection or a kill. What changed meanwhile
+stays.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from hashlib import sha256
 from hive_mind.store.base import SetMeta
 
 _PREFIX = "request."
-# Who gave up waiting puts it again within a minute or never. Places are used in turn.
+# A client that gave up waiting puts it again within a minute or never. Places are used in turn.
 _PLACES = 4096
 
 

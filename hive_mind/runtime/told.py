@@ -90,7 +90,7 @@ def fact_told(fact: Fact) -> FactTold:
 
 
 def fact_of(told: Mapping[str, Any]) -> Fact:
-    """The fact that was told. What else stands there is left out."""
+    """The fact; what else stands there is left out."""
     return msgspec.convert({**told, "id": told["fact_id"]}, Fact)
 
 

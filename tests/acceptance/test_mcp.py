@@ -189,6 +189,9 @@ def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
     again = command("serve", "--agent", "default")
     assert (again.code, resident_of(command)) == (0, pid)
     assert "agent default of fleet resident is ready" in again.out
+    served = command("serve", "-o", "json").json
+    shown = {"Authorization": f"Bearer {json.loads(Path(served['token_in']).read_bytes())['token']}"}
+    assert httpx2.post(f"{served['url']}/stats", headers=shown, json={}).json()["ok"]["facts"] == 0
 
     assert command("serve", "--stop").code == 0
     until(lambda: not processes_of(command.home))

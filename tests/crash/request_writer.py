@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 
 from hive_mind import Settings, open_agent
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.requests import Call
 from hive_mind.store.base import Change
 from hive_mind.store.sqlite.store import SqliteStore
 

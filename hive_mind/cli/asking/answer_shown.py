@@ -15,7 +15,7 @@ Told = Mapping[str, Any]
 def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
     """The answer, then the facts it rests on, numbered; of quotations each with its own source below it.
 
-    `own`: the agent that answers. Of a fact that only it said, nobody has to be told so.
+    `own`: the agent that answers. It is not named for a fact that only it said.
     """
     hits: Sequence[Told] = answer["sources"]
     first, quotes = quotations(str(answer["answer"]), [str(hit["content"]) for hit in hits])

@@ -46,7 +46,7 @@ class _LocalAgent:
 
     async def call(self, what: str, **fields: object) -> Any:
         """See `Asked`; what comes back is what JSON would give."""
-        from hive_mind.runtime.calls import Call
+        from hive_mind.runtime.requests import Call
 
         return msgspec.to_builtins(await self._calls.do(msgspec.convert({"do": what, **fields}, Call)))
 
@@ -55,7 +55,7 @@ class _LocalAgent:
 async def asked_agent(
     settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None
 ) -> AsyncIterator[Asked]:
-    """The agent that is meant; what is used is told in one line where it runs elsewhere. `ranking`: of one that is opened here.
+    """The agent that is meant; one line names it where it runs elsewhere. `ranking`: of one that is opened here.
 
     Raises `HiveError`.
     """

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import msgspec
+
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT
@@ -14,6 +16,7 @@ from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable
 from hive_mind.runtime.put_again import PUT_AGAIN
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
     from hive_mind.mcp.results import Status
@@ -65,6 +68,17 @@ class ResidentAgent:
             "members_silent": list(stats.get("silent", ())),
             "problems": [one for one in (own.last_error if own else "", fleet.last_error) if one],
         }
+
+    async def address(self) -> tuple[str, str]:
+        """Where it is asked over HTTP, and the file that has the token; "" for both where it runs elsewhere."""
+        fleet = await self._found.controller.status()
+        process = next((agent.process for agent in fleet.agents if agent.name == self.name), "")
+        file = self._found.controller.folder.run / f"{process}.json"
+        try:
+            contact = msgspec.json.decode(file.read_bytes(), type=Contact)
+        except (OSError, msgspec.DecodeError):
+            return "", ""
+        return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}", str(file)
 
     async def _revive(self) -> None:
         from hive_mind.control.resident import keep_open

@@ -9,7 +9,8 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.requests import Call
 from tests.builders import Home
 from tests.unit.memory.hives import SmallHive, two
 

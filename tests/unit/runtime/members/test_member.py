@@ -18,9 +18,9 @@ from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
-from hive_mind.runtime.calls import Call
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member, open_node
 from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.requests import Call
 from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read_line
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
