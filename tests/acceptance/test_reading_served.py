@@ -1,6 +1,7 @@
 """Commands that look at a memory say the same, whichever process has it open."""
 
 from collections.abc import Iterator
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
@@ -41,6 +42,9 @@ def test_reading_commands_print_the_same_while_the_resident_process_has_the_memo
     served = [taught(*command) for command in wanted]
 
     assert [(ended.code, ended.err.splitlines()) for ended in served if ended.code or "fleet resident" not in ended.err] == []
+    # Which does not load the command line.
+    (out, _) = taught.start("ask", QUESTION, "--explain", stdout=PIPE, stderr=DEVNULL).communicate(timeout=120)
+    assert out.decode() == served[wanted.index(("ask", QUESTION, "--explain"))].out
     for command, one, other in zip(wanted, alone, served, strict=True):
         out = other.out.replace('"fleet": "resident"', '"fleet": ""')
         assert (command, out) == (command, one.out)

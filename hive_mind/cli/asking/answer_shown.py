@@ -4,12 +4,21 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
-from hive_mind.cli.output import short_id, show, show_indented, show_prose, shown_source
+from hive_mind.cli.output import printable, short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.counted import counted
 from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.quotations import quotations
 
 Told = Mapping[str, Any]
+
+
+def show_reply(asked: Mapping[str, str], reply: Told, *, is_json: bool, explain: bool = False) -> None:
+    """The answer as text or as JSON. `asked` says question, fleet and agent."""
+    if not is_json:
+        show_answer(reply, explain=explain, own=asked["agent"])
+        return
+    told = {name: value for name, value in reply.items() if name != "answer"}
+    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **told})
 
 
 def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:

@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.answer_shown import show_answer
+from hive_mind.cli.asking.answer_shown import show_reply
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.fleet.agents import Agent, Fleet
 from hive_mind.cli.options import Format, SearchMethod, examples, settings_for
-from hive_mind.cli.output import printable, say, show_json
+from hive_mind.cli.output import printable, say
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import command
 from hive_mind.model.query import LIMIT
@@ -55,8 +55,5 @@ async def ask(
         if asked.fleet and ways.ranking:
             say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
         reply = await asked.call("ask", question=question, limit=ways.limit, method=ways.method)
-    if output is Format.JSON:
-        told = {"question": question, "fleet": asked.fleet, "agent": asked.name, "text": reply.pop("answer")}
-        show_json(told | reply)
-        return
-    show_answer(reply, explain=explain, own=asked.name)
+    told = {"question": question, "fleet": asked.fleet, "agent": asked.name}
+    show_reply(told, reply, is_json=output is Format.JSON, explain=explain)

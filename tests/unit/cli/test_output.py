@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli import output
+from hive_mind.cli import styled
 from hive_mind.cli.output import printable, progress, show_indented, shown_source
 
 
@@ -31,7 +31,7 @@ def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
 
 
 def test_without_a_terminal_a_line_says_how_far_a_large_file_is(capsys, monkeypatch):
-    monkeypatch.setattr(output, "_TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(styled, "_TOLD_EVERY_S", 0.0)
 
     with progress("files") as report:
         report(0.42, 2, "large.txt 42 %")
