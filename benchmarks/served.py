@@ -1,6 +1,6 @@
 """How long does a question take through the process that has the memory open, and does it keep up?
 
-Wall time of `hive-mind serve` from nothing to an agent that answers, with MiniLM; then of `hive-mind ask` as a command, and what of
+Wall time of `hive-mind serve` from nothing to an agent that answers, with MiniLM; then of `hive-mind ask`, and what of
 it a bare interpreter and the request alone take; then requests at a fixed rate, put whether or not the last ones were answered.
 
     python -m benchmarks.served [--facts 2000] [--asked 21] [--requests 10000] [--rate 200]

@@ -5,15 +5,17 @@ For a terminal lines fit its width; for a pipe they are as long as they are, so 
 
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
+from hive_mind.cli.printing import INDENT
+from hive_mind.cli.printing import Report as Report
+from hive_mind.cli.printing import printable as printable
 from hive_mind.runtime.settings import variable
 
 if TYPE_CHECKING:
@@ -24,20 +26,7 @@ _FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 _PROSE_COLUMNS = 100
 
-INDENT = 5
-
 _SHORT_ID = 8
-
-# What makes a terminal write backwards, and what ends it.
-_TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
-
-
-class Report(Protocol):
-    """Takes how much is done of how much (0: nobody knows), with a word on what is under way."""
-
-    def __call__(self, done: float, total: int, what: str = "") -> None:
-        """Show it."""
-        ...
 
 
 def spell_out_unknown_characters() -> None:
@@ -111,12 +100,7 @@ def progress(unit: str) -> AbstractContextManager[Report]:
     """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
     from hive_mind.cli import styled
 
-    return styled.progress(unit)
-
-
-def printable(text: str) -> str:
-    """Text without what could steer a terminal: control and direction marks are shown as a question mark in a diamond."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(character) else character for character in text)
+    return styled.progress(unit, say)
 
 
 def short_id(fact_id: str) -> str:
@@ -144,9 +128,3 @@ def _is_plain(stream: TextIO) -> bool:
 
 def _print(stream: TextIO, text: str) -> None:
     stream.write(printable(text).expandtabs() + "\n")
-
-
-def _is_control(character: str) -> bool:
-    if character in "\n\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS

@@ -41,8 +41,8 @@ def register(app: typer.Typer) -> None:
 def session_start(agent: options.Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
     """Print what an agent should know now: facts most worth knowing in this folder, conflicts, and how much more there is.
 
-    It reads the memory as it is at this moment, whoever has it open, and prints nothing where there is none. A program may name
-    the folder as `cwd` in JSON on standard input.
+    It reads the memory as it is at this moment, also while another process has it open, and prints nothing where there is none. A
+    program may name the folder as `cwd` in JSON on standard input.
     """
     try:
         record = database_path(settings_for(home), agent)
