@@ -19,10 +19,21 @@ def main() -> None:
     # Loading makes much that stays; looking through it again and again takes a sixth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
+        if _is_answered(sys.argv[1:]):
+            return
         from hive_mind.cli.app import main as run
     except KeyboardInterrupt:
         sys.exit(_STOPPED)
     run()
+
+
+def _is_answered(arguments: list[str]) -> bool:
+    """Whether it was a question to a process that runs: then most of the command line need not be loaded."""
+    if arguments[:1] != ["ask"]:
+        return False
+    from hive_mind.cli.serving.quick_ask import asked_and_answered
+
+    return asked_and_answered(arguments)
 
 
 def _open_closed_streams() -> None:

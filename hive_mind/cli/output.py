@@ -5,45 +5,28 @@ For a terminal lines fit its width; for a pipe they are as long as they are, so 
 
 import sys
 import textwrap
-import time
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
-from rich.text import Text
 
-# No line of ours is longer, and Rich makes no line of a pipe shorter.
-_PIPE_COLUMNS = 100_000
+from hive_mind.cli.printing import INDENT
+from hive_mind.cli.printing import Report as Report
+from hive_mind.cli.printing import printable as printable
+from hive_mind.runtime.settings import variable
+
+if TYPE_CHECKING:
+    from hive_mind.cli.styled import Cell
+
+# With one of them Rich writes to a pipe as to a terminal.
+_FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 _PROSE_COLUMNS = 100
 
-_INDENT = 5
-# Of what takes long, where nobody sees a bar.
-_TOLD_EVERY_S = 10.0
-
 _SHORT_ID = 8
-
-# What makes a terminal write backwards, and what ends it.
-_TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
-
-
-# A word in a style of its own is handed over as it is.
-Cell = str | Text
-
-
-class Report(Protocol):
-    """Takes how much is done of how much (0: nobody knows), with a word on what is under way."""
-
-    def __call__(self, done: float, total: int, what: str = "") -> None:
-        """Show it."""
-        ...
 
 
 def spell_out_unknown_characters() -> None:
@@ -55,45 +38,50 @@ def spell_out_unknown_characters() -> None:
 
 def say(message: str, style: str = "") -> None:
     """A message for a person, on stderr."""
-    _console(stderr=True).print(Text(printable(message), style=style), soft_wrap=True)
+    if _is_plain(sys.stderr):
+        _print(sys.stderr, message)
+        return
+    from hive_mind.cli import styled
+
+    styled.print_styled(message, style, stderr=True)
 
 
 def show(text: str = "", style: str = "") -> None:
     """A line of the result, on stdout."""
-    _console().print(Text(printable(text), style=style), soft_wrap=not sys.stdout.isatty())
+    if _is_plain(sys.stdout):
+        _print(sys.stdout, text)
+        return
+    from hive_mind.cli import styled
+
+    styled.print_styled(text, style, stderr=False)
 
 
 def show_prose(text: str, style: str = "") -> None:
     """A paragraph of the result, on stdout, in lines of a readable length also where there is no terminal."""
-    width = min(_console().width, _PROSE_COLUMNS)
+    width = _PROSE_COLUMNS
+    if not _is_plain(sys.stdout):
+        from hive_mind.cli import styled
+
+        width = min(styled.columns(), width)
     show("\n".join(textwrap.fill(line, width) for line in text.splitlines()), style)
 
 
 def show_indented(text: str, style: str = "", lead: str = "") -> None:
     """Lines of the result, set in, after a `lead` such as a number; what does not fit a terminal goes on under its beginning."""
-    table = Table.grid(padding=0)
-    table.add_column(width=_INDENT)
-    table.add_column(overflow="fold")
+    if not _is_plain(sys.stdout):
+        from hive_mind.cli import styled
+
+        styled.print_indented(text, style, lead)
+        return
     for number, line in enumerate(text.splitlines()):
-        table.add_row("" if number else lead, Text(printable(line), style=style))
-    _show_renderable(table)
+        _print(sys.stdout, f"{'' if number else lead:<{INDENT}}{line}".rstrip())
 
 
-def show_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> None:
+def show_table(titles: Sequence[str], rows: "Iterable[Sequence[Cell]]", *, right: Iterable[int] = ()) -> None:
     """A table without lines. `right` numbers the columns of figures; the last column takes the room that is left."""
-    _show_renderable(table_of(titles, rows, right=right))
+    from hive_mind.cli import styled
 
-
-def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> Table:
-    """The same, to be put on a screen with other things."""
-    aligned = frozenset(right)
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(titles), header_style="bold", pad_edge=False)
-    for number, title in enumerate(titles):
-        is_last = number == len(titles) - 1
-        table.add_column(title, justify="right" if number in aligned else "left", no_wrap=not is_last, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(cell) for cell in row))
-    return table
+    styled.print_table(titles, rows, right=right)
 
 
 def show_json(value: object) -> None:
@@ -108,27 +96,11 @@ def show_document(body: str) -> None:
     sys.stdout.buffer.flush()
 
 
-@contextmanager
-def progress(unit: str) -> Iterator[Report]:
+def progress(unit: str) -> AbstractContextManager[Report]:
     """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    console = _console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task, told_s = bar.add_task("", total=None), time.monotonic()
+    from hive_mind.cli import styled
 
-        def report(done: float, total: int, what: str = "") -> None:
-            nonlocal told_s
-            if not console.is_terminal and time.monotonic() - told_s >= _TOLD_EVERY_S:
-                told_s = time.monotonic()
-                say(f"{int(done):,} of {total:,} {unit}: {what}" if total else what)
-            bar.update(task, completed=done, total=total or None, description=Text(printable(what)).plain)
-
-        yield report
-
-
-def printable(text: str) -> str:
-    """Text without what could steer a terminal: control and direction marks are shown as a question mark in a diamond."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(character) else character for character in text)
+    return styled.progress(unit, say)
 
 
 def short_id(fact_id: str) -> str:
@@ -149,35 +121,10 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-class _Console(Console):
-    """Rich would end the process when our reader goes away; that is decided in `running`."""
-
-    def on_broken_pipe(self) -> None:
-        """Let the error through."""
-        raise BrokenPipeError
+def _is_plain(stream: TextIO) -> bool:
+    """Whether nobody looks at it: then Rich, which takes long to load, would change nothing."""
+    return not stream.isatty() and not any(map(variable, _FORCED))
 
 
-def _console(*, stderr: bool = False) -> Console:
-    # Made anew each time: tests and pipes exchange the streams under us.
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _PIPE_COLUMNS
-    return _Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-
-
-def _show_renderable(table: Table) -> None:
-    console = _console()
-    lines = console.render_lines(table, pad=False)
-    for line in lines:
-        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
-        text.rstrip()
-        console.print(text, soft_wrap=True)
-
-
-def _cell(cell: Cell) -> Text:
-    return Text(printable(cell)) if isinstance(cell, str) else Text(printable(cell.plain), style=cell.style)
-
-
-def _is_control(character: str) -> bool:
-    if character in "\n\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS
+def _print(stream: TextIO, text: str) -> None:
+    stream.write(printable(text).expandtabs() + "\n")

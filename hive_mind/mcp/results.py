@@ -94,6 +94,18 @@ class Status(TypedDict):
     problems: list[str]
 
 
+class AgentState(TypedDict):
+    """One agent of a fleet. `pending`: facts that the hive has not confirmed."""
+
+    agent: str
+    fleet: str
+    phase: str
+    group: str
+    facts: int
+    pending: int
+    problems: list[str]
+
+
 def recall_of(found: Mapping[str, Any], answer: Mapping[str, Any], tokens_max: int) -> Recall:
     """The best facts that fit into `tokens_max` tokens, at least one; 0: all of them."""
     facts = [_recalled(hit) for hit in found["hits"]]
@@ -130,7 +142,7 @@ def why_of(told: Mapping[str, Any]) -> Why:
     return {
         "id": told["fact_id"],
         "text": told["content"],
-        "about": told["about"],
+        "about": told["concept"],
         "sources": told["sources"],
         "said_at": told["said_at"],
         "learned_at": _time(told["learned_at_us"]),

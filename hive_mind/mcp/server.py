@@ -1,4 +1,4 @@
-"""An MCP server over one agent: seven tools, three resources, three prompts.
+"""An MCP server over one agent: seven tools, five resources, three prompts.
 
 It keeps nothing itself: each call goes to the process that has the agent's memory open, so any number of them work at once.
 """
@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -16,6 +17,8 @@ from pydantic import Field
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.mcp import prompts
+from hive_mind.mcp.confirming import Confirmed, retraction_confirmed
+from hive_mind.mcp.history import history_of
 from hive_mind.mcp.results import (
     Changed,
     Conflicts,
@@ -30,7 +33,7 @@ from hive_mind.mcp.results import (
     remembered_of,
     why_of,
 )
-from hive_mind.mcp.served import ServedAgent
+from hive_mind.mcp.served import OnProgress, ServedAgent
 from hive_mind.model.query import LIMIT
 
 INSTRUCTIONS = """\
@@ -62,8 +65,10 @@ def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPSer
     for tool in adding:
         server.add_tool(_told(tool), structured_output=True, annotations=adds)
     if allows_retract:
-        server.add_tool(_told(tools.retract), annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True))
-    _add_resources(server, tools)
+        server.add_tool(
+            _told(_retracting(agent)), name="retract", annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True)
+        )
+    _add_resources(server, tools, agent)
     prompts.add(server)
     return server
 
@@ -86,13 +91,15 @@ class _Tools:
 
     async def remember(
         self,
+        context: Context,
         text: Annotated[str, Field(description="Statements, or a document.")],
         source: Annotated[str, Field(description="Who or what says so.")] = "mcp",
         share: Annotated[bool, Field(description="false: for this agent alone.")] = True,
     ) -> Remembered:
         """Keep what a text says. Secrets and what nobody could use are held back from other agents; the result says why."""
         if share:
-            return remembered_of(await self._agent.call("learn", text=text, source=source))
+            progress = _progress_in(context)
+            return remembered_of(await self._agent.call("learn", progress, text=text, source=source))
         if len(text) > _PRIVATE_MAX:
             raise InvalidInput(
                 f"text has {len(text)} characters, at most {_PRIVATE_MAX} where it is not shared: give it in parts"
@@ -113,10 +120,6 @@ class _Tools:
         source = f"correction: {reason}" if reason else "correction"
         return changed_of(await self._agent.call("correct", fact_id=id, content=text, source=source))
 
-    async def retract(self, id: Id, reason: Annotated[str, Field(description="For the log.")]) -> Changed:
-        """Take a fact back that was never true, here and in the hive. What has changed since is to be corrected instead."""
-        return changed_of(await self._agent.call("retract", fact_id=id, text=reason))
-
     async def conflicts(self, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Conflicts:
         """List pairs of facts that can't both be true, the newest first."""
         return conflicts_of(await self._agent.call("conflicts", limit=limit))
@@ -126,10 +129,39 @@ class _Tools:
         return await self._agent.status()
 
 
-def _add_resources(server: MCPServer, tools: _Tools) -> None:
+def _retracting(agent: ServedAgent) -> Tool:
+    confirmed = Resolve(retraction_confirmed(agent))
+
+    async def retract(
+        id: Id, reason: Annotated[str, Field(description="For the log.")], confirmation: Annotated[Confirmed, confirmed]
+    ) -> Changed:
+        """Take a fact back that was never true, here and in the hive. What has changed since is to be corrected instead."""
+        if not confirmation.take_back:
+            raise InvalidInput("the person did not confirm it: the fact stays")
+        return changed_of(await agent.call("retract", fact_id=id, text=reason))
+
+    return retract
+
+
+def _progress_in(context: Context) -> OnProgress:
+    async def progress(done: int, total: int) -> None:
+        await context.report_progress(done, total)
+
+    return progress
+
+
+def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None:
     @server.resource("hive://status", mime_type="application/json", description="Whose memory this is, and how it is.")
     async def status() -> str:
         return await _json(tools.status())
+
+    @server.resource("hive://agents/{name}", mime_type="application/json", description="How an agent of the same fleet is.")
+    async def one_agent(name: str) -> str:
+        return await _json(agent.status_of(name))
+
+    @server.resource("hive://facts/{id}/history", mime_type="application/json", description="What replaced it, and what it did.")
+    async def history(id: str) -> str:
+        return await _json(history_of(agent, id))
 
     @server.resource("hive://conflicts", mime_type="application/json", description="Facts that can't both be true.")
     async def conflicts() -> str:

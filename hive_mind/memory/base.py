@@ -79,11 +79,14 @@ class Memory(Protocol):
         """One fact by id, superseded and retracted ones too."""
         ...
 
-    async def retract_fact(self, fact_id: str) -> Fact:
-        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
+    async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
+        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`.
+
+        `request`: its key; what was carried out under it is not done again.
+        """
         ...
 
-    async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
+    async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
         """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
         ...
 

@@ -17,7 +17,7 @@ from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, Plan
 from hive_mind.memory.editions.editions import edits_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
-from hive_mind.memory.intake import new_fact, refuse_source, retracting, superseding, take_in
+from hive_mind.memory.intake import Intake, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
@@ -143,20 +143,25 @@ class CognitiveMemory:
             return [awake.recall.facts[fact_id] for fact_id in list(awake.recall.facts.ids()) if fact_id.startswith(prefix)]
 
     @operation("delete_memory")
-    async def retract_fact(self, fact_id: str) -> Fact:
-        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`."""
+    async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
+        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`.
+
+        `request`: its key; where that was carried out already, the fact as it is now.
+        """
         async with self.awake() as awake:
+            replaced = awake.recall.replaced_by(fact_id)
 
-            def plan() -> Plan[Fact]:
-                intake = retracting(_fact_in(awake, fact_id), awake.recall.replaced_by(fact_id))
-                return Plan(intake.changes, lambda: self._applied(awake, intake.facts, NewVectors())[0])
+            def plan() -> Intake:
+                return retracting(_fact_in(awake, fact_id), awake.recall.replaced_by(fact_id))
 
-            replaced = [fact.id for fact in awake.recall.replaced_by(fact_id)]
-            return await self._commits.run(awake.store, [fact_id, *replaced], plan)
+            return await self._once(awake, request, [fact_id, *(fact.id for fact in replaced)], plan, NewVectors())
 
     @operation("update_memory")
-    async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
-        """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`."""
+    async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
+        """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`.
+
+        `request`: its key; where that was carried out already, the newer fact as it is now.
+        """
         newer = new_fact(replacement, source, self._clock())
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
@@ -164,11 +169,17 @@ class CognitiveMemory:
             refuse_erased([newer], awake.erasures)
             new = await self._new_vectors(awake, [newer])
 
-            def plan() -> Plan[Fact]:
-                intake = superseding(newer, _fact_in(awake, fact_id), awake.recall.facts.get)
-                return Plan([*intake.changes, *new.changes], lambda: self._applied(awake, intake.facts, new)[0])
+            def plan() -> Intake:
+                return superseding(newer, _fact_in(awake, fact_id), awake.recall.facts.get)
 
-            return await self._commits.run(awake.store, [newer.id, fact_id], plan)
+            return await self._once(awake, request, [newer.id, fact_id], plan, new)
+
+    async def done(self, request: str) -> Fact | None:
+        """The fact that a request left, as it is now; None where none with this key was carried out."""
+        if not request:
+            return None
+        async with self.awake() as awake:
+            return awake.recall.facts.get(awake.done.fact_id(request))
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
         """Take these episodes for all that a source says now: what only earlier ones said is former. Returns what changed."""
@@ -308,6 +319,25 @@ class CognitiveMemory:
     async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
         before = current_count(fact for one in said if (fact := self.known(one.id)))
         return current_count(await self._keep(said, None, extra)) - before
+
+    async def _once(
+        self, awake: Awake, request: str, fact_ids: Sequence[str], planned: Callable[[], Intake], new: NewVectors
+    ) -> Fact:
+        """Write what is planned unless this request did it already. Returns the first of its facts."""
+
+        def plan() -> Plan[Fact]:
+            if done := awake.done.fact_id(request):
+                return Plan((), lambda: _fact_in(awake, done))
+            intake = planned()
+            first = intake.facts[0].id
+
+            def apply() -> Fact:
+                awake.done.remember(request, first)
+                return self._applied(awake, intake.facts, new)[0]
+
+            return Plan([*intake.changes, *new.changes, *awake.done.note(request, first)], apply)
+
+        return await self._commits.run(awake.store, fact_ids, plan)
 
     async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
         if not awake.embeds_with(self._vectors):

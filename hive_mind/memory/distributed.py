@@ -144,27 +144,30 @@ class DistributedCognitiveMemory:
         return await self._local.facts_with_prefix(prefix)
 
     @operation("delete_memory")
-    async def retract_fact(self, fact_id: str) -> Fact:
+    async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
         """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`.
 
-        A moderator can take back any agent's fact: it leaves the hive.
+        A moderator can take back any agent's fact: it leaves the hive. `request`: see `CognitiveMemory.retract_fact`.
         """
         await self._settle_after_waking()
+        if (done := await self._local.done(request)) is not None:
+            # Asked for again it would go on to what others say of it.
+            return done
         own = await self._local.get_fact(fact_id)
         if own is None or own.is_retracted:
             said = await self._shared(fact_id)
             refusals = await self._hive.write([(f"retracted/{fact_id}", "true")], self._agent) if said else ()
             if own is None and said is not None:
                 return _moderated(said, *refusals)
-        return (await self._settled([await self._local.retract_fact(fact_id)]))[0]
+        return (await self._settled([await self._local.retract_fact(fact_id, request=request)]))[0]
 
     @operation("update_memory")
-    async def supersede(self, fact_id: str, replacement: Candidate, source: str) -> Fact:
+    async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
         """Keep a newer statement in place of a fact of this agent, whose old form leaves the hive."""
         await self._settle_after_waking()
         if await self._local.get_fact(fact_id) is None and await self._shared(fact_id) is not None:
             raise _another_agents(fact_id)
-        return (await self._settled([await self._local.supersede(fact_id, replacement, source)]))[0]
+        return (await self._settled([await self._local.supersede(fact_id, replacement, source, request=request)]))[0]
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
         """Take these episodes for all that a source says to this agent now; what becomes former leaves the hive."""

@@ -15,6 +15,7 @@ from typing import Any
 from hive_mind.memory.erasure.erasing import erasures_in
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
+from hive_mind.memory.requests_done import RequestsDone
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.erasure import Erasures
 from hive_mind.ranking.pipeline import RankingSettings
@@ -37,13 +38,14 @@ NewVectorArm = Callable[[int], VectorArm]
 class Awake:
     """An open store and what is in RAM. `recorded` is the model the database was embedded with, "" for none yet.
 
-    `erasures` are what it refuses to keep.
+    `erasures` are what it refuses to keep; `done` are requests that it need not carry out again.
     """
 
     store: FactStore
     recall: Recall
     recorded: str
     erasures: Erasures
+    done: RequestsDone
 
     def embeds_with(self, vectors: VectorSource) -> bool:
         """Whether new vectors of this model may stand beside those that are there."""
@@ -89,7 +91,7 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     try:
         meta = await store.meta()
         recall = Recall(lambda: new_arm(vectors.dimension) if vectors.is_on else None, settings, KnownFacts(store.fetch))
-        awake = Awake(store, recall, meta.get(MODEL_KEY, ""), erasures_in(meta))
+        awake = Awake(store, recall, meta.get(MODEL_KEY, ""), erasures_in(meta), RequestsDone(meta))
         with _no_collections():
             await _load(awake, vectors)
     except BaseException:

@@ -4,7 +4,7 @@ An agent of a hive and one that is alone are asked the same; the one that is alo
 """
 
 import logging
-from collections.abc import Sequence
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -15,23 +15,46 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.disputes import dispute_told, disputed
+from hive_mind.memory.disputes import disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.memory.editions.former import former_of, former_told
+from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.erasure.erased_from import would_erase
-from hive_mind.model.answer import Answer
-from hive_mind.model.content import SOURCE, Candidate, Content
+from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
-from hive_mind.model.fact import CONFIDENCE, Fact, Relation
-from hive_mind.model.gathered import Gathered
-from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
-from hive_mind.model.search_result import SearchResult
-from hive_mind.runtime.members.member import RunningMember
+from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.query import Query
+from hive_mind.model.search_result import FactList
 from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.put_again import PutAgain
+from hive_mind.runtime.reply_types import (
+    ConflictsTold,
+    Erased,
+    Exported,
+    Former,
+    Held,
+    LearnedFiles,
+    LearnedTold,
+    Listed,
+    Named,
+    RuleId,
+    Rules,
+    RunName,
+    RunsTold,
+    Shared,
+    Stats,
+    Told,
+    Tools,
+    Trust,
+    WhyTold,
+    WouldErase,
+)
+from hive_mind.runtime.requests import Call, OnEvent, request, requests_of
+from hive_mind.runtime.told import Answered, Found, answer_told, fact_told, found_told
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
-    # They bring what reads workers, which a member of a hive without a fleet does not need.
+    # They bring what reads workers, and what an agent without a hive does not need.
+    from hive_mind.runtime.members.member import RunningMember
     from hive_mind.runtime.runs.agent_runs import AgentRuns
     from hive_mind.runtime.runs.run_calls import RunCalls
 
@@ -43,41 +66,10 @@ _REASON_MAX = 500
 # Of what a fact was taken from: enough to see it, not a whole file.
 _EXCERPT_MAX = 2000
 
+Nothing = dict[str, Any]
+"""A reply without a field."""
+
 _Kept = CognitiveMemory | DistributedCognitiveMemory
-
-
-class Call(msgspec.Struct, forbid_unknown_fields=True):
-    """A request, with what any of them may need."""
-
-    do: str
-    id: int | str = 0
-    text: str = ""
-    content: str = ""
-    concept: str = ""
-    confidence: float = CONFIDENCE
-    source: str = SOURCE
-    said_at: str = ""
-    labels: tuple[str, ...] = ()
-    title: str = ""
-    query: str = ""
-    method: Method = METHOD
-    limit: int = LIMIT
-    question: str = ""
-    fact_id: str = ""
-    local: bool = False
-    to: str = ""
-    kind: str = "note"
-    trust: float | None = None
-    good: bool | None = None
-    paths: tuple[str, ...] = ()
-    whole: bool = False
-    episodes: tuple[str, ...] = ()
-    rule: dict[str, Any] = {}
-    worker: dict[str, Any] = {}
-    inputs: dict[str, Any] = {}
-    run: str = ""
-    stream: str = ""
-    erasures: tuple[str, ...] = ()
 
 
 class AgentCalls:
@@ -86,7 +78,7 @@ class AgentCalls:
     def __init__(
         self,
         agent: LearningAgent,
-        member: RunningMember | None,
+        member: "RunningMember | None",
         sources: LearnedSources | None = None,
         *,
         is_kept: bool,
@@ -94,86 +86,114 @@ class AgentCalls:
     ) -> None:
         self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
         self._sources = sources or LearnedSources()
+        self._put_again, self._register = PutAgain(), requests_of(type(self))
 
-    async def do(self, call: Call) -> Any:
-        """What it answers. Raises `HiveError`."""
-        doing = getattr(self, f"_do_{call.do}", None) if call.do.isidentifier() else None
-        if doing is None:
-            known = ", ".join(sorted(name.removeprefix("_do_") for name in dir(self) if name.startswith("_do_")))
-            raise InvalidInput(f"there is no {call.do[:40]!r}; known: {known}")
-        return await doing(call)
+    async def do(self, call: Call, on_event: OnEvent | None = None) -> Any:
+        """What it answers; `on_event` gets what is known before that, where somebody wants it. Raises `HiveError`."""
+        if (asked := self._register.get(call.do)) is None:
+            raise InvalidInput(f"there is no {call.do[:40]!r}; known: {', '.join(self._register)}")
+        doing = getattr(self, f"_do_{call.do}")
+        given = (call, on_event) if asked.reports else (call,)
+        return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), lambda: doing(*given))
 
-    async def _do_learn(self, call: Call) -> Any:
+    @request("source", "said_at", "title", "whole", needs=("text",), gives=LearnedTold, reports=True)
+    async def _do_learn(self, call: Call, on_event: OnEvent | None) -> Any:
+        """Learn a text: keep what it says. `whole`: it is all that its source says now."""
+
+        def progress(done: int, total: int) -> None:
+            if on_event:
+                on_event("progress", {"done": done, "total": total})
+
         content = Content(call.text, call.source, call.said_at, title=call.title, is_whole=call.whole)
-        learned = await self._agent.learn_from_content(content)
+        learned = await self._agent.learn_from_content(content, progress)
         done = {"facts": [fact.id for fact in learned.facts], "added": learned.added, "confirmed": learned.confirmed}
         done |= {"held_back": {fact.id: fact.held_back for fact in learned.facts if fact.held_back}}
         done |= {"skipped": learned.skipped, "missing": learned.missing, "left_out": dict(learned.reasons)}
         return done | {"former": learned.former, "episode": learned.episode.id}
 
+    @request(needs=("source", "episodes"), gives=Former)
     async def _do_replace(self, call: Call) -> Any:
+        """Take these learned texts for all that a source says: what only earlier ones said is former."""
         changed = await self._agent.memory.supersede_former(call.source, call.episodes)
         return {"former": former_of(changed, call.source)}
 
+    @request(needs=("paths",), gives=LearnedFiles)
     async def _do_learn_files(self, call: Call) -> Any:
+        """Learn files of the machine it runs on, of folders that it may read."""
         return await learn_files(self._agent, call.paths, self._sources)
 
+    @request("concept", "confidence", "source", "said_at", "labels", "local", needs=("content",), gives=Held)
     async def _do_store(self, call: Call) -> Any:
+        """Keep one statement. `local`: for this agent alone."""
         shared = self._shared
         store = shared.local_store_fact if shared and call.local else self._agent.memory.store_fact
         said = {"source": call.source, "said_at": call.said_at, "labels": call.labels}
         return _held(await store(call.concept, call.content, call.confidence, **cast(Any, said)))
 
+    @request("source", "confidence", "said_at", needs=("fact_id", "content"), gives=Shared)
     async def _do_correct(self, call: Call) -> Any:
         """Put a newer statement in the place of a fact."""
         former = await self._fact(call.fact_id)
         newer = Candidate(call.content, former.concept, call.confidence, call.said_at)
-        return _sharing_of(await self._agent.memory.supersede(former.id, newer, call.source))
+        return _sharing_of(await self._agent.memory.supersede(former.id, newer, call.source, request=_request(call)))
 
+    @request(needs=("fact_id",), gives=WhyTold)
     async def _do_why(self, call: Call) -> Any:
         """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
         fact, memory = await self._fact(call.fact_id), cast(_Kept, self._agent.memory)
         former = await memory.related(fact.id, Relation.SUPERSEDES)
-        said = [{"source": one.source, "text": one.text[:_EXCERPT_MAX]} for one in await memory.episodes_of(fact.id)]
-        told = _held(fact) | {"about": fact.concept, "sources": list(fact.sources), "said_at": fact.said_at}
-        return told | {
-            "learned_at_us": fact.learned_at_us,
-            "superseded_by": fact.superseded_by,
-            "replaces": list(former),
-            "said_in": said,
-        }
+        said_in = [_episode_told(one) for one in await memory.episodes_of(fact.id)]
+        return fact_told(fact) | {"replaces": list(former), "said_in": said_in}
 
+    @request("limit", gives=ConflictsTold)
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await self._agent.memory.get_all_facts()
         pairs = sorted(disputed(facts), key=lambda pair: -max(fact.learned_at_us for fact in pair))
-        told = [[_held(fact) | {"sources": list(fact.sources), "said_at": fact.said_at} for fact in pair] for pair in pairs]
-        return {"conflicts": told[: call.limit], "count": len(told), "completeness": facts.completeness}
+        told = [[fact_told(fact) for fact in pair] for pair in pairs[: call.limit]]
+        return {"conflicts": told, "count": len(pairs), "completeness": facts.completeness}
 
+    @request("text", needs=("fact_id",), gives=Shared)
     async def _do_retract(self, call: Call) -> Any:
         """Take a fact back; `text` says why, for the log."""
         _log.info("%s takes back %s%s", self._agent.name, call.fact_id[:64], f": {call.text[:_REASON_MAX]}" if call.text else "")
-        return _sharing_of(await self._agent.memory.retract_fact(call.fact_id))
+        return _sharing_of(await self._agent.memory.retract_fact(call.fact_id, request=_request(call)))
 
+    @request("limit", "method", "with_superseded", needs=("query",), gives=Found)
     async def _do_search(self, call: Call) -> Any:
-        found = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
-        return {"hits": self._hits(found, found.gathered), **_reached(found)}
+        """Find facts, the best first."""
+        query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded)
+        return found_told(await self._agent.memory.search_facts(query), self._agent.name)
 
-    async def _do_ask(self, call: Call) -> Any:
-        answer = await self._agent.answer_question(call.question, call.limit, call.method)
-        reply = {"answer": answer.text, "is_known": answer.is_known, "sources": self._hits(answer.sources, answer.gathered)}
-        closest = {"closest": self._hits(answer.closest, answer.gathered)} if answer.closest else {}
-        return reply | closest | _reached(answer)
+    @request("limit", "method", needs=("question",), gives=Answered, reports=True)
+    async def _do_ask(self, call: Call, on_event: OnEvent | None) -> Any:
+        """Answer a question from facts alone, or say that it is not known."""
+        if on_event:
+            found = await self._agent.memory.search_facts(Query(call.question, call.limit, call.method))
+            on_event("found", found_told(found, self._agent.name))
+        return answer_told(await self._agent.answer_question(call.question, call.limit, call.method), self._agent.name)
 
+    @request("limit", "local", "concept", gives=Listed)
     async def _do_facts(self, call: Call) -> Any:
-        shared, limit = self._shared, call.limit if call.limit > 0 else None
-        facts = await (shared.local_get_all_facts(limit) if shared and call.local else self._agent.memory.get_all_facts(limit))
-        return {"facts": [_held(fact) for fact in facts], "completeness": facts.completeness}
+        """List current facts, the newest first. `limit` 0: all."""
+        facts = await self._listed(call)
+        return {"facts": [fact_told(fact) for fact in facts], "completeness": facts.completeness}
 
+    @request(needs=("fact_id",), gives=Named)
+    async def _do_named(self, call: Call) -> Any:
+        """Facts whose id begins like `fact_id`, also former ones and those that were taken back."""
+        own = await cast(_Kept, self._agent.memory).facts_with_prefix(call.fact_id)
+        others = await self._agent.memory.get_all_facts() if self._shared else ()
+        named = {fact.id: fact for fact in (*others, *own) if fact.id.startswith(call.fact_id)}
+        return {"facts": [fact_told(fact) for fact in named.values()]}
+
+    @request(gives=Exported)
     async def _do_export(self, call: Call) -> Any:
+        """Give everything that this agent holds, as lines of JSON."""
         del call
         return {"lines": [line async for line in cast(CognitiveMemory, self._agent.memory).export()]}
 
+    @request(needs=("erasures",), gives=WouldErase)
     async def _do_would_erase(self, call: Call) -> Any:
         """What an erasure would take of what this agent holds."""
         wanted, shared = _erasures(call), self._shared
@@ -181,12 +201,14 @@ class AgentCalls:
         found = await would_erase(memory, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
         return {"facts": [fact.content for fact in found.facts], "episodes": len(found.episodes)}
 
+    @request(needs=("erasures",), gives=Nothing)
     async def _do_erase(self, call: Call) -> Any:
         """Say in the hive what is to be forgotten for good; all nodes carry it out and confirm it."""
         for one in _erasures(call):
             await self._write(f"erasure/{one.key}", msgspec.json.encode({"by": self._agent.name}).decode())
         return {}
 
+    @request(needs=("erasures",), gives=Erased)
     async def _do_erased(self, call: Call) -> Any:
         """Who has confirmed, as far as this node knows: by node the last confirmation, None where one is missing."""
         node, wanted = self._member.member.node, _erasures(call)
@@ -195,23 +217,31 @@ class AgentCalls:
         confirmed = {name: values[-1] if all(values) else None for name, values in told.items()}
         return {"confirmed": confirmed, "members": list(node.topology.nodes)}
 
+    @request(gives=Nothing)
     async def _do_sleep(self, call: Call) -> Any:
+        """Close database and index until the next request."""
         del call
         if not self._is_kept:
             raise InvalidInput(f"{self._agent.name} keeps nothing on disk and would forget everything: it can't sleep")
         await cast(CognitiveMemory, self._agent.memory).sleep()
         return {}
 
+    @request("kind", "text", needs=("to",), gives=Told)
     async def _do_tell(self, call: Call) -> Any:
+        """Send a message to an agent, or with `*` to all."""
         to = EVERYONE if call.to == "*" else (call.to,)
         return {"told": list(await self._member.runner.tell(to, call.kind, call.text.encode()))}
 
+    @request("trust", needs=("to",), gives=Trust)
     async def _do_trust(self, call: Call) -> Any:
+        """Tell how far the hive trusts an agent; a moderator sets it."""
         if call.trust is not None:
             await self._write(f"trust/{call.to}", msgspec.json.encode(call.trust).decode())
         return self._trust_in(call.to)
 
+    @request(needs=("to", "good"), gives=Trust)
     async def _do_rate(self, call: Call) -> Any:
+        """Tell the hive of one more experience with the facts of an agent."""
         if call.good is None:
             raise InvalidInput("say whether it was good: true or false")
         node, key = self._member.member.node, rating_key(self._agent.name, call.to)
@@ -219,6 +249,7 @@ class AgentCalls:
         await self._write(key, rating_value(earlier, call.good, node.policy.hive_ms(system_clock()), tuned))
         return self._trust_in(call.to)
 
+    @request(needs=("rule",), gives=RuleId)
     async def _do_rule(self, call: Call) -> Any:
         """Let a rule into the hive, or change it there."""
         from hive_mind.judge.hive_rules import key_of, rule_of, value_of
@@ -227,58 +258,90 @@ class AgentCalls:
         await self._write(key_of(rule.id), value_of(rule))
         return {"id": rule.id}
 
+    @request(gives=Rules)
     async def _do_rules(self, call: Call) -> Any:
+        """List the rules of the hive."""
         del call
         from hive_mind.judge.hive_rules import KIND
 
         return {"rules": dict(self._member.member.node.registry.with_prefix(f"{KIND}/"))}
 
+    @request("worker", "inputs", "run", "stream", gives=RunName)
     async def _do_run(self, call: Call) -> Any:
+        """Begin a run."""
         return await (await self._runs()).run(call.worker, call.inputs, call.run, call.stream)
 
+    @request("limit", gives=RunsTold)
     async def _do_runs(self, call: Call) -> Any:
+        """List the last runs."""
         return await (await self._runs()).listed(call.limit)
 
+    @request(needs=("run",), gives=dict[str, Any])
     async def _do_run_shown(self, call: Call) -> Any:
+        """Tell how a run is."""
         return await (await self._runs()).shown(call.run)
 
+    @request(needs=("run",), gives=RunName)
     async def _do_run_resumed(self, call: Call) -> Any:
+        """Look whether a run can go on."""
         return await (await self._runs()).resumed(call.run)
 
+    @request("source", needs=("run",), gives=RunName)
     async def _do_run_cancelled(self, call: Call) -> Any:
+        """Give a run up."""
         return await (await self._runs()).cancelled(call.run, call.source)
 
+    @request("text", needs=("run",), gives=RunName)
     async def _do_run_told(self, call: Call) -> Any:
+        """Say a word to a run that waits for one."""
         return await (await self._runs()).told(call.run, call.text)
 
+    @request(gives=Tools)
     async def _do_tools(self, call: Call) -> Any:
+        """List the tools that its workers can use."""
         del call
         return (await self._runs()).tools()
 
+    @request("inputs", "source", needs=("title",), gives=RunName)
     async def _do_hook(self, call: Call) -> Any:
         """Somebody outside calls the hook `title`; calls with the same `source` begin one run."""
         if self._given_runs is None or (run := await self._given_runs.hook(call.title, call.inputs, call.source)) is None:
             raise InvalidInput(f"{self._agent.name} has no hook {call.title!r}")
         return {"run": run}
 
+    @request(gives=list[dict[str, Any]])
     async def _do_told(self, call: Call) -> Any:
+        """List the messages to this agent."""
         del call
         return msgspec.to_builtins(self._member.told.entries())
 
+    @request(gives=list[dict[str, Any]])
     async def _do_members(self, call: Call) -> Any:
+        """List the members of the hive that are present."""
         del call
         return msgspec.to_builtins(self._member.member.membership.view(system_clock()))
 
+    @request(gives=Stats)
     async def _do_stats(self, call: Call) -> Any:
+        """Tell what it holds and what is under way."""
         del call
-        held = await self._agent.memory.get_statistics()
-        return {"facts": held.facts} | (_of_node(self._given) if self._given else {})
+        held: Reply = msgspec.to_builtins(await self._agent.memory.get_statistics())
+        return held | (_of_node(self._given) if self._given else {})
 
     async def _write(self, key: str, value: str) -> None:
         """Let everybody know. Raises `InvalidInput` where this agent may not say so."""
         (refusal,) = await self._member.runner.write([(key, value)], self._agent.name)
         if refusal:
             raise InvalidInput(refusal)
+
+    async def _listed(self, call: Call) -> FactList:
+        """Of this agent alone where that is wanted, else of the hive, too."""
+        limit = call.limit if call.limit > 0 else None
+        shared = self._shared if call.local else None
+        if call.concept:
+            about = shared.local_search_by_concept if shared else self._agent.memory.search_by_concept
+            return await about(call.concept, limit or sys.maxsize)
+        return await (shared.local_get_all_facts(limit) if shared else self._agent.memory.get_all_facts(limit))
 
     async def _fact(self, fact_id: str) -> Fact:
         if (fact := await self._agent.memory.get_fact(fact_id)) is None:
@@ -294,7 +357,7 @@ class AgentCalls:
         return await self._given_runs.calls()
 
     @property
-    def _member(self) -> RunningMember:
+    def _member(self) -> "RunningMember":
         if self._given is None:
             raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to ask or tell")
         return self._given
@@ -303,31 +366,6 @@ class AgentCalls:
     def _shared(self) -> DistributedCognitiveMemory | None:
         memory = self._agent.memory
         return memory if isinstance(memory, DistributedCognitiveMemory) else None
-
-    def _hits(self, hits: Sequence[Hit], gathered: Gathered | None) -> list[Reply]:
-        return [self._hit(hit, gathered) for hit in hits]
-
-    def _hit(self, hit: Hit, gathered: Gathered | None) -> Reply:
-        return {
-            "fact_id": hit.fact.id,
-            "content": hit.fact.content,
-            "labels": list(hit.fact.labels),
-            "score": hit.score,
-            "sources": list(hit.fact.sources),
-            "from": list(hit.voices.agents) if hit.voices else [self._agent.name],
-            "trust": hit.voices.trust if hit.voices else 1.0,
-            "learned_at_us": hit.fact.learned_at_us,
-            "held_by": gathered.holders.get(hit.fact.id, "") if gathered else "",
-            "disputed": dispute_told(hit),
-            "former": former_told(hit.fact),
-            "rivals": [{"fact_id": fact.id, "content": fact.content, "sources": list(fact.sources)} for fact in hit.rivals],
-        }
-
-
-def _reached(found: SearchResult | Answer) -> Reply:
-    """How much of the hive was searched."""
-    asked, silent = (found.gathered.asked, found.gathered.silent) if found.gathered else ((), ())
-    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent)}
 
 
 def _erasures(call: Call) -> list[Erasure]:
@@ -342,11 +380,21 @@ def _held(fact: Fact) -> Reply:
     return told | {"held_back": fact.held_back}
 
 
+def _request(call: Call) -> str:
+    """What a memory knows a request by; "" for one that won't be put again."""
+    return f"{call.do} {call.fact_id} {call.key}" if call.key else ""
+
+
+def _episode_told(episode: Episode) -> Reply:
+    told = {"id": episode.id, "title": episode.title, "source": episode.source, "said_at": episode.said_at}
+    return told | {"text": episode.text[:_EXCERPT_MAX]}
+
+
 def _sharing_of(fact: Fact) -> Reply:
     return {"fact_id": fact.id, "sharing": fact.sharing.value}
 
 
-def _of_node(member: RunningMember) -> Reply:
+def _of_node(member: "RunningMember") -> Reply:
     node = member.member.node
     return {
         "epoch": node.topology.epoch,

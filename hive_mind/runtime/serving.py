@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from hive_mind.errors import BackendTimeout, HiveError, InvalidInput
-from hive_mind.runtime.calls import AgentCalls, Call, Reply
+from hive_mind.runtime.calls import AgentCalls, Reply
 from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.requests import Call, request
 
 LINE_BYTES_MAX = 1 << 20
 _AT_ONCE_MAX = 64
@@ -26,12 +27,14 @@ Write = Callable[[bytes], Awaitable[None]]
 class MemberCalls(AgentCalls):
     """Calls to the one agent of a process, which speaks for its node too."""
 
+    @request(gives=dict[str, Any])
     async def _do_leave(self, call: Call) -> Any:
         del call
         if not await self._member.leave(_LEAVE_S):
             raise BackendTimeout("hive", f"not everything could be handed over in {_LEAVE_S:g} s; ask again")
         return {}
 
+    @request(gives=dict[str, Any])
     async def _do_stop(self, call: Call) -> Any:
         del call
         return {}

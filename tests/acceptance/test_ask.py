@@ -37,7 +37,7 @@ def test_json_holds_the_answer_with_its_sources_and_their_scores(hive_mind, note
     (first, *_) = answer["sources"]
 
     assert answer["question"] == "What does pump D4 cool?"
-    assert first["fact"]["content"] == "Pump D4 cools the transformers."
+    assert first["content"] == "Pump D4 cools the transformers."
     assert first["contributions"]["keyword"] > 0
 
 
@@ -78,7 +78,7 @@ def test_what_contradicts_an_answer_is_shown_with_which_is_newer_and_better_supp
     assert newer in asked.replace("\n     ", " ")
     assert "disputed by: The gateway listens on port 8443." in asked
     assert newer in searched.replace("\n     ", " ")
-    assert {hit["fact"]["content"]: [rival["content"] for rival in hit["rivals"]] for hit in hits} == {
+    assert {hit["content"]: [rival["content"] for rival in hit["rivals"]] for hit in hits} == {
         "The gateway listens on port 8443.": ["The gateway listens on port 9443."],
         "The gateway listens on port 9443.": ["The gateway listens on port 8443."],
     }

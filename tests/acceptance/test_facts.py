@@ -40,7 +40,7 @@ def test_a_list_that_was_cut_says_that_there_is_more_also_in_a_pipe(taught):
 def test_a_search_shows_the_nearest_with_its_score(taught):
     (first, *_) = taught("facts", "search", "D40", "--output", "json").json
 
-    assert first["fact"]["content"] == "Pump D40 drains the tunnel."
+    assert first["content"] == "Pump D40 drains the tunnel."
     assert "score" in taught("facts", "search", "D40").out
 
 

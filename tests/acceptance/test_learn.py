@@ -41,10 +41,10 @@ def test_an_edited_file_is_answered_with_what_it_says_now_and_its_former_words_a
     assert "eleven" in answer
     assert "nine" not in answer
     newer, older, *_ = hive_mind("facts", "search", question, "--with-superseded", "--output", "json").json
-    assert "eleven" in newer["fact"]["content"]
-    assert "nine" in older["fact"]["content"]
+    assert "eleven" in newer["content"]
+    assert "nine" in older["content"]
     assert hive_mind("facts", "search", question, "--with-superseded").out.count("no longer true") == 1
-    assert "replaced by" in hive_mind("facts", "show", older["fact"]["id"]).out
+    assert "replaced by" in hive_mind("facts", "show", older["fact_id"]).out
 
 
 def test_an_edited_file_adds_to_what_it_said_where_that_is_wanted_or_its_source_is_named(hive_mind, notes):

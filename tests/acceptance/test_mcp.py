@@ -107,6 +107,27 @@ def test_what_a_client_tells_the_next_one_and_the_commands_know(command: HiveMin
     assert "using agent default of fleet resident" in asked.err
 
 
+def test_a_client_hears_how_far_a_long_text_is_and_reads_the_history_of_a_fact(command: HiveMind) -> None:
+    heard: list[tuple[float, float | None]] = []
+
+    async def progress(done: float, total: float | None, _: str | None) -> None:
+        heard.append((done, total))
+
+    async def conversation() -> Any:
+        async with client_of(command) as client:
+            text = " ".join(f"Valve {number} stands in hall {number}." for number in range(600))
+            learned = await client.call_tool("remember", {"text": text, "source": "plan"}, progress_callback=progress)
+            assert not learned.is_error, learned.content
+            fact = learned.structured_content["ids"][7]
+            newer = await told(client, "correct", id=fact, text="Valve 7 stands in hall 9.", reason="moved")
+            history = json.loads((await client.read_resource(f"hive://facts/{fact}/history")).contents[0].text)
+            agent = json.loads((await client.read_resource("hive://agents/default")).contents[0].text)
+            return [one["id"] for one in history] == [fact, newer["id"]], agent["phase"]
+
+    assert asyncio.run(conversation()) == (True, "ready")
+    assert heard == [(256, 600), (512, 600), (600, 600)]
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode: str) -> None:
     port = free_port()
@@ -189,6 +210,9 @@ def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
     again = command("serve", "--agent", "default")
     assert (again.code, resident_of(command)) == (0, pid)
     assert "agent default of fleet resident is ready" in again.out
+    served = command("serve", "-o", "json").json
+    shown = {"Authorization": f"Bearer {json.loads(Path(served['token_in']).read_bytes())['token']}"}
+    assert httpx2.post(f"{served['url']}/stats", headers=shown, json={}).json()["ok"]["facts"] == 0
 
     assert command("serve", "--stop").code == 0
     until(lambda: not processes_of(command.home))

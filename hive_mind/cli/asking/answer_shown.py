@@ -1,77 +1,104 @@
-"""How an answer and the facts it rests on look, of an agent whose memory this process has open."""
+"""How an answer and the facts it rests on look, as `runtime.told` tells them: whichever process has the memory open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
+from typing import Any
 
-from hive_mind.cli.output import short_id, show, show_indented, show_prose, shown_source
-from hive_mind.memory.disputes import dispute_told
-from hive_mind.memory.editions.former import former_told
-from hive_mind.model.answer import Answer
-from hive_mind.model.fact import FORGOTTEN, Fact
-from hive_mind.model.query import Hit
+from hive_mind.cli.output import printable, short_id, show, show_indented, show_json, show_prose, shown_source
+from hive_mind.counted import counted
+from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.quotations import quotations
 
+Told = Mapping[str, Any]
 
-def show_answer(answer: Answer, *, explain: bool = False) -> None:
-    """The answer, then the facts it rests on, numbered; of quotations each with its own source below it."""
-    first, quotes = quotations(answer.text, [hit.fact.content for hit in answer.sources])
-    if answer.method == "quoted" and quotes:
-        show(first)
-        _show_numbered(quotes, answer.sources, explain=explain)
+
+def show_reply(asked: Mapping[str, str], reply: Told, *, is_json: bool, explain: bool = False) -> None:
+    """The answer as text or as JSON. `asked` says question, fleet and agent."""
+    if not is_json:
+        show_answer(reply, explain=explain, own=asked["agent"])
         return
-    show_prose(answer.text)
-    if answer.sources:
-        show("\nSources", style="bold")
-        show_hits(answer.sources, explain=explain)
-    if answer.closest:
-        show("The closest facts are:")
-        show_hits(answer.closest, explain=explain)
+    told = {name: value for name, value in reply.items() if name != "answer"}
+    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **told})
 
 
-def show_hits(hits: Sequence[Hit], *, explain: bool = False) -> None:
+def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
+    """The answer, then the facts it rests on, numbered; of quotations each with its own source below it.
+
+    `own`: the agent that answers. It is not named for a fact that only it said.
+    """
+    hits: Sequence[Told] = answer["sources"]
+    first, quotes = quotations(str(answer["answer"]), [str(hit["content"]) for hit in hits])
+    if quotes:
+        show(first)
+        _show_numbered(quotes, hits, explain=explain, own=own)
+    else:
+        show_prose(str(answer["answer"]))
+        if hits:
+            show("\nSources", style="bold")
+            show_hits(hits, explain=explain, own=own)
+        if closest := answer["closest"]:
+            show("The closest facts are:")
+            show_hits(closest, explain=explain, own=own)
+    if answer["completeness"] < 1:
+        show(f"Only {answer['completeness']:.0%} of the hive was reached; {', '.join(answer['silent'])} stayed silent.", "yellow")
+
+
+def show_hits(hits: Sequence[Told], *, explain: bool = False, own: str = "") -> None:
     """Found facts, numbered: text, then who said it and when."""
-    _show_numbered([_told(hit) for hit in hits], hits, explain=explain, disputes=[dispute_told(hit) for hit in hits])
+    _show_numbered([_text(hit) for hit in hits], hits, explain=explain, own=own, disputes=[hit["disputed"] for hit in hits])
 
 
-def _show_numbered(texts: Sequence[str], hits: Sequence[Hit], *, explain: bool, disputes: Sequence[str] = ()) -> None:
+def _show_numbered(texts: Sequence[str], hits: Sequence[Told], *, explain: bool, own: str, disputes: Sequence[str] = ()) -> None:
     for number, (text, hit, dispute) in enumerate(zip(texts, hits, chain(disputes, repeat("")), strict=False), start=1):
         show_indented(text, lead=f"{number:>3}.")
         if dispute:
             show_indented(dispute, style="yellow")
-        show_indented(provenance(hit), style="dim")
+        show_indented(provenance(hit, own), style="dim")
         if explain:
             show_indented(explanation(hit), style="cyan")
 
 
-def _told(hit: Hit) -> str:
-    fact = hit.fact
-    former = former_told(fact)
-    return fact.content + (f" — {fact.said_at.replace('T', ' ')}" if fact.said_at else "") + (f" ({former})" if former else "")
+def _text(hit: Told) -> str:
+    said_at = f" — {hit['said_at'].replace('T', ' ')}" if hit["said_at"] else ""
+    return f"{hit['content']}{said_at}" + (f" ({hit['former']})" if hit["former"] else "")
 
 
-def provenance(hit: Hit) -> str:
-    """Which file or person vouches for it, its score and its id."""
-    fact = hit.fact
-    gone = ["forgotten by the hive"] if fact.held_back == FORGOTTEN else []
-    return " · ".join((*_sources(fact.sources), *gone, f"score {hit.score:.2f}", f"id {short_id(fact.id)}"))
+def provenance(hit: Told, own: str = "") -> str:
+    """Which file or person vouches for it, who told it in the hive, its score and its id."""
+    authors = [] if hit["from"] == [own] else hit["from"]
+    parts = [
+        *_sources(hit["sources"]),
+        "forgotten by the hive" if hit["held_back"] == FORGOTTEN else "",
+        f"from {_authors(*authors)}" if authors else "",
+        f"trusted {hit['trust']:.1f} of 1" if hit["trust"] < 1 else "",
+        f"held by {hit['held_by']}" if hit["held_by"] else "",
+        f"score {hit['score']:.2f}",
+        f"id {short_id(hit['fact_id'])}",
+    ]
+    return " · ".join(part for part in parts if part)
 
 
-def explanation(hit: Hit) -> str:
+def _authors(first: str, *others: str) -> str:
+    return f"{first} and {counted(len(others), 'other')}" if others else first
+
+
+def explanation(hit: Told) -> str:
     """The raw figure of each arm, what each added to the score, and what can't be true beside it."""
-    raw, added = hit.components, hit.contributions
-    semantic = "none" if raw.semantic is None else f"{raw.semantic:.3f}"
+    raw, added = hit["components"], hit["contributions"]
+    semantic = "none" if raw["semantic"] is None else f"{raw['semantic']:.3f}"
     return (
-        f"raw: keyword (BM25) {raw.keyword:.2f}, cosine {semantic}, identifiers named {raw.exact:.2f}, "
-        f"confirmed {raw.confirmations:.2f}, trust {raw.trust:.2f}\n"
-        f"adds: keyword {added.keyword:.3f} + semantic {added.semantic:.3f} + evidence {added.evidence:.3f} "
-        f"+ exact {added.exact:.3f} = {hit.score:.3f}" + "".join(map(_rival, hit.rivals))
+        f"raw: keyword (BM25) {raw['keyword']:.2f}, cosine {semantic}, identifiers named {raw['exact']:.2f}, "
+        f"confirmed {raw['confirmations']:.2f}, trust {raw['trust']:.2f}\n"
+        f"adds: keyword {added['keyword']:.3f} + semantic {added['semantic']:.3f} + evidence {added['evidence']:.3f} "
+        f"+ exact {added['exact']:.3f} = {hit['score']:.3f}" + "".join(map(_rival, hit["rivals"]))
     )
 
 
-def _rival(fact: Fact) -> str:
-    return f"\ndisputed by: {fact.content} ({' · '.join((*_sources(fact.sources), f'id {short_id(fact.id)}'))})"
+def _rival(fact: Told) -> str:
+    parts = (*_sources(fact["sources"]), f"id {short_id(fact['fact_id'])}")
+    return f"\ndisputed by: {fact['content']} ({' · '.join(parts)})"
 
 
 def _sources(sources: Sequence[str]) -> list[str]:
-    first, *others = sources
+    first, *others = sources or ("",)
     return [shown_source(first), *([f"confirmed by {len(others)} more"] if others else [])]

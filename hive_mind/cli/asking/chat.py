@@ -8,10 +8,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_answer
-from hive_mind.cli.asking.reply_shown import show_reply
 from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
-from hive_mind.cli.output import printable, say, show
+from hive_mind.cli.output import plain, printable, say, show
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 
@@ -53,13 +52,14 @@ async def _alone(agent: str, home: Path | None, embed: str | None, model: str | 
     from hive_mind.agents.learning import Learned
     from hive_mind.agents.runs.inputs import lines_of
     from hive_mind.model.answer import Answer
+    from hive_mind.runtime.told import answer_told
     from hive_mind.runtime.wiring import open_agent
 
     async with await open_agent(settings_for(home, embed, model), agent) as opened:
         talking = GoalSeekingAgent(agent, opened.memory, opened.reader)
         async for _, done in talking.serve(lines_of(sys.stdin)):
             if isinstance(done, Answer):
-                show_answer(done)
+                show_answer(plain(answer_told(done, agent)), own=agent)
             elif isinstance(done, Learned):
                 _show_learned(len(done.facts), done.added)
             show()
@@ -67,13 +67,12 @@ async def _alone(agent: str, home: Path | None, embed: str | None, model: str | 
 
 async def _with_fleet(running: FleetAgent) -> None:
     from hive_mind.agents.runs.inputs import lines_of
-    from hive_mind.cli.options import Format
 
     async for line in lines_of(sys.stdin):
         text = printable(line)
         if text.endswith(("?", "？")):
             reply = await running.call("ask", question=text, limit=10, method="hybrid")
-            show_reply(text, {"fleet": running.fleet, "agent": running.name}, reply, Format.TEXT)
+            show_answer(reply, own=running.name)
         else:
             reply = await running.call("learn", text=text, source="user", said_at="", title="")
             _show_learned(len(reply["facts"]), reply["added"])

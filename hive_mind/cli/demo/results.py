@@ -1,15 +1,15 @@
 """Putting the demo's questions to an agent, and showing how well they were answered; for one agent and for several."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.asking.answer_shown import show_answer
-from hive_mind.cli.output import show, show_prose, show_table
+from hive_mind.cli.output import plain, show, show_prose, show_table
 from hive_mind.evals.demo import DemoQuestion
 from hive_mind.evals.demo.scoring import Outcome, Summary, outcome
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Query
+from hive_mind.runtime.told import answer_told
 
 MEASURED_HITS = 5
 _SOURCES_SHOWN = 2
@@ -30,7 +30,8 @@ async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Out
 def show_question(question: DemoQuestion, answer: Answer) -> None:
     """A question, its answer, and the first facts that rests on."""
     show(f"\nQ  {question.question}", style="bold")
-    show_answer(replace(answer, sources=answer.sources[:_SOURCES_SHOWN]))
+    told = plain(answer_told(answer, ""))
+    show_answer(told | {"sources": told["sources"][:_SOURCES_SHOWN]}, own="")
 
 
 def show_summary(summary: Sequence[Summary]) -> None:

@@ -8,8 +8,9 @@ from rich.text import Text
 from hive_mind.cli import options
 from hive_mind.cli.evals.scorecard_table import show_wide_table
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import Cell, plain, show, show_json, show_prose, show_table
+from hive_mind.cli.output import plain, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
+from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 
 if TYPE_CHECKING:

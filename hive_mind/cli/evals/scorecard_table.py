@@ -9,7 +9,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from hive_mind.cli.output import Cell, say, show, show_prose, show_table
+from hive_mind.cli.output import say, show, show_prose, show_table
+from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 
 _GAP = 2

@@ -3,13 +3,15 @@
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
+from hive_mind.cli.asking.asked import asked_agent
+from hive_mind.cli.facts.facts_asked import AskedFacts
+from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.wiring import open_memory
 
 
 def register(app: typer.Typer) -> None:
@@ -19,20 +21,21 @@ def register(app: typer.Typer) -> None:
 
 @command
 async def stats(
-    agent: options.Agent = DEFAULT_AGENT,
+    agent: Agent = "",
+    fleet: Fleet = "",
     home: options.Home = None,
     embed: options.Embed = None,
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Count what the agent knows."""
-    settings = for_reading(settings_for(home, embed, model), agent)
-    async with await open_memory(settings, agent) as memory:
-        figures = await memory.get_statistics()
+    settings = settings_for(home, embed, model)
+    async with asked_agent(settings, fleet, agent) as asked:
+        figures = await AskedFacts(asked).statistics()
     if output is Format.JSON:
-        show_json({"agent": agent} | plain(figures))
+        show_json({"agent": asked.name} | plain(figures))
         return
-    show(f"Agent {agent!r} in {database_path(settings, agent)}", style="bold")
+    show(f"Agent {asked.name!r} in {database_path(settings, asked.name)}", style="bold")
     show_table(["", "", ""], _rows(figures), right=[1])
     if figures.concepts:
         show("\nMost frequent concepts", style="bold")

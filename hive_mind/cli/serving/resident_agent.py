@@ -1,20 +1,27 @@
 """The agent that `serve` and `mcp` mean: one of a fleet that runs here, or one that is kept open from now on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import msgspec
 
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
-from hive_mind.errors import BackendUnavailable
+from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.runtime.put_again import PUT_AGAIN
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
-    from hive_mind.mcp.results import Status
+    from hive_mind.mcp.results import AgentState, Status
+    from hive_mind.mcp.served import OnProgress
 
 # One that was killed is started again, and has opened its memory by then.
 _TRIES, _PAUSE_S = 60, 0.5
@@ -36,17 +43,27 @@ class ResidentAgent:
         """The fleet it belongs to."""
         return self._found.fleet
 
-    async def call(self, what: str, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
+    async def call(self, what: str, progress: "OnProgress | None" = None, /, **fields: object) -> Any:
+        """Put a request of `runtime.calls` to it, again where the answer is lost: it has a key then. Raises `HiveError`."""
+        if what in PUT_AGAIN:
+            fields = {"key": uuid4().hex, **fields}
         for left in reversed(range(_TRIES)):
             try:
-                return await self._found.call(what, **fields)
+                return await self._asked(what, progress, fields)
             except BackendUnavailable:
                 if not left:
                     raise
                 await self._revive()
                 await asyncio.sleep(_PAUSE_S)
         return None
+
+    async def _asked(self, what: str, progress: "OnProgress | None", fields: Mapping[str, object]) -> Any:
+        contact = await self._contact() if progress else None
+        if progress is None or contact is None:
+            return await self._found.call(what, **fields)
+        from hive_mind.cli.serving.event_reply import reply_in_events
+
+        return await reply_in_events(self.name, self._url(contact), contact.token, what, fields, progress)
 
     async def status(self) -> "Status":
         """How it and its fleet are."""
@@ -61,6 +78,40 @@ class ResidentAgent:
             "members_silent": list(stats.get("silent", ())),
             "problems": [one for one in (own.last_error if own else "", fleet.last_error) if one],
         }
+
+    async def status_of(self, agent: str) -> "AgentState":
+        """See `mcp.served.ServedAgent`."""
+        fleet = await self._found.controller.status()
+        if (one := next((one for one in fleet.agents if one.name == agent), None)) is None:
+            raise InvalidInput(f"fleet {self.fleet} has no agent {agent[:40]!r}")
+        return {
+            "agent": one.name,
+            "fleet": self.fleet,
+            "phase": one.phase,
+            "group": one.group,
+            "facts": one.facts,
+            "pending": one.pending,
+            "problems": [one.last_error] if one.last_error else [],
+        }
+
+    async def address(self) -> tuple[str, str]:
+        """Where it is asked over HTTP, and the file that has the token; "" for both where it runs elsewhere."""
+        contact = await self._contact()
+        return (self._url(contact), str(self._file(contact.process))) if contact else ("", "")
+
+    async def _contact(self) -> Contact | None:
+        fleet = await self._found.controller.status()
+        process = next((agent.process for agent in fleet.agents if agent.name == self.name), "")
+        try:
+            return msgspec.json.decode(self._file(process).read_bytes(), type=Contact)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def _file(self, process: str) -> Path:
+        return self._found.controller.folder.run / f"{process}.json"
+
+    def _url(self, contact: Contact) -> str:
+        return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}"
 
     async def _revive(self) -> None:
         from hive_mind.control.resident import keep_open

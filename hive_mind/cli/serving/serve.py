@@ -47,9 +47,11 @@ async def serve(
         show("stopped; what its agents know stays")
         return
     async with resident_agent(settings, "", agent) as served:
-        status = await served.status()
+        status, (url, token_in) = await served.status(), await served.address()
     if output is Format.JSON:
-        show_json(status)
+        show_json({**status, "url": url, "token_in": token_in})
         return
     show(f"agent {served.name} of fleet {served.fleet} is {status['phase']} and holds {counted(status['facts'], 'fact')}")
+    if url:
+        show(f"programs ask it at {url}, with the token in {token_in}")
     say("hive-mind ask, learn and mcp use it from now on; hive-mind serve --stop ends it", style="dim")

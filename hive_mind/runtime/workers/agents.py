@@ -19,7 +19,8 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.requests import Call, OnEvent
 from hive_mind.runtime.runs.agent_runs import AgentRuns
 from hive_mind.runtime.workers.config import AgentConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
@@ -142,8 +143,8 @@ class WorkerAgent:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
-    async def call(self, what: str, fields: Mapping[str, object]) -> Any:
-        """Put a request to it. Raises `HiveError`."""
+    async def call(self, what: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
+        """Put a request to it; `on_event` gets what is known before the answer. Raises `HiveError`."""
         if not self._is_open:
             raise BackendUnavailable(self.name, self._error or "the agent is not open yet; ask again")
         try:
@@ -152,7 +153,7 @@ class WorkerAgent:
             raise InvalidInput(f"no request: {error}") from error
         self._using += 1
         try:
-            answer = await self._calls.do(call)
+            answer = await self._calls.do(call, on_event)
             if what == "learn_files":
                 self._bad_sources = {path: why for path, why in self._bad_sources.items() if path not in self._sources.digests}
             return answer

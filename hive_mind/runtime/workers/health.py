@@ -4,7 +4,10 @@
     GET  /readyz                     200 when all of it is of use, else 503 and why
     GET  /metrics                    text for Prometheus
     GET  /v1/status                  `WorkerStatus`
-    POST /v1/agents/{name}           a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}
+    GET  /v1/openapi.json            what stands below /v1, for programs
+    POST /v1/agents/{name}/{request} a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}; with
+                                     Accept: text/event-stream as server-sent events
+    POST /v1/agents/{name}           the same with the request's name as `do`
     GET  /v1/agents/{name}/events    what happens in its runs, as server-sent events; ?since=ID goes on behind one
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
     GET  /v1/members                 who is a member, as each node here sees it: a list of `MembersSeen`
@@ -20,7 +23,7 @@ On loopback requests for another host are refused: a page in a browser here may 
 import asyncio
 import hmac
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
@@ -30,12 +33,16 @@ import msgspec
 from aiohttp import web
 
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError, HiveError
+from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
+from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.serving import LINE_BYTES_MAX, refusal
 from hive_mind.runtime.settings import secret
 from hive_mind.runtime.workers.metrics import WorkerCollector
+from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.status import WorkerStatus
+from hive_mind.runtime.workers.streaming import replying
 from hive_mind.runtime.workers.worker import Worker
 
 _log = logging.getLogger(__name__)
@@ -44,6 +51,8 @@ _log = logging.getLogger(__name__)
 _FINISH_S = 10.0
 _LEAVE_S = 60.0
 _BEAT_S = 15.0
+
+_REQUESTS = requests_of(AgentCalls)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -74,7 +83,9 @@ class WorkerServer:
                 web.get("/readyz", self._ready),
                 web.get("/metrics", self._metrics),
                 web.get("/v1/status", self._status),
+                web.get("/v1/openapi.json", self._openapi),
                 web.post("/v1/agents/{name}", self._call),
+                web.post("/v1/agents/{name}/{request}", self._request),
                 web.get("/v1/agents/{name}/events", self._events),
                 web.post("/v1/leave", self._leave),
                 web.get("/v1/members", self._members),
@@ -149,19 +160,29 @@ class WorkerServer:
         what, name = str(fields.pop("do", "")), request.match_info["name"]
         return _json({"id": fields.get("id", 0), "ok": await self._worker.call(name, what, **fields)})
 
+    async def _request(self, request: web.Request) -> web.StreamResponse:
+        fields = await _body(request, dict[str, Any])
+        what, name = request.match_info["request"], request.match_info["name"]
+        if (asked := _REQUESTS.get(what)) is None:
+            raise web.HTTPNotFound(reason=f"there is no request {what[:40]!r}; /v1/openapi.json lists them")
+        if key := request.headers.get("Idempotency-Key"):
+            fields |= {"key": key}
+        asked.refuse_others(fields)
+        if "text/event-stream" not in request.headers.get("Accept", ""):
+            return _json({"ok": await self._worker.put(name, what, fields)})
+        return await _streamed(request, replying(lambda on_event: self._worker.put(name, what, fields, on_event)))
+
+    async def _openapi(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return _json(document())
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Until the caller goes away. A client that was cut off resumes after the last id, which the header may give, too."""
         given = request.headers.get("Last-Event-ID") or request.query.get("since", "0")
         if not given.isdecimal():
             raise web.HTTPBadRequest(reason="since is the id of an event, a number")
         events = await self._worker.events(request.match_info["name"], int(given))
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-        await response.prepare(request)
-        # A caller who went away is only noticed by writing to it.
-        with suppress(ConnectionError):
-            async for event in beating(events, _BEAT_S):
-                await response.write(event or b": nothing new\n\n")
-        return response
+        return await _streamed(request, events)
 
     async def _hook(self, request: web.Request) -> web.StreamResponse:
         inputs = await _body(request, dict[str, Any])
@@ -198,6 +219,16 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
     reasons += [f"node {one.name}: {one.error or 'not a member yet'}" for one in status.nodes if not one.is_ready]
     reasons += [f"agent {one.name}: {one.error or one.phase}" for one in status.agents if one.phase in ("failed", "starting")]
     return reasons
+
+
+async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    # A caller who went away is only noticed by writing to it.
+    with suppress(ConnectionError):
+        async for event in beating(events, _BEAT_S):
+            await response.write(event or b": nothing new\n\n")
+    return response
 
 
 async def _is_signed(request: web.Request) -> bool:

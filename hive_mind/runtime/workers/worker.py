@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +27,7 @@ from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.members.member import Report, open_node
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.observing.metrics import NodeFigures
+from hive_mind.runtime.requests import OnEvent
 from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
@@ -113,6 +114,10 @@ class Worker:
 
     async def call(self, agent: str, what: str, /, **fields: object) -> Any:
         """Put a request of `runtime.calls` to an agent; what it answers. Raises `HiveError`."""
+        return await self.put(agent, what, fields)
+
+    async def put(self, agent: str, what: str, fields: Mapping[str, object], on_event: OnEvent | None = None) -> Any:
+        """The same with fields from outside; `on_event` gets what is known before the answer."""
         if agent not in {one.name for one in self.config.agents}:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}")
         if self._phase == "draining":
@@ -120,7 +125,7 @@ class Worker:
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
         try:
-            return await running.call(what, fields)
+            return await running.call(what, fields, on_event)
         except HiveError as error:
             redact_error(error, self._hidden)
             raise

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli import output
+from hive_mind.cli import output, styled
 from hive_mind.cli.output import printable, progress, show_indented, shown_source
 
 
@@ -31,9 +31,29 @@ def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
 
 
 def test_without_a_terminal_a_line_says_how_far_a_large_file_is(capsys, monkeypatch):
-    monkeypatch.setattr(output, "_TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(styled, "_TOLD_EVERY_S", 0.0)
 
     with progress("files") as report:
         report(0.42, 2, "large.txt 42 %")
 
     assert capsys.readouterr().err == "0 of 2 files: large.txt 42 %\n"
+
+
+LAID_OUT = ["", "one", "a\tb\tc", "first\nsecond\n", "\x1b[31mred", "日本語 – “quoted”", "x" * 5000, "trailing  ", "a\x0bb"]
+
+
+@pytest.mark.parametrize("text", LAID_OUT)
+def test_a_pipe_gets_what_rich_would_have_printed(capsys, text):
+    printed = []
+    for work in (
+        lambda: output.show(text, "bold"),
+        lambda: styled.print_styled(text, "bold", stderr=False),
+        lambda: output.show_indented(text, "dim", "  1."),
+        lambda: styled.print_indented(text, "dim", "  1."),
+    ):
+        work()
+        printed.append(capsys.readouterr().out)
+
+    assert printed[0] == printed[1]
+    # Rich breaks a cell at a tab; a pipe gets one line for one.
+    assert printed[2] == printed[3] or "\t" in text

@@ -1,17 +1,23 @@
-"""Where a quoted fact comes from: the agents that said it, and the process that shows it."""
+"""Where a fact comes from: the agents that said it, and the process that shows it."""
 
-from hive_mind.cli.asking.reply_shown import _provenance
+from hive_mind.cli.asking.answer_shown import provenance
+
+HIT = {
+    "sources": ["pumps.txt"],
+    "from": ["pumps"],
+    "trust": 1.0,
+    "held_by": "ferry",
+    "held_back": "",
+    "score": 0.93,
+    "fact_id": "a8f17b71" * 4,
+}
 
 
 def test_a_fact_is_from_those_who_said_it_and_held_by_the_one_who_shows_it():
-    hit = {
-        "sources": ["pumps.txt"],
-        "from": ["pumps"],
-        "trust": 1.0,
-        "held_by": "ferry",
-        "score": 0.93,
-        "fact_id": "a8f17b71" * 4,
-    }
+    assert provenance(HIT) == "pumps.txt · from pumps · held by ferry · score 0.93 · id a8f17b71"
+    assert "from pumps and 2 others · held by ferry" in provenance(HIT | {"from": ["pumps", "ann", "ben"]})
 
-    assert _provenance(hit) == "pumps.txt · from pumps · held by ferry · score 0.93 · id a8f17b71"
-    assert "from pumps and 2 others · held by ferry" in _provenance(hit | {"from": ["pumps", "ann", "ben"]})
+
+def test_of_what_the_agent_that_answers_said_itself_no_author_is_named():
+    assert provenance(HIT | {"held_by": ""}, "pumps") == "pumps.txt · score 0.93 · id a8f17b71"
+    assert "from pumps and 1 other" in provenance(HIT | {"from": ["pumps", "ann"]}, "pumps")

@@ -3,13 +3,15 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
+from mcp_types import ElicitResult
 
 from hive_mind.errors import InvalidInput
-from hive_mind.mcp.results import Status
+from hive_mind.mcp.results import AgentState, Status
+from hive_mind.mcp.served import OnProgress
 from hive_mind.mcp.server import memory_server
 
 SCHEMA_BYTES_MAX = 10_000
@@ -34,15 +36,25 @@ class ScriptedAgent:
         self._answers = answers
         self.asked: list[tuple[str, dict[str, object]]] = []
 
-    async def call(self, what: str, **fields: object) -> Any:
+    async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
         self.asked.append((what, fields))
         answer = self._answers[what]
+        if progress:
+            await progress(256, 600)
+        if callable(answer):
+            answer = answer(**fields)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     async def status(self) -> Status:
         return {"agent": "ada", "fleet": "town", "phase": "ready", "facts": 3, "members_silent": ["ben"], "problems": []}
+
+    async def status_of(self, agent: str) -> AgentState:
+        if agent != "ben":
+            raise InvalidInput(f"fleet town has no agent {agent!r}")
+        told = {"agent": agent, "fleet": "town", "phase": "ready", "group": "", "facts": 1, "pending": 0, "problems": []}
+        return cast(AgentState, told)
 
 
 def finding(*hits: dict[str, Any]) -> ScriptedAgent:
@@ -55,9 +67,11 @@ def era(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def talk(agent: ScriptedAgent, era: str, story: Callable[[Client], Awaitable[Any]], *, allows_retract: bool = False) -> Any:
+def talk(
+    agent: ScriptedAgent, era: str, story: Callable[[Client], Awaitable[Any]], *, allows_retract: bool = False, **options: Any
+) -> Any:
     async def told() -> Any:
-        async with Client(memory_server(agent, allows_retract=allows_retract), mode=era) as client:
+        async with Client(memory_server(agent, allows_retract=allows_retract), mode=era, **options) as client:
             return await story(client)
 
     return asyncio.run(told())
@@ -88,6 +102,90 @@ def test_facts_are_taken_back_only_where_a_person_allowed_it(era: str) -> None:
     done = called(agent, era, "retract", allows_retract=True, id="f1", reason="wrong")
     assert done.structured_content == {"id": "f1", "sharing": "retracted"}
     assert agent.asked == [("retract", {"fact_id": "f1", "text": "wrong"})]
+
+
+@pytest.mark.parametrize(("answer", "takes_back"), [({"take_back": True}, True), ({"take_back": False}, False), (None, False)])
+def test_where_a_client_can_ask_its_person_that_person_decides(
+    era: str, answer: dict[str, bool] | None, takes_back: bool
+) -> None:
+    agent = ScriptedAgent(why=told_of("f1"), retract={"fact_id": "f1", "sharing": "retracted"})
+    questions: list[str] = []
+
+    async def person(_: object, asked: Any) -> ElicitResult:
+        questions.append(asked.message)
+        return ElicitResult(action="accept" if answer else "decline", content=answer)
+
+    def story(client: Client) -> Awaitable[Any]:
+        return client.call_tool("retract", {"id": "f1", "reason": "wrong"})
+
+    done = talk(agent, era, story, allows_retract=True, elicitation_callback=person)
+
+    assert questions == ["Take back “Fact f1.”? Reason: wrong"]
+    assert ("retract" in [what for what, _ in agent.asked], done.is_error) == (takes_back, not takes_back)
+
+
+def test_a_person_is_not_asked_about_a_fact_that_there_is_not(era: str) -> None:
+    async def person(_: object, __: Any) -> ElicitResult:
+        raise AssertionError
+
+    agent = ScriptedAgent(why=InvalidInput("ada knows no fact 'f1'"))
+
+    def story(client: Client) -> Awaitable[Any]:
+        return client.call_tool("retract", {"id": "f1", "reason": "wrong"})
+
+    refused = talk(agent, era, story, allows_retract=True, elicitation_callback=person)
+    assert (refused.is_error, "knows no fact 'f1'" in refused.content[0].text) == (True, True)
+
+
+def test_of_a_long_learning_a_client_hears_how_far_it_is(era: str) -> None:
+    learned = {"facts": [], "added": 0, "confirmed": 0, "left_out": {}, "held_back": {}}
+    heard: list[tuple[float, float | None]] = []
+
+    async def progress(done: float, total: float | None, _: str | None) -> None:
+        heard.append((done, total))
+
+    def story(client: Client) -> Awaitable[Any]:
+        return client.call_tool("remember", {"text": "A. B."}, progress_callback=progress)
+
+    assert not talk(ScriptedAgent(learn=learned), era, story).is_error
+    assert heard == [(256, 600)]
+
+
+def told_of(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[str, Any]:
+    told = {"fact_id": id, "content": f"Fact {id}.", "concept": "gate", "sources": ["ben"], "said_at": "", "learned_at_us": 0}
+    return told | {"sharing": "held", "held_back": "", "superseded_by": by, "replaces": list(replaces), "said_in": []}
+
+
+def test_the_history_of_a_fact_is_what_it_replaced_and_what_replaced_it(era: str) -> None:
+    facts = {
+        "f1": told_of("f1", by="f2"),
+        "f2": told_of("f2", replaces=("f1",), by="f3"),
+        # On, off, on: what it replaced replaces it.
+        "f3": told_of("f3", replaces=("f2", "f4"), by="an episode"),
+        "f4": told_of("f4", replaces=("f3",), by="f3"),
+    }
+
+    def why(fact_id: str) -> dict[str, Any]:
+        if fact_id not in facts:
+            raise InvalidInput(f"ada knows no fact {fact_id!r}")
+        return facts[fact_id]
+
+    async def story(client: Client) -> Any:
+        told = [
+            json.loads((await client.read_resource(f"hive://facts/{id}/history")).contents[0].text) for id in ("f1", "f2", "f3")
+        ]
+        return [[one["id"] for one in some] for some in told]
+
+    assert talk(ScriptedAgent(why=why), era, story) == [["f1", "f2", "f3"], ["f1", "f2", "f3"], ["f1", "f4", "f2", "f3"]]
+
+
+def test_another_agent_of_the_fleet_is_a_resource(era: str) -> None:
+    async def story(client: Client) -> Any:
+        with pytest.raises(MCPError):
+            await client.read_resource("hive://agents/eve")
+        return json.loads((await client.read_resource("hive://agents/ben")).contents[0].text)
+
+    assert talk(ScriptedAgent(), era, story)["agent"] == "ben"
 
 
 def test_recall_gives_the_answer_the_facts_and_who_stayed_silent(era: str) -> None:

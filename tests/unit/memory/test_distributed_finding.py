@@ -16,7 +16,8 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.requests import Call
 from tests.builders import BagOfWords, Home, found, run, said
 from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
 

@@ -9,7 +9,8 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.requests import Call
 from tests.builders import Home
 from tests.unit.memory.hives import SmallHive, two
 
@@ -33,11 +34,8 @@ def test_a_corrected_fact_says_what_it_replaced_and_where_it_was_said() -> None:
         return learned["facts"], [await calls.do(Call("why", fact_id=one)) for one in (*learned["facts"], changed["fact_id"])]
 
     (old,), (former, newer) = asked(story)
-    assert (former["content"], former["superseded_by"], former["said_in"]) == (
-        OLD,
-        newer["fact_id"],
-        [{"source": "runbook", "text": OLD}],
-    )
+    assert (former["content"], former["superseded_by"]) == (OLD, newer["fact_id"])
+    assert [(said["source"], said["text"]) for said in former["said_in"]] == [("runbook", OLD)]
     assert (newer["content"], newer["replaces"], newer["sources"], newer["said_in"]) == (NEW, [old], ["correction"], [])
 
 

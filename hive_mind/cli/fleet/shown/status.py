@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from hive_mind.cli.fleet.shown.sizes import ago
-from hive_mind.cli.output import Cell, show, show_table
+from hive_mind.cli.output import show, show_table
+from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 
 if TYPE_CHECKING:

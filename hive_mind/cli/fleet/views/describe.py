@@ -11,8 +11,9 @@ from hive_mind.cli.fleet.shown.sizes import ago, megabytes
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents, show_conditions
 from hive_mind.cli.fleet.views.get import agent_called
 from hive_mind.cli.options import examples
-from hive_mind.cli.output import Cell, show, show_table
+from hive_mind.cli.output import show, show_table
 from hive_mind.cli.running import command
+from hive_mind.cli.styled import Cell
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView

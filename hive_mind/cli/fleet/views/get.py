@@ -16,8 +16,9 @@ from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents
 from hive_mind.cli.fleet.views.logs import processes_of
 from hive_mind.cli.options import examples
-from hive_mind.cli.output import Cell, say, short_id, show, show_table
+from hive_mind.cli.output import say, short_id, show, show_table
 from hive_mind.cli.running import CommandError, command
+from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared

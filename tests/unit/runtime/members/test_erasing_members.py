@@ -6,8 +6,9 @@ from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.erasure import erasure_of
-from hive_mind.runtime.calls import AgentCalls, Call
+from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
+from hive_mind.runtime.requests import Call
 from tests.unit.runtime.members.test_member import Town, in_town, plan
 from tests.unit.runtime.running import until
 

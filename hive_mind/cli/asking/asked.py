@@ -1,0 +1,86 @@
+"""The agent that a command means, wherever its memory is open: in a process of a fleet, in the resident one, or in this one.
+
+All are asked by the requests of `runtime.calls`, so no command knows the difference.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT, for_reading
+from hive_mind.cli.output import say
+from hive_mind.cli.serving.direct import resident
+from hive_mind.control import RESIDENT
+from hive_mind.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from hive_mind.ranking.pipeline import RankingSettings
+    from hive_mind.runtime.calls import AgentCalls
+
+
+class Asked(Protocol):
+    """One agent. `fleet` is "" where its memory is open in this process."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fleet(self) -> str: ...
+
+    async def call(self, what: str, **fields: object) -> Any:
+        """Put a request to it. Raises `HiveError`."""
+        ...
+
+
+class _LocalAgent:
+    """One whose memory this process has open."""
+
+    fleet = ""
+
+    def __init__(self, name: str, calls: "AgentCalls") -> None:
+        self.name, self._calls = name, calls
+
+    async def call(self, what: str, **fields: object) -> Any:
+        """See `Asked`; what comes back is what JSON would give."""
+        from hive_mind.runtime.requests import Call
+
+        return msgspec.to_builtins(await self._calls.do(msgspec.convert({"do": what, **fields}, Call)))
+
+
+@asynccontextmanager
+async def asked_agent(
+    settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None
+) -> AsyncIterator[Asked]:
+    """The agent that is meant; one line names it where it runs elsewhere. `ranking`: of one that is opened here.
+
+    Raises `HiveError`.
+    """
+    found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT)
+    if found is not None:
+        say(f"using agent {found.name} of fleet {found.fleet}", style="dim")
+        yield found
+        return
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            yield running
+            return
+    async with _opened_here(settings, agent or DEFAULT_AGENT, ranking) as here:
+        yield here
+
+
+@asynccontextmanager
+async def _opened_here(settings: Settings, agent: str, ranking: "RankingSettings | None") -> AsyncIterator[_LocalAgent]:
+    from hive_mind.runtime.calls import AgentCalls
+    from hive_mind.runtime.wiring import open_agent
+
+    async with await open_agent(for_reading(settings, agent), agent, ranking) as opened:
+        yield _LocalAgent(agent, AgentCalls(opened, None, is_kept=True))
+
+
+def knows_it_all(agent: Asked) -> bool:
+    """Whether what it holds is all that it can be asked for: there is no hive around it."""
+    return agent.fleet in ("", RESIDENT)

@@ -1,0 +1,112 @@
+"""`hive-mind ask` where the resident process has the memory open: put to it before the command line is loaded.
+
+The answer takes some tens of milliseconds; loading what reads any command takes several times that. What is not plainly such a
+question, and all that goes wrong, is left to the command itself, which asks anew and says what is the matter.
+"""
+
+import json
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hive_mind.errors import HiveError
+from hive_mind.runtime.settings import Settings
+
+# As `cli.running` has it, which is not loaded.
+_NO_READER = 141
+_CALL_S = 600.0
+_OPTIONS = {"--agent": "agent", "-a": "agent", "--home": "home", "--limit": "limit", "-n": "limit", "--method": "method"}
+_OPTIONS |= {"--output": "output", "-o": "output"}
+_NUMBER, _NAME = re.compile(r"[0-9]{1,4}"), re.compile(r"[A-Za-z0-9._-]{1,64}")
+_AGENT, _FLEET = "default", "resident"
+
+
+def asked_and_answered(arguments: Sequence[str]) -> bool:
+    """Whether this was such a question, and its answer is printed."""
+    if (given := _given(arguments)) is None or (reply := _reply(given)) is None:
+        return False
+    try:
+        _show(given, reply)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_NO_READER)
+    return True
+
+
+def _given(arguments: Sequence[str]) -> dict[str, str] | None:
+    """A question with its options; None for anything that is not as simple as that."""
+    if arguments[:1] != ["ask"]:
+        return None
+    given, words = dict[str, str](), iter(arguments[1:])
+    for word in words:
+        option, is_joined, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if word == "--explain":
+            given["explain"] = word
+        elif option in _OPTIONS:
+            given[_OPTIONS[option]] = value if is_joined else next(words, "")
+        elif word.startswith("-") or "question" in given:
+            return None
+        else:
+            given["question"] = word
+    return given if given.get("question", "").strip() and given.get("output", "text") in ("text", "json") else None
+
+
+def _reply(given: dict[str, str]) -> Any:
+    """What the resident process answers; None where there is none, or it does not."""
+    from hive_mind.cli.output import printable
+
+    limit, agent = given.get("limit", "10"), given.get("agent") or _AGENT
+    if not _NUMBER.fullmatch(limit) or not _NAME.fullmatch(agent):
+        return None
+    try:
+        home = Path(given["home"]) if given.get("home") else Settings.from_environment().home
+        contact = _contact(home)
+        request = {"question": printable(given["question"]), "limit": int(limit), "method": given.get("method", "hybrid")}
+        return _called(contact, agent, request)
+    except (OSError, ValueError, KeyError, TypeError, HiveError):
+        return None
+
+
+def _contact(home: Path) -> Any:
+    """How the one process of the only fleet is reached. Raises `OSError` or `ValueError`."""
+    if [folder.name for folder in (home / "fleets").iterdir() if folder.is_dir()] != [_FLEET]:
+        raise ValueError(home)
+    (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
+    return json.loads(file.read_bytes())
+
+
+def _called(contact: Any, agent: str, request: dict[str, object]) -> Any:
+    body = json.dumps(request).encode()
+    # Version 1.0: the reply ends with the connection, and is in one piece.
+    head = [
+        f"POST /v1/agents/{agent}/ask HTTP/1.0",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {contact['token']}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    ]
+    with socket.create_connection(("127.0.0.1", int(contact["port"])), timeout=_CALL_S) as connection:
+        connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+        status, _, rest = b"".join(_received(connection)).partition(b"\r\n")
+    return json.loads(rest.partition(b"\r\n\r\n")[2])["ok"] if status.split(b" ")[1:2] == [b"200"] else None
+
+
+def _received(connection: socket.socket) -> Iterator[bytes]:
+    while some := connection.recv(1 << 16):
+        yield some
+
+
+def _show(given: dict[str, str], reply: Any) -> None:
+    from hive_mind.cli.asking.answer_shown import show_reply
+    from hive_mind.cli.output import say, spell_out_unknown_characters
+
+    spell_out_unknown_characters()
+    agent = given.get("agent") or _AGENT
+    say(f"using agent {agent} of fleet {_FLEET}", style="dim")
+    asked = {"question": given["question"], "fleet": _FLEET, "agent": agent}
+    show_reply(asked, reply, is_json=given.get("output") == "json", explain="explain" in given)
+    sys.stdout.flush()

@@ -1,0 +1,105 @@
+"""Printing for a terminal, with Rich: lines that fit it, tables, colours and bars. `output` needs it for nothing else."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from hive_mind.cli.printing import INDENT, Report, printable
+
+# No line of ours is longer, and Rich makes no line of a pipe shorter.
+_PIPE_COLUMNS = 100_000
+# Of what takes long, where nobody sees a bar.
+_TOLD_EVERY_S = 10.0
+
+# A word in a style of its own is handed over as it is.
+Cell = str | Text
+
+
+def print_styled(text: str, style: str, *, stderr: bool) -> None:
+    """A line; that of a result is wrapped between words."""
+    console = _console(stderr=stderr)
+    console.print(Text(printable(text), style=style), soft_wrap=stderr or not sys.stdout.isatty())
+
+
+def columns() -> int:
+    """How wide standard output is."""
+    return _console().width
+
+
+def print_indented(text: str, style: str, lead: str) -> None:
+    """What does not fit the terminal goes on under its beginning."""
+    table = Table.grid(padding=0)
+    table.add_column(width=INDENT)
+    table.add_column(overflow="fold")
+    for number, line in enumerate(text.splitlines()):
+        table.add_row("" if number else lead, Text(printable(line), style=style))
+    _show_renderable(table)
+
+
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> None:
+    """See `output.show_table`."""
+    _show_renderable(table_of(titles, rows, right=right))
+
+
+def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = ()) -> Table:
+    """A table as `output.show_table` shows it, to be put on a screen with other things."""
+    aligned = frozenset(right)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(titles), header_style="bold", pad_edge=False)
+    for number, title in enumerate(titles):
+        is_last = number == len(titles) - 1
+        table.add_column(title, justify="right" if number in aligned else "left", no_wrap=not is_last, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(cell) for cell in row))
+    return table
+
+
+@contextmanager
+def progress(unit: str, say: Callable[[str], None]) -> Iterator[Report]:
+    """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    console = _console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task, told_s = bar.add_task("", total=None), time.monotonic()
+
+        def report(done: float, total: int, what: str = "") -> None:
+            nonlocal told_s
+            if not console.is_terminal and time.monotonic() - told_s >= _TOLD_EVERY_S:
+                told_s = time.monotonic()
+                say(f"{int(done):,} of {total:,} {unit}: {what}" if total else what)
+            bar.update(task, completed=done, total=total or None, description=Text(printable(what)).plain)
+
+        yield report
+
+
+class _Console(Console):
+    """Rich would end the process when our reader goes away; that is decided in `running`."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error through."""
+        raise BrokenPipeError
+
+
+def _console(*, stderr: bool = False) -> Console:
+    # Made anew each time: tests and pipes exchange the streams under us.
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPE_COLUMNS
+    return _Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _show_renderable(table: Table) -> None:
+    console = _console()
+    lines = console.render_lines(table, pad=False)
+    for line in lines:
+        text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        text.rstrip()
+        console.print(text, soft_wrap=True)
+
+
+def _cell(cell: Cell) -> Text:
+    return Text(printable(cell)) if isinstance(cell, str) else Text(printable(cell.plain), style=cell.style)

@@ -1,0 +1,48 @@
+"""Which requests a memory has carried out: noted in the same write as what they did, so that none is done twice.
+
+A client gives each request a key of its own and may put it again, after a lost connection or a kill. What changed meanwhile
+stays.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from hive_mind.store.base import SetMeta
+
+_PREFIX = "request."
+# A client that gave up waiting puts it again within a minute or never. Places are used in turn.
+_PLACES = 4096
+
+
+class RequestsDone:
+    """Fact ids by key. `meta`: the named values of a store."""
+
+    def __init__(self, meta: Mapping[str, str]) -> None:
+        notes = sorted(
+            (value.split(" ") for key, value in meta.items() if key.startswith(_PREFIX)), key=lambda note: int(note[0])
+        )
+        self._facts = {key: fact_id for _, key, fact_id in notes}
+        self._count = int(notes[-1][0]) if notes else 0
+
+    def fact_id(self, request: str) -> str:
+        """The fact that it left; "" where it was not carried out, or has no key."""
+        return self._facts.get(_digest(request), "") if request else ""
+
+    def note(self, request: str, fact_id: str) -> list[SetMeta]:
+        """What to write with what it does; nothing for a request without a key."""
+        if not request:
+            return []
+        self._count += 1
+        return [SetMeta(f"{_PREFIX}{self._count % _PLACES}", f"{self._count} {_digest(request)} {fact_id}")]
+
+    def remember(self, request: str, fact_id: str) -> None:
+        """That is durable now."""
+        if not request:
+            return
+        if len(self._facts) >= _PLACES:
+            del self._facts[next(iter(self._facts))]
+        self._facts[_digest(request)] = fact_id
+
+
+def _digest(request: str) -> str:
+    return sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:32]

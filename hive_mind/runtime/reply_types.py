@@ -1,0 +1,192 @@
+"""What the requests of `runtime.calls` give, besides what `runtime.told` has."""
+
+from typing import Any, NotRequired, TypedDict
+
+from hive_mind.runtime.told import FactTold
+
+
+class Held(TypedDict):
+    """A fact that was stored, how far it is shared, and why it is held back."""
+
+    fact_id: str
+    content: str
+    labels: list[str]
+    sharing: str
+    held_back: str
+
+
+class Shared(TypedDict):
+    """A fact that was changed, and how far it is shared now."""
+
+    fact_id: str
+    sharing: str
+
+
+class LearnedTold(TypedDict):
+    """Ids of the facts; `held_back`: why, by id; how often text was `left_out`, by reason; `episode`: id of the stored text."""
+
+    facts: list[str]
+    added: int
+    confirmed: int
+    held_back: dict[str, str]
+    skipped: int
+    missing: str
+    left_out: dict[str, int]
+    former: int
+    episode: str
+
+
+class Former(TypedDict):
+    """How many facts a source says no longer."""
+
+    former: int
+
+
+class LearnedFile(TypedDict):
+    """A file and what learning it did."""
+
+    file: str
+    facts: int
+    added: int
+    confirmed: int
+    former: int
+
+
+class SkippedFile(TypedDict):
+    """A file that was not learned."""
+
+    file: str
+    reason: str
+
+
+class LearnedFiles(TypedDict):
+    """Of many files."""
+
+    learned: list[LearnedFile]
+    skipped: list[SkippedFile]
+    added: int
+
+
+class EpisodeTold(TypedDict):
+    """A text that was learned; of a long one its beginning."""
+
+    id: str
+    title: str
+    source: str
+    said_at: str
+    text: str
+
+
+class WhyTold(FactTold):
+    """A fact, the ids of what it replaced, and the texts it was taken from."""
+
+    replaces: list[str]
+    said_in: list[EpisodeTold]
+
+
+class ConflictsTold(TypedDict):
+    """Pairs of facts; `count` is how many there are, also where fewer are listed."""
+
+    conflicts: list[list[FactTold]]
+    count: int
+    completeness: float
+
+
+class Named(TypedDict):
+    """Facts."""
+
+    facts: list[FactTold]
+
+
+class Listed(Named):
+    """`completeness` is the share of the hive that was asked."""
+
+    completeness: float
+
+
+class Exported(TypedDict):
+    """Lines of JSON."""
+
+    lines: list[str]
+
+
+class WouldErase(TypedDict):
+    """Texts of the facts, and how many episodes."""
+
+    facts: list[str]
+    episodes: int
+
+
+class Erased(TypedDict):
+    """By node its last confirmation, null where one is missing."""
+
+    confirmed: dict[str, str | None]
+    members: list[str]
+
+
+class Told(TypedDict):
+    """Who a message went to."""
+
+    told: list[str]
+
+
+class Trust(TypedDict):
+    """How far the hive trusts an agent, from 0 to 2."""
+
+    agent: str
+    trust: float
+
+
+class RuleId(TypedDict):
+    """A rule of the hive."""
+
+    id: str
+
+
+class Rules(TypedDict):
+    """Rules as JSON, by `rule/` and id."""
+
+    rules: dict[str, str]
+
+
+class RunName(TypedDict):
+    """A run."""
+
+    run: str
+
+
+class RunsTold(TypedDict):
+    """The last runs, and how many there are."""
+
+    runs: list[dict[str, Any]]
+    count: int
+
+
+class Tools(TypedDict):
+    """What tools are for, by name."""
+
+    tools: dict[str, dict[str, Any]]
+
+
+class Stats(TypedDict):
+    """What an agent holds (`memory.base.MemoryStatistics`); in a hive, also how its node is."""
+
+    facts: int
+    superseded: int
+    retracted: int
+    confirmed: int
+    episodes: int
+    entities: int
+    sources: int
+    vectors: int
+    without_vector: int
+    embedding: str
+    dimension: int
+    concepts: list[tuple[str, int]]
+    epoch: NotRequired[int]
+    outbox: NotRequired[int]
+    unconfirmed: NotRequired[int]
+    is_busy: NotRequired[bool]
+    silent: NotRequired[list[str]]
+    figures: NotRequired[dict[str, Any]]
+    bus: NotRequired[dict[str, Any]]

@@ -1,0 +1,106 @@
+"""What a request to an agent looks like, and the register of them: each handler names its fields and what it gives.
+
+The register is the one source: of what is refused, and of the OpenAPI document.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.model.content import SOURCE
+from hive_mind.model.fact import CONFIDENCE
+from hive_mind.model.query import LIMIT, METHOD, Method
+
+OnEvent = Callable[[str, Mapping[str, Any]], None]
+"""Takes what is known before the reply: an event's name and what it says."""
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+_PREFIX = "_do_"
+# Of any request.
+_COMMON = ("id", "key")
+
+
+class Call(msgspec.Struct, forbid_unknown_fields=True):
+    """A request, with what any of them may need."""
+
+    do: str
+    id: int | str = 0
+    text: str = ""
+    content: str = ""
+    concept: str = ""
+    confidence: float = CONFIDENCE
+    source: str = SOURCE
+    said_at: str = ""
+    labels: tuple[str, ...] = ()
+    title: str = ""
+    query: str = ""
+    method: Method = METHOD
+    limit: int = LIMIT
+    with_superseded: bool = False
+    question: str = ""
+    fact_id: str = ""
+    local: bool = False
+    to: str = ""
+    kind: str = "note"
+    trust: float | None = None
+    good: bool | None = None
+    paths: tuple[str, ...] = ()
+    whole: bool = False
+    episodes: tuple[str, ...] = ()
+    rule: dict[str, Any] = {}
+    worker: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+    run: str = ""
+    stream: str = ""
+    erasures: tuple[str, ...] = ()
+    key: str = ""
+    """Of a request that may be put again; see `runtime.put_again`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One entry of the register. `gives` is the type of its reply; `reports`: whether it tells something before that."""
+
+    name: str
+    summary: str
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+    gives: Any
+    reports: bool
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All that it may have, those of any request last."""
+        return (*self.needs, *self.takes, *_COMMON)
+
+    def refuse_others(self, given: Mapping[str, object]) -> None:
+        """Raises `InvalidInput` for a field that it has not, or that it lacks."""
+        if unknown := sorted(given.keys() - set(self.fields)):
+            raise InvalidInput(f"{self.name} has no field {unknown[0][:40]!r}; it has {', '.join(self.fields)}")
+        if missing := [name for name in self.needs if name not in given]:
+            raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
+
+
+def request(*takes: str, needs: tuple[str, ...] = (), gives: Any, reports: bool = False) -> Callable[[Handler], Handler]:
+    """Put a handler, `_do_<name>`, into the register. Its docstring says what the request is for."""
+
+    def registered(handler: Handler) -> Handler:
+        name, summary = handler.__name__.removeprefix(_PREFIX), inspect.cleandoc(handler.__doc__ or "")
+        setattr(handler, _ENTRY, Request(name, summary, needs, takes, gives, reports))
+        return handler
+
+    return registered
+
+
+_ENTRY = "registered_request"
+
+
+def requests_of(calls: type) -> Mapping[str, Request]:
+    """The register of a class of handlers, by name."""
+    named = ((name.removeprefix(_PREFIX), getattr(calls, name)) for name in sorted(dir(calls)) if name.startswith(_PREFIX))
+    return {name: getattr(handler, _ENTRY) for name, handler in named}

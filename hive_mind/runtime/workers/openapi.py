@@ -1,0 +1,108 @@
+"""The OpenAPI document of a worker: paths, and the requests to its agents as their register has them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from hive_mind import __version__
+from hive_mind.errors import HiveError
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.members.members_seen import MembersSeen
+from hive_mind.runtime.put_again import KEY_CHARACTERS_MAX
+from hive_mind.runtime.requests import Call, requests_of
+from hive_mind.runtime.workers.status import WorkerStatus
+
+Schema = dict[str, Any]
+
+ERRORS = {
+    400: "A value that can't be taken as it is.",
+    401: "No token, or another one.",
+    404: "Nothing of this name.",
+    413: "A body of more than a megabyte.",
+    421: "Another host than this machine, asked on loopback.",
+    500: "A defect, of which the log says more.",
+    501: "Something that is not installed.",
+    502: "What it asked in turn has failed.",
+    503: "Not ready now; ask again.",
+    504: "No answer in time.",
+}
+_REFS = "#/components/schemas/{name}"
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+_KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "maxLength": KEY_CHARACTERS_MAX}}
+_DESCRIPTION = """\
+A worker answers on loopback for the agents whose memories it has open. A request that changes something may have a key
+(`Idempotency-Key`): put again under it, it is carried out once. With `Accept: text/event-stream` a reply comes as
+server-sent events: `progress` while it learns, `found` before an answer, then `reply` or `error`."""
+
+
+def document() -> Schema:
+    """OpenAPI 3.1."""
+    requests = requests_of(AgentCalls)
+    types = [WorkerStatus, tuple[MembersSeen, ...], Call, *(one.gives for one in requests.values())]
+    (status, members, _, *replies), schemas = msgspec.json.schema_components(types, ref_template=_REFS)
+    fields = schemas.pop("Call")["properties"]
+    agent = {"name": "agent", "in": "path", "required": True, "schema": _TEXT}
+    paths: Schema = {
+        "/v1/status": {"get": _operation("status", "How the worker is, with its nodes and agents.", status, "worker")},
+        "/v1/members": {"get": _operation("members", "Who is a member, as each node sees it.", _ok(members), "worker")},
+        "/v1/leave": {"post": _operation("leave", "Leave the hive for good.", _ok({}), "worker") | _body({"timeout_s": _NUMBER})},
+        "/v1/evict": {"post": _operation("evict", "Put a member out.", _ok({}), "worker") | _body({"member": _TEXT}, "member")},
+        "/v1/agents/{agent}/events": {"parameters": [agent], "get": _events()},
+    }
+    for one, reply in zip(requests.values(), replies, strict=True):
+        asked = _body({name: fields[name] for name in one.fields}, *one.needs) | {"parameters": [_KEY]}
+        operation = _operation(f"agent_{one.name}", one.summary, _ok(reply), "agents") | asked
+        operation["responses"]["200"]["content"] |= {"text/event-stream": {"schema": {"type": "string"}}}
+        paths[f"/v1/agents/{{agent}}/{one.name}"] = {"parameters": [agent], "post": operation}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hive-mind", "version": __version__, "description": _DESCRIPTION},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas | {"Refusal": _refusal()},
+        },
+    }
+
+
+def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
+    first, _, rest = summary.partition("\n")
+    told = {"summary": first} | ({"description": rest.strip()} if rest.strip() else {})
+    done = {"description": "Done.", "content": {"application/json": {"schema": reply}}}
+    return {"operationId": name, **told, "tags": [tag], "responses": {"200": done, **_refusals()}}
+
+
+def _body(properties: Mapping[str, Schema], *needs: str) -> Schema:
+    body = {"type": "object", "properties": properties, "required": list(needs), "additionalProperties": False}
+    return {"requestBody": {"required": bool(needs), "content": {"application/json": {"schema": body}}}}
+
+
+def _events() -> Schema:
+    since = {"name": "since", "in": "query", "schema": {"type": "integer", "minimum": 0}}
+    done = {"description": "Until the caller goes away.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    told = {"operationId": "agent_events", "summary": "What happens in the runs of an agent, as server-sent events."}
+    return {**told, "tags": ["agents"], "parameters": [since], "responses": {"200": done, **_refusals()}}
+
+
+def _ok(reply: Schema) -> Schema:
+    return {"type": "object", "properties": {"ok": reply}, "required": ["ok"]}
+
+
+def _refusals() -> Schema:
+    content = {"application/json": {"schema": {"$ref": _REFS.format(name="Refusal")}}}
+    return {str(code): {"description": why, "content": content} for code, why in ERRORS.items()}
+
+
+def _refusal() -> Schema:
+    kinds = sorted({"HiveError", *(kind.__name__ for kind in _below(HiveError))})
+    properties = {"error": {"type": "string"}, "kind": {"type": "string", "enum": kinds}}
+    return {"type": "object", "properties": properties, "required": ["error", "kind"]}
+
+
+def _below(kind: type[HiveError]) -> Iterator[type[HiveError]]:
+    for one in kind.__subclasses__():
+        if one.__module__ == HiveError.__module__:
+            yield one
+            yield from _below(one)

@@ -1,0 +1,62 @@
+"""Commands that look at a memory say the same, whichever process has it open."""
+
+from collections.abc import Iterator
+from subprocess import DEVNULL, PIPE
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.home_guard import HomeGuard
+
+pytestmark = pytest.mark.slow
+
+NOTES = "The ferry leaves at nine. Pump D4 cools the transformers. The gateway listens on port 8443."
+QUESTION = "When does the ferry leave?"
+
+
+@pytest.fixture
+def taught(hive_mind: HiveMind) -> Iterator[HiveMind]:
+    """One agent that learned something, and corrected it, in a home of which no process is left afterwards."""
+    guard = HomeGuard(hive_mind.home)
+    assert hive_mind("learn", "-", "--source", "notes", stdin=NOTES).code == 0
+    assert hive_mind("learn", "-", "--source", "ben", stdin="The gateway listens on port 9443.").code == 0
+    yield hive_mind
+    guard.release()
+
+
+def test_reading_commands_print_the_same_while_the_resident_process_has_the_memory_open(taught: HiveMind) -> None:
+    id_ = taught("facts", "list", "-o", "json").json[0]["id"][:8]
+    commands = [
+        ("facts", "list"),
+        ("facts", "list", "-n", 2),
+        ("facts", "list", "--concept", "ferry"),
+        ("facts", "search", "gateway port", "--explain"),
+        ("facts", "show", id_),
+        ("stats",),
+        ("ask", QUESTION, "--explain"),
+    ]
+    wanted = [(*command, *form) for command in commands for form in ((), ("-o", "json"))]
+    alone = [taught(*command) for command in wanted]
+
+    assert taught("serve").code == 0
+    served = [taught(*command) for command in wanted]
+
+    assert [(ended.code, ended.err.splitlines()) for ended in served if ended.code or "fleet resident" not in ended.err] == []
+    # Which does not load the command line.
+    (out, _) = taught.start("ask", QUESTION, "--explain", stdout=PIPE, stderr=DEVNULL).communicate(timeout=120)
+    assert out.decode() == served[wanted.index(("ask", QUESTION, "--explain"))].out
+    for command, one, other in zip(wanted, alone, served, strict=True):
+        out = other.out.replace('"fleet": "resident"', '"fleet": ""')
+        assert (command, out) == (command, one.out)
+
+
+def test_a_fact_is_taken_back_where_the_memory_is_open(taught: HiveMind) -> None:
+    (fact, *_) = taught("facts", "list", "-o", "json").json
+    assert taught("serve").code == 0
+
+    retracted = taught("facts", "retract", fact["id"][:8], "--yes", "-o", "json")
+
+    assert (retracted.code, retracted.json["id"], retracted.json["sharing"]) == (0, fact["id"], "retracted"), retracted.err
+    assert taught("facts", "show", fact["id"], "-o", "json").json["sharing"] == "retracted"
+    assert taught("stats", "-o", "json").json["retracted"] == 1
+    assert fact["id"] not in [one["id"] for one in taught("facts", "list", "-o", "json").json]

@@ -1,0 +1,119 @@
+"""Questions that are put to the resident process before the command line is loaded."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from hive_mind.cli.serving.quick_ask import _given, asked_and_answered
+
+REPLY = {
+    "answer": "Quoted from memory, not reasoned:\n“The ferry leaves at nine.”",
+    "is_known": True,
+    "sources": [],
+    "closest": [],
+    "completeness": 1.0,
+    "silent": [],
+}
+
+
+class Resident(ThreadingHTTPServer):
+    """Answers as a worker would, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.code, self.asked = 200, list[Any]()
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: Resident
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((self.path, self.headers["Authorization"], body))
+        self.send_response(self.server.code)
+        self.end_headers()
+        self.wfile.write(json.dumps({"ok": REPLY}).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def resident() -> Iterator[Resident]:
+    server = Resident()
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def home(tmp_path: Path, resident: Resident) -> Path:
+    run = tmp_path / "fleets" / "resident" / "run"
+    run.mkdir(parents=True)
+    (run / "resident-1.json").write_text(json.dumps({"port": resident.server_port, "token": "t"}))
+    return tmp_path
+
+
+def test_a_question_is_answered_without_what_reads_commands(home: Path, resident: Resident) -> None:
+    code = "import sys; from hive_mind.__main__ import main; main(); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "ask", "When?", f"--home={home}", "-n", "3", "--agent", "ines"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+
+    assert "The ferry leaves at nine." in ended.stdout
+    assert "using agent ines of fleet resident" in ended.stderr
+    assert {"typer", "rich", "asyncio", "http.client", "numpy"}.isdisjoint(ended.stderr.split())
+    assert resident.asked == [("/v1/agents/ines/ask", "Bearer t", {"question": "When?", "limit": 3, "method": "hybrid"})]
+
+
+def test_as_json_it_has_question_fleet_and_agent(home: Path, capfdbinary: Any) -> None:
+    assert asked_and_answered(["ask", "When?", "--home", str(home), "-o", "json"])
+
+    told = json.loads(capfdbinary.readouterr().out)
+    assert (told["question"], told["fleet"], told["agent"], told["text"]) == ("When?", "resident", "default", REPLY["answer"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["learn", "x"],
+        ["ask"],
+        ["ask", " "],
+        ["ask", "--help"],
+        ["ask", "a", "b"],
+        ["ask", "a", "--fleet", "town"],
+        ["ask", "a", "--config", "file"],
+        ["ask", "a", "-o", "yaml"],
+    ],
+)
+def test_what_is_no_simple_question_is_left_to_the_command(arguments: list[str]) -> None:
+    assert _given(arguments) is None
+
+
+@pytest.mark.parametrize("more", [["-n", "many"], ["-n", "99999"], ["--agent", "a b"], ["--agent", "x\r\nHost: y"]])
+def test_what_may_be_wrong_is_not_put_to_it(home: Path, resident: Resident, more: list[str]) -> None:
+    assert not asked_and_answered(["ask", "When?", "--home", str(home), *more])
+    assert resident.asked == []
+
+
+def test_where_it_refuses_or_is_gone_or_another_fleet_may_be_meant_the_command_asks(home: Path, resident: Resident) -> None:
+    question = ["ask", "When?", "--home", str(home)]
+    resident.code = 400
+    assert not asked_and_answered(question)
+    resident.code = 200
+    (home / "fleets" / "town").mkdir()
+    assert not asked_and_answered(question)
+    (home / "fleets" / "town").rmdir()
+    for contact in ('{"port": 1, "token": "t"}', "{", '{"port": "x"}', "[]"):
+        (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
+        assert not asked_and_answered(question)
+    assert not asked_and_answered(["ask", "When?", "--home", str(home / "nowhere")])

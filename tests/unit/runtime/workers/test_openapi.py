@@ -1,0 +1,144 @@
+"""The OpenAPI document, and a client made of nothing but that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jsonschema
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from hive_mind.runtime.calls import AgentCalls
+from hive_mind.runtime.requests import requests_of
+from hive_mind.runtime.workers.openapi import document
+from tests.unit.runtime.worker_builders import play
+from tests.unit.runtime.workers.test_health import KNOWN, Caller, calling
+
+GATE = "The gate is blue."
+TEXT = "The pump is red. The ferry leaves at nine."
+STREAM = {"Accept": "text/event-stream"}
+
+
+class Client:
+    """Finds paths, bodies and replies in the document, and holds the worker to it."""
+
+    def __init__(self, session: aiohttp.ClientSession, root: str, said: dict[str, Any]) -> None:
+        self._session, self._root, self._said = session, root, said
+        operations = ((path, method, one) for path, ways in said["paths"].items() for method, one in ways.items())
+        self._operations = {one["operationId"]: (path, method, one) for path, method, one in operations if method != "parameters"}
+
+    async def do(self, operation: str, code: int = 200, *, agent: str = "ada", **fields: object) -> Any:
+        """The reply, which is as the document says."""
+        path, method, one = self._operations[operation]
+        if "requestBody" in one and code == 200:
+            self._hold(fields, one["requestBody"])
+        url = self._root + path.replace("{agent}", agent)
+        async with self._session.request(method, url, headers=KNOWN, json=fields) as response:
+            told = await response.json()
+            assert response.status == code, told
+        self._hold(told, one["responses"][str(code)])
+        return told.get("ok", told)
+
+    def _hold(self, value: object, to: dict[str, Any]) -> None:
+        schema = to["content"]["application/json"]["schema"] | {"components": self._said["components"]}
+        jsonschema.validate(value, schema, jsonschema.Draft202012Validator)
+
+
+async def client_of(call: Caller) -> Client:
+    status, said = await call.get("/v1/openapi.json", headers=KNOWN)
+    assert status == 200
+    return Client(call._session, f"http://127.0.0.1:{call.port}", said)
+
+
+def test_the_document_is_valid_and_has_every_request() -> None:
+    said = json.loads(json.dumps(document()))
+
+    OpenAPIV31SpecValidator(said).validate()
+    named = {path.rpartition("/")[2] for path in said["paths"] if path.startswith("/v1/agents/")}
+    assert named == {*requests_of(AgentCalls), "events"}
+    assert all(one["post"]["summary"] for path, one in said["paths"].items() if "post" in one)
+
+
+def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with calling(tmp_path) as call:
+            client = await client_of(call)
+            kept = await client.do("agent_store", content=GATE, source="tour", key="k")
+            assert await client.do("agent_store", content=GATE, source="tour", key="k") == kept
+            learned = await client.do(
+                "agent_learn", text="The pump is red. The ferry leaves at nine.", source="notes", whole=True
+            )
+            newer = await client.do("agent_correct", fact_id=kept["fact_id"], content="The gate is green.")
+            assert (await client.do("agent_why", fact_id=newer["fact_id"]))["replaces"] == [kept["fact_id"]]
+            assert (await client.do("agent_named", fact_id=newer["fact_id"][:8]))["facts"][0]["content"] == "The gate is green."
+            assert (await client.do("agent_search", query="gate", agent="ben"))["hits"][0]["content"] == "The gate is green."
+            assert "nine" in (await client.do("agent_ask", question="When does the ferry leave?"))["answer"]
+            assert len((await client.do("agent_facts", limit=0))["facts"]) == 3
+            assert (await client.do("agent_replace", source="notes", episodes=[learned["episode"]]))["former"] == 0
+            await client.do("agent_retract", fact_id=learned["facts"][0])
+            for operation in ("conflicts", "stats", "export", "told", "members", "rules", "runs", "tools"):
+                await client.do(f"agent_{operation}")
+            assert (await client.do("agent_trust", to="ben"))["trust"] == 1.0
+            assert (await client.do("agent_tell", to="ben", text="hello"))["told"] == ["ben"]
+            assert (await client.do("status"))["process"] == "town"
+            await client.do("members")
+
+    play(work())
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "fields", "told"),
+    [
+        ("agent_search", 400, {"query": "x", "colour": "red"}, "search has no field 'colour'"),
+        ("agent_search", 400, {"query": "x", "text": "y"}, "search has no field 'text'; it has query, limit"),
+        ("agent_search", 400, {}, "search needs the field 'query'"),
+        ("agent_search", 400, {"query": 7}, "no request"),
+        ("agent_why", 400, {"fact_id": "nope"}, "knows no fact 'nope'"),
+        ("agent_stats", 400, {"agent": "eve"}, "there is no agent 'eve'"),
+        ("agent_learn", 400, {"text": "x", "key": "k" * 201}, "at most 200"),
+    ],
+)
+def test_what_is_refused_says_why_as_the_document_says(
+    tmp_path: Path, operation: str, code: int, fields: dict[str, Any], told: str
+) -> None:
+    async def work() -> None:
+        async with calling(tmp_path) as call:
+            refused = await (await client_of(call)).do(operation, code, **fields)
+            assert (refused["kind"], told in refused["error"]) == ("InvalidInput", True), refused
+
+    play(work())
+
+
+def test_a_request_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with calling(tmp_path) as call:
+            assert (await call.post("/v1/agents/ada/dance", {}))[0] == 404
+            assert (await call.post("/v1/agents/ada/stats", {}, {}))[0] == 401
+
+    play(work())
+
+
+def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) -> None:
+    async def events(call: Caller, what: str, **fields: object) -> list[tuple[str, Any]]:
+        url = f"http://127.0.0.1:{call.port}/v1/agents/ada/{what}"
+        async with call._session.post(url, headers=KNOWN | STREAM, json=fields) as response:
+            assert (response.status, response.content_type) == (200, "text/event-stream")
+            blocks = [
+                dict(line.split(": ", 1) for line in block.split("\n")) for block in (await response.text()).split("\n\n")[:-1]
+            ]
+        return [(block["event"], json.loads(block["data"])) for block in blocks]
+
+    async def work() -> None:
+        async with calling(tmp_path) as call:
+            text = " ".join(f"Valve {number} stands in hall {number}." for number in range(600))
+            learned = await events(call, "learn", text=text, source="plan")
+            assert [name for name, _ in learned] == ["progress", "progress", "progress", "reply"]
+            assert [says["done"] for _, says in learned[:-1]] == [256, 512, 600]
+            assert learned[-1][1]["ok"]["added"] == 600
+            asked = await events(call, "ask", question="Where does valve 7 stand?")
+            assert [name for name, _ in asked] == ["found", "reply"]
+            assert asked[0][1]["hits"][0]["content"] == asked[1][1]["ok"]["sources"][0]["content"]
+            assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]
+
+    play(work())
