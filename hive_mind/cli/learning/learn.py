@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +14,7 @@ import typer
 from hive_mind.agents.learning import Progress
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.learning.files import STDIN, Unreadable, files_of, passed_over, read_text, stdin_text
+from hive_mind.cli.learning.files import STDIN, files_of, passed_over, stdin_text
 from hive_mind.cli.learning.learn_shown import show_learned
 from hive_mind.cli.learning.learners import LearnedFigures, Learner, RemoteLearner
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
@@ -25,6 +25,8 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts.text_files import read_document
 from hive_mind.runtime.wiring import open_agent
 
 _EPILOG = examples(
@@ -56,22 +58,22 @@ _LARGE_CHARS = 1_000_000
 class Piece:
     """Something to learn: how it is called, its source, when it was said, and how to get its text, or why there is none.
 
-    `is_whole`: it is all that its source says now.
+    `read` may take minutes. `is_whole`: it is all that its source says now.
     """
 
     name: str
     source: str
     said_at: str
-    read: Callable[[], str | Unreadable]
+    read: Callable[[], Document | Unreadable]
     is_whole: bool = False
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was done so far. `is_explained`: line by line. `passed_over`: files whose names are not those of texts."""
+    """What was done so far. `is_explained`: line by line. `passed_over`: files that a folder does not give, and why."""
 
     is_explained: bool = False
-    passed_over: list[str] = field(default_factory=list)
+    passed_over: list[dict[str, str]] = field(default_factory=list)
     learned: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     added: int = 0
@@ -105,7 +107,7 @@ def learn(
     the others.
     """
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
-    tally = Tally(explain, [str(path) for path in passed_over(paths)])
+    tally = Tally(explain, [{"file": str(file), "reason": why} for file, why in passed_over(paths).items()])
     return _learn(pieces, settings_for(home, embed, model), agent, fleet, output, tally)
 
 
@@ -125,12 +127,13 @@ def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool
     if len(paths) > 1:
         raise InvalidInput("- is standard input and stands alone: learn files in another call")
     text = stdin_text()
-    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: text, bool(is_whole))]
+    given = text if isinstance(text, Unreadable) else Document(text)
+    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: given, bool(is_whole))]
 
 
 def _piece(path: Path, source: str, said_at: str, *, is_whole: bool) -> Piece:
     # A file's name may hold bytes that are no text; what is kept and shown is text.
-    return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path), is_whole)
+    return Piece(printable(str(path)), printable(source), said_at, partial(read_document, path), is_whole)
 
 
 async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, fleet: str, output: Format, tally: Tally) -> None:
@@ -183,11 +186,12 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
 
 
 async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progress) -> None:
-    text = piece.read()
-    if isinstance(text, Unreadable):
-        tally.skipped.append({"file": piece.name, "reason": text.reason})
-        say(f"skipped: {shown_source(piece.name)} {text.reason}", style="yellow")
+    document = await asyncio.to_thread(piece.read)
+    if isinstance(document, Unreadable):
+        tally.skipped.append({"file": piece.name, "reason": document.reason})
+        say(f"skipped: {shown_source(piece.name)} {document.reason}", style="yellow")
         return
+    text = document.text
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
     if len(text) >= _LARGE_CHARS:
@@ -211,7 +215,7 @@ async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progres
             "unsure": learned.skipped,
             "missing": learned.missing,
             "former": learned.former,
-            "left_out": dict(learned.reasons),
+            "left_out": {**learned.reasons, **document.left_out},
         }
         | ({"lines": _lines(learned)} if tally.is_explained else {})
     )
@@ -223,10 +227,10 @@ def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
     return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in learned.left_out)]
 
 
-def _passed_over(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED_MAX
-    shown = ", ".join(map(shown_source, names[:_NAMED_MAX])) + (f" and {more} more" if more > 0 else "")
-    return f"left out, as links to folders or not named as texts are (name one to learn it all the same): {shown}"
+def _passed_over(files: Sequence[Mapping[str, str]]) -> str:
+    more = len(files) - _NAMED_MAX
+    shown = ", ".join(f"{shown_source(one['file'])} ({one['reason']})" for one in files[:_NAMED_MAX])
+    return f"left out (name a file to learn it all the same): {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _tell(tally: Tally, agent: str, output: Format) -> None:

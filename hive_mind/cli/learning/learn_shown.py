@@ -8,14 +8,20 @@ from hive_mind.counted import counted
 
 Told = Mapping[str, Any]
 
-# How many of a reason are written, in the singular and in the plural.
+# How many of a reason are written, where an s more does not do.
 _REASONS = {
+    "page without text": ("page without text", "pages without text"),
+    "header or footer": ("header or footer", "headers and footers"),
+    "set of comments": ("set of comments", "sets of comments"),
     "a question": ("question", "questions"),
     "a greeting or thanks": ("greeting or thanks", "greetings or thanks"),
     "too few words": ("remark of too few words", "remarks of too few words"),
     "said before": ("repetition", "repetitions"),
     "a log line like others": ("log line like others", "log lines like others"),
 }
+
+# Counted apart.
+_UNSURE = "too unsure"
 
 # As much as anybody reads. A book has thousands.
 _LINES_MAX = 100
@@ -50,5 +56,5 @@ def _figures(file: Told) -> str:
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
-    left = [counted(times, *_REASONS[reason]) for reason, times in file["left_out"].items() if reason in _REASONS]
+    left = [counted(times, *_REASONS.get(reason, (reason,))) for reason, times in file["left_out"].items() if reason != _UNSURE]
     return ", ".join(parts) + (f"; left out: {', '.join(left)}" if left else "")

@@ -19,7 +19,8 @@ from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Content
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.texts.text_files import EMPTY, Unreadable, read_bytes, text_in
+from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -54,13 +55,13 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
     await asyncio.to_thread(sources.refuse_foreign, path)
     body = await asyncio.to_thread(read_bytes, Path(path))
-    text = body if isinstance(body, Unreadable) else text_in(Path(path), body)
-    if isinstance(text, Unreadable) and text is not EMPTY:
-        raise InvalidInput(f"{path} {text.reason}")
+    found = body if isinstance(body, Unreadable) else await asyncio.to_thread(document_in, Path(path), body)
+    if isinstance(found, Unreadable) and found is not EMPTY:
+        raise InvalidInput(f"{path} {found.reason}")
     assert isinstance(body, bytes)  # noqa: S101 - anything else was reported above
     learned = None
-    if isinstance(text, str):
-        learned = await agent.learn_from_content(Content(text, _source_of(path), title=Path(path).stem, is_whole=True))
+    if isinstance(found, Document):
+        learned = await agent.learn_from_content(Content(found.text, _source_of(path), title=Path(path).stem, is_whole=True))
     sources.note(path, sha256(body).hexdigest())
     return learned
 

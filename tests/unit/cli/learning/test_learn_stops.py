@@ -8,6 +8,7 @@ from hive_mind.agents.learning import Learned, Progress
 from hive_mind.cli.learning.learn import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
 from hive_mind.model.content import Content, Episode
+from hive_mind.runtime.texts.document import Document
 
 
 class _Interrupted:
@@ -25,7 +26,7 @@ class _Interrupted:
         return Learned(Episode("e", content.text, content.source, "", 0), (), 2, 0, 0)
 
 
-PIECES = [Piece(name, name, "", lambda: "The ferry leaves at nine.") for name in ("a.txt", "b.txt", "c.txt")]
+PIECES = [Piece(name, name, "", lambda: Document("The ferry leaves at nine.")) for name in ("a.txt", "b.txt", "c.txt")]
 
 
 def test_a_stop_between_files_tells_how_many_are_kept():
