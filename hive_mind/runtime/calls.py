@@ -4,6 +4,7 @@ An agent of a hive and one that is alone are asked the same; the one that is alo
 """
 
 import logging
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +19,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import dispute_told, disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of, former_told
+from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
 from hive_mind.model.answer import Answer
 from hive_mind.model.content import SOURCE, Candidate, Content
@@ -78,6 +80,8 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     run: str = ""
     stream: str = ""
     erasures: tuple[str, ...] = ()
+    digest: str = ""
+    left_out: dict[str, int] = {}
 
 
 class AgentCalls:
@@ -114,6 +118,20 @@ class AgentCalls:
     async def _do_replace(self, call: Call) -> Any:
         changed = await self._agent.memory.supersede_former(call.source, call.episodes)
         return {"former": former_of(changed, call.source)}
+
+    async def _do_sources(self, call: Call) -> Any:
+        """What this agent learned from where: sources whose name begins with `query`."""
+        return {"sources": msgspec.to_builtins(await cast(_Kept, self._agent.memory).sources(call.query))}
+
+    async def _do_note(self, call: Call) -> Any:
+        """What a reader has to say of `source`: a digest of its bytes, and what was left out."""
+        note = SourceNote(time.time_ns() // 1000, call.digest, call.left_out)
+        await cast(_Kept, self._agent.memory).note(call.source, note)
+        return {}
+
+    async def _do_withdraw(self, call: Call) -> Any:
+        """`source` says nothing any more."""
+        return {"former": former_of(await cast(_Kept, self._agent.memory).withdraw(call.source), call.source)}
 
     async def _do_learn_files(self, call: Call) -> Any:
         return await learn_files(self._agent, call.paths, self._sources)

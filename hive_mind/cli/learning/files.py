@@ -16,17 +16,17 @@ from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TO
 STDIN = "-"
 
 
-def files_of(paths: Iterable[str]) -> list[Path]:
+def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
     """Every file the paths mean, each once also where a link leads to it, in order. Raises `InvalidInput` where nothing is."""
     found: dict[str, Path] = {}
     for path in map(Path, paths):
         if not _is_there(path):
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
-        for file in _learned_below(path) if path.is_dir() else [path]:
+        for file in learned_below(path) if path.is_dir() else [path]:
             real = os.path.realpath(file)
             if real not in found or found[real].is_symlink():
                 found[real] = file
-    if not found:
+    if not found and not may_be_none:
         known = " ".join((*TEXT_SUFFIXES, *suffixes()))
         raise InvalidInput(f"no text files in there; files ending in {known} are learned, others when named")
     return list(found.values())
@@ -57,7 +57,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _learned_below(folder: Path) -> list[Path]:
+def learned_below(folder: Path) -> list[Path]:
     """Files below a folder that are learned with it, sorted."""
     return [path for path in _files_below(folder) if not _why_not(folder, path)]
 

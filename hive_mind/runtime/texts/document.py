@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file's text. `left_out` counts what of the file is not in it, by a noun ("picture")."""
+    """A file's text. `left_out` counts what of the file is not in it, by a noun ("picture"); `digest` is of its bytes, or ""."""
 
     text: str
     left_out: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

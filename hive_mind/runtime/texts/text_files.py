@@ -1,5 +1,7 @@
 """A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it."""
 
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 from hive_mind.runtime.texts.document import Document, Unreadable
@@ -45,6 +47,7 @@ TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): spl
 TOO_NESTED = Unreadable("holds more values than a person writes, for programs to read: save what matters as a file of its own")
 DOCUMENT_TOO_LARGE = Unreadable(f"is too large (more than {DOCUMENT_BYTES_MAX >> 20} MB): split it")
 EMPTY = Unreadable("is empty")
+UNCHANGED = Unreadable("is as it was read before")
 
 
 def is_learned(path: Path) -> bool:
@@ -74,10 +77,18 @@ def read_text(path: Path) -> str | Unreadable:
     return found.text if isinstance(found, Document) else found
 
 
-def read_document(path: Path) -> Document | Unreadable:
-    """A file's text and what of it is left out, or why there is none. A document of another program may take minutes."""
+def read_document(path: Path, known: str = "") -> Document | Unreadable:
+    """A file's text and what of it is left out, or why there is none: `UNCHANGED` for a digest that is `known`.
+
+    A document of another program may take minutes.
+    """
     body = read_bytes(path)
-    return body if isinstance(body, Unreadable) else document_in(path, body)
+    if isinstance(body, Unreadable):
+        return body
+    if (digest := sha256(body).hexdigest()) == known:
+        return UNCHANGED
+    found = document_in(path, body)
+    return replace(found, digest=digest) if isinstance(found, Document) else found
 
 
 def document_in(path: Path, body: bytes) -> Document | Unreadable:

@@ -7,16 +7,20 @@ nothing, so a list that is lost costs time and nothing else.
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.model.content import Content
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.texts.document import Document, Unreadable
@@ -62,6 +66,9 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     learned = None
     if isinstance(found, Document):
         learned = await agent.learn_from_content(Content(found.text, _source_of(path), title=Path(path).stem, is_whole=True))
+        left_out = {**learned.reasons, **found.left_out}
+        note = SourceNote(time.time_ns() // 1000, sha256(body).hexdigest(), left_out)
+        await cast(CognitiveMemory | DistributedCognitiveMemory, agent.memory).note(_source_of(path), note)
     sources.note(path, sha256(body).hexdigest())
     return learned
 
