@@ -192,7 +192,7 @@ def test_files_of_a_folder_that_are_no_texts_are_named(hive_mind, tmp_path):
     ended = hive_mind("learn", folder)
 
     assert ended.code == 0
-    assert "19.jpg and 2 more" in " ".join(ended.err.split())
+    assert "19.jpg (not named as a text or document) and 2 more" in " ".join(ended.err.split())
     assert len(hive_mind("learn", folder, "--output", "json").json["passed_over"]) == 22
 
 

@@ -66,7 +66,7 @@ def _why_not(folder: Path, path: Path) -> str:
     """Why a path below a folder is not learned with it; "" for one that is, or is a folder that could not be looked into."""
     if path.is_symlink() and path.is_dir():
         return "a link to a folder"
-    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         return "a link out of the folder"
     return "" if path.is_dir() or is_learned(path) else "not named as a text or document"
 
