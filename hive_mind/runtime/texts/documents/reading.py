@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hive_mind.runtime.texts.document import Document, Refused, Unreadable
-from hive_mind.runtime.texts.documents.register import PACKAGES_MISSING, is_installed, known
+from hive_mind.runtime.texts.documents.register import PACKAGES_MISSING, is_installed, named
 
 if sys.platform != "win32":
     import resource
@@ -61,7 +61,7 @@ def main() -> None:
 
 def _said(format: str, body: bytes) -> Mapping[str, object]:
     try:
-        document = known()[format].read(body)
+        document = named(format).read(body)
     except Refused as refused:
         return {"refused": str(refused)}
     except MemoryError:

@@ -35,8 +35,12 @@ class Format(Protocol):
 @cache
 def known() -> dict[str, Format]:
     """All formats by name."""
-    names = (module.name for module in pkgutil.iter_modules(formats.__path__))
-    return {name: cast(Format, import_module(f"{formats.__name__}.{name}")) for name in names}
+    return {module.name: named(module.name) for module in pkgutil.iter_modules(formats.__path__)}
+
+
+def named(name: str) -> Format:
+    """One format, without loading the others."""
+    return cast(Format, import_module(f"{formats.__name__}.{name}"))
 
 
 @cache
