@@ -25,7 +25,7 @@ _EPILOG = examples(
 )
 # In the order of the help. A test holds that these are the names they register.
 MODULES = {
-    "learn": "learning.learn",
+    **{name: f"learning.{name}" for name in ("learn", "sources")},
     **{name: f"asking.{name}" for name in ("ask", "chat")},
     **{name: f"serving.{name}" for name in ("mcp", "serve", "hook")},
     **{name: f"facts.{name}" for name in ("facts", "graph")},

@@ -15,7 +15,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, Plan
-from hive_mind.memory.editions.editions import edits_of
+from hive_mind.memory.editions.editions import edits_of, vouched_by
+from hive_mind.memory.editions.sources import WITHDRAWN, KnownSource, SourceNote, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
@@ -186,6 +187,29 @@ class CognitiveMemory:
         async with self.awake() as awake:
             edits = await edits_of(awake, source, episodes)
             return await self.revise(awake, edits.ids, edits.revised, edits.links(awake.recall.facts))
+
+    async def withdraw(self, source: str) -> list[Fact]:
+        """A source says nothing any more: what only it said is former, of the rest it is left out. Returns what changed."""
+        async with self.awake() as awake:
+            if not any(vouched_by(source, awake.recall.facts.values())):
+                return []
+        # First: who is stopped in between must not be thought to have read what the source says when it is back.
+        await self.note(source, None)
+        instead = await self.store_episode(Content(WITHDRAWN, source))
+        async with self.awake() as awake:
+            edits = await edits_of(awake, source, [instead.id], is_withdrawn=True)
+            return await self.revise(awake, edits.ids, edits.revised)
+
+    async def note(self, source: str, note: SourceNote | None) -> None:
+        """Keep what a reader has to say of a source, in place of what it said before."""
+        change = noted(source, note)
+        async with self.awake() as awake:
+            await self._commits.run(awake.store, [change.key], lambda: Plan([change], lambda: None))
+
+    async def sources(self, below: str = "") -> list[KnownSource]:
+        """What was learned from where, of all sources whose name begins like this."""
+        async with self.awake() as awake:
+            return sources_of(awake.recall.facts.values(), await awake.store.meta(), below)
 
     async def revise(
         self, awake: Awake, fact_ids: Sequence[str], revised: Callable[[Fact], Fact], links: Sequence[Link] = ()

@@ -15,6 +15,7 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.memory.erasure.erasing import Found, the_one
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
@@ -173,6 +174,19 @@ class DistributedCognitiveMemory:
         """Take these episodes for all that a source says to this agent now; what becomes former leaves the hive."""
         await self._settle_after_waking()
         return await self._settled(await self._local.supersede_former(source, episodes))
+
+    async def withdraw(self, source: str) -> list[Fact]:
+        """A source says nothing to this agent any more; what becomes former leaves the hive."""
+        await self._settle_after_waking()
+        return await self._settled(await self._local.withdraw(source))
+
+    async def note(self, source: str, note: SourceNote | None) -> None:
+        """Keep what a reader has to say of a source of this agent."""
+        await self._local.note(source, note)
+
+    async def sources(self, below: str = "") -> list[KnownSource]:
+        """What this agent learned from where."""
+        return await self._local.sources(below)
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
         """Record that two facts of this agent can't both be true; both stay."""

@@ -46,6 +46,11 @@ def erasure_digest(kind: str, name: str, tenant: str = DEFAULT_TENANT) -> str:
     return _digest("erasure", tenant, kind, name)
 
 
+def source_digest(source: str, tenant: str = DEFAULT_TENANT) -> str:
+    """32 hexadecimal digits: a source, without its name."""
+    return _digest("source", tenant, source)
+
+
 def vector_key(model: str, text: str) -> str:
     """Where the embedding of `text` by `model` is cached: 32 hexadecimal digits."""
     return _digest("vector", model, text)

@@ -5,6 +5,7 @@ An agent of a hive and one that is alone are asked the same; the one that is alo
 
 import logging
 import sys
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -18,6 +19,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of
+from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
@@ -41,6 +43,7 @@ from hive_mind.runtime.reply_types import (
     RunName,
     RunsTold,
     Shared,
+    Sources,
     Stats,
     Told,
     Tools,
@@ -116,6 +119,23 @@ class AgentCalls:
         """Take these learned texts for all that a source says: what only earlier ones said is former."""
         changed = await self._agent.memory.supersede_former(call.source, call.episodes)
         return {"former": former_of(changed, call.source)}
+
+    @request("query", gives=Sources)
+    async def _do_sources(self, call: Call) -> Any:
+        """Name what it learned from where: sources whose name begins with `query`."""
+        return {"sources": msgspec.to_builtins(await cast(_Kept, self._agent.memory).sources(call.query))}
+
+    @request("digest", "left_out", needs=("source",), gives=Nothing)
+    async def _do_note(self, call: Call) -> Any:
+        """Keep what a reader says of a source: a digest of its bytes, and what was left out."""
+        note = SourceNote(time.time_ns() // 1000, call.digest, call.left_out)
+        await cast(_Kept, self._agent.memory).note(call.source, note)
+        return {}
+
+    @request(needs=("source",), gives=Former)
+    async def _do_withdraw(self, call: Call) -> Any:
+        """Take back all that a source said, for it says nothing any more."""
+        return {"former": former_of(await cast(_Kept, self._agent.memory).withdraw(call.source), call.source)}
 
     @request(needs=("paths",), gives=LearnedFiles)
     async def _do_learn_files(self, call: Call) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any, NotRequired, TypedDict
 
+from hive_mind.memory.editions.sources import KnownSource
 from hive_mind.runtime.told import FactTold
 
 
@@ -40,6 +41,12 @@ class Former(TypedDict):
     """How many facts a source says no longer."""
 
     former: int
+
+
+class Sources(TypedDict):
+    """What was learned from where."""
+
+    sources: list[KnownSource]
 
 
 class LearnedFile(TypedDict):

@@ -58,6 +58,8 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     run: str = ""
     stream: str = ""
     erasures: tuple[str, ...] = ()
+    digest: str = ""
+    left_out: dict[str, int] = {}
     key: str = ""
     """Of a request that may be put again; see `runtime.put_again`."""
 

@@ -36,15 +36,26 @@ PROMISED = {
     "07_a_run": ["a person is asked: may order run?", "ended: accepted · ordered grease"],
     "08_a_model_with_tools": ["accepted after 2 turns: Port 8443, says the runbook.", "The gateway listens on port 8443."],
     "09_a_source_of_inputs": ["leaves at nine. → 1 fact learned", "→ “The ferry leaves at nine.”", "→ I don't know"],
+    "10_a_toolset_for_pydantic_ai": ["['recall', 'remember']: ['The gateway listens on port 8443. (runbook)']"],
+    "11_a_store_for_langgraph": [
+        "got: {'text': 'Ines keeps the spare seal in cupboard 12. Ines works in hall 3.'}",
+        "found: ['Ines keeps the spare seal in cupboard 12.']",
+        "now: ['Ines works in hall 4.']",
+        "left: []",
+    ],
     "06_members_on_a_bus": [
         "nobody is missing: True",
         "ben found: The gateway listens on port 8443. (100% of the hive was reached)",
     ],
 }
+# Packages that the tests do without elsewhere; where one is missing, its example is not run.
+NEEDED = {"10_a_toolset_for_pydantic_ai": ("pydantic_ai",), "11_a_store_for_langgraph": ("langgraph.store.base",)}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_and_prints_what_it_promises(path, tmp_path):
+    for package in NEEDED.get(path.stem, ()):
+        pytest.importorskip(package)
     run = subprocess.run([sys.executable, "-W", "error", path], cwd=tmp_path, capture_output=True, text=True, timeout=60)
 
     assert run.returncode == 0, run.stderr

@@ -187,19 +187,19 @@ def test_files_of_a_folder_that_are_no_texts_are_named(hive_mind, tmp_path):
     folder.mkdir()
     (folder / "notes.txt").write_text("The pump is red.")
     for number in range(22):
-        (folder / f"{number:02}.pdf").write_bytes(b"\0")
+        (folder / f"{number:02}.jpg").write_bytes(b"\0")
 
     ended = hive_mind("learn", folder)
 
     assert ended.code == 0
-    assert "19.pdf and 2 more" in " ".join(ended.err.split())
+    assert "19.jpg (not named as a text or document) and 2 more" in " ".join(ended.err.split())
     assert len(hive_mind("learn", folder, "--output", "json").json["passed_over"]) == 22
 
 
-def test_a_pdf_that_is_named_is_told_what_it_is(hive_mind, tmp_path):
+def test_a_damaged_pdf_is_said_to_be_one(hive_mind, tmp_path):
     (tmp_path / "doc.pdf").write_bytes(b"%PDF-1.7\n")
 
     ended = hive_mind("learn", tmp_path / "doc.pdf")
 
     assert ended.code == 1
-    assert "is a PDF and no text: save its text as a file of its own" in " ".join(ended.err.split())
+    assert "is damaged or no PDF" in " ".join(ended.err.split())

@@ -36,7 +36,7 @@ class Asked(Protocol):
         ...
 
 
-class _LocalAgent:
+class LocalAgent:
     """One whose memory this process has open."""
 
     fleet = ""
@@ -73,12 +73,12 @@ async def asked_agent(
 
 
 @asynccontextmanager
-async def _opened_here(settings: Settings, agent: str, ranking: "RankingSettings | None") -> AsyncIterator[_LocalAgent]:
+async def _opened_here(settings: Settings, agent: str, ranking: "RankingSettings | None") -> AsyncIterator[LocalAgent]:
     from hive_mind.runtime.calls import AgentCalls
     from hive_mind.runtime.wiring import open_agent
 
     async with await open_agent(for_reading(settings, agent), agent, ranking) as opened:
-        yield _LocalAgent(agent, AgentCalls(opened, None, is_kept=True))
+        yield LocalAgent(agent, AgentCalls(opened, None, is_kept=True))
 
 
 def knows_it_all(agent: Asked) -> bool:

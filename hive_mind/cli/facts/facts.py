@@ -10,7 +10,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Told, show_hits
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
-from hive_mind.cli.facts import facts_transfer
+from hive_mind.cli.facts import facts_former, facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import Agent, Fleet
@@ -32,6 +32,7 @@ group = typer.Typer(name="facts", help="Look at single facts: list, search, show
 def register(app: typer.Typer) -> None:
     """Add the group."""
     facts_transfer.register(group)
+    facts_former.register(group)
     app.add_typer(group, epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"))
 
 

@@ -1,6 +1,6 @@
 """Files to learn: which ones a path means, and standard input. What is in them is read by `runtime.texts.text_files`.
 
-A folder gives its text files only; a file that is named is taken whatever its name.
+A folder gives its texts and documents, and nothing from outside it; a file that is named is taken whatever its name.
 """
 
 import os
@@ -9,31 +9,33 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, Unreadable, decoded, read_text
-
-__all__ = ["FILE_BYTES_MAX", "STDIN", "Unreadable", "decoded", "files_of", "passed_over", "read_stdin", "read_text", "stdin_text"]
+from hive_mind.runtime.texts.document import Unreadable
+from hive_mind.runtime.texts.documents.register import suffixes
+from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, TEXT_SUFFIXES, TOO_LARGE, decoded, is_learned
 
 STDIN = "-"
 
 
-def files_of(paths: Iterable[str]) -> list[Path]:
+def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
     """Every file the paths mean, each once also where a link leads to it, in order. Raises `InvalidInput` where nothing is."""
     found: dict[str, Path] = {}
     for path in map(Path, paths):
         if not _is_there(path):
             raise InvalidInput(f"{path}: there is no such file or folder; check the path. Nothing was learned")
-        for file in _text_files(path) if path.is_dir() else [path]:
+        for file in learned_below(path) if path.is_dir() else [path]:
             real = os.path.realpath(file)
             if real not in found or found[real].is_symlink():
                 found[real] = file
-    if not found:
-        raise InvalidInput(f"no text files in there; files ending in {' '.join(TEXT_SUFFIXES)} are learned, others when named")
+    if not found and not may_be_none:
+        known = " ".join((*TEXT_SUFFIXES, *suffixes()))
+        raise InvalidInput(f"no text files in there; files ending in {known} are learned, others when named")
     return list(found.values())
 
 
-def passed_over(paths: Iterable[str]) -> list[Path]:
-    """What `files_of` leaves out of the folders among these paths: files by their names, and links to folders."""
-    return [file for path in map(Path, paths) if path.is_dir() for file in _files_below(path) if not _is_taken(file)]
+def passed_over(paths: Iterable[str]) -> dict[Path, str]:
+    """What `files_of` leaves out of the folders among these paths, and why."""
+    found = {file: _why_not(path, file) for path in map(Path, paths) if path.is_dir() for file in _files_below(path)}
+    return {file: why for file, why in found.items() if why}
 
 
 def read_stdin(bytes_max: int = -1) -> bytes:
@@ -55,15 +57,18 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _text_files(folder: Path) -> list[Path]:
-    """Text files below a folder, sorted."""
-    return [path for path in _files_below(folder) if _is_taken(path)]
+def learned_below(folder: Path) -> list[Path]:
+    """Files below a folder that are learned with it, sorted."""
+    return [path for path in _files_below(folder) if not _why_not(folder, path)]
 
 
-def _is_taken(path: Path) -> bool:
-    """Whether a path below a folder is named as texts are, or is a folder that could not be looked into."""
-    is_folder = path.is_dir()
-    return not path.is_symlink() if is_folder else path.suffix.lower() in TEXT_SUFFIXES
+def _why_not(folder: Path, path: Path) -> str:
+    """Why a path below a folder is not learned with it; "" for one that is, or is a folder that could not be looked into."""
+    if path.is_symlink() and path.is_dir():
+        return "a link to a folder"
+    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        return "a link out of the folder"
+    return "" if path.is_dir() or is_learned(path) else "not named as a text or document"
 
 
 def _files_below(folder: Path) -> list[Path]:

@@ -1,82 +1,48 @@
-"""`hive-mind learn`: take in files, folders or standard input, each file whole before the next one starts."""
+"""`hive-mind learn`: take in files, folders or standard input, once or for as long as it runs."""
 
-import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hive_mind.agents.learning import Progress
 from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.learning.files import STDIN, Unreadable, files_of, passed_over, read_text, stdin_text
+from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.learning.files import passed_over
+from hive_mind.cli.learning.gone import gone_from, tell_of_gone
 from hive_mind.cli.learning.learn_shown import show_learned
-from hive_mind.cli.learning.learners import LearnedFigures, Learner, RemoteLearner
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, iso_time, settings_for
-from hive_mind.cli.output import Report, printable, progress, say, show_json, shown_source
-from hive_mind.cli.running import FAILED, Stopped, command
-from hive_mind.counted import counted
-from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.model.content import Content
-from hive_mind.model.fact import Fact
-from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import open_agent
+from hive_mind.cli.learning.opening import OpenedLearner, opened_learner
+from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
+from hive_mind.cli.options import Format, examples, iso_time, settings_for
+from hive_mind.cli.output import progress, say, show_json, shown_source
+from hive_mind.cli.running import FAILED, command
+from hive_mind.errors import InvalidInput
 
 _EPILOG = examples(
-    "hive-mind learn notes/ minutes.md",
+    "hive-mind learn notes/ report.pdf",
+    "hive-mind learn notes/ --watch",
     "hive-mind learn call.txt --said-at 2025-03-10",
     "pbpaste | hive-mind learn - --source 'call with Ana'",
 )
 
-Paths = Annotated[list[str], typer.Argument(help="Files, folders (their text files), or - for standard input.", metavar="PATH")]
+Paths = Annotated[
+    list[str], typer.Argument(help="Files, folders (their texts and documents), or - for standard input.", metavar="PATH")
+]
 Source = Annotated[str, typer.Option(help="Who or what vouches for it.", show_default="the file's path")]
 Replace = Annotated[
     bool | None,
     typer.Option(
         "--replace/--no-replace",
-        help="Whether what the source said before and says no longer becomes former.",
-        show_default="for files without --source",
+        help="Whether what a source said before and says no longer becomes former, and of folders what files said that are gone.",
+        show_default="for files that are there, without --source",
     ),
 ]
+Watch = Annotated[bool, typer.Option("--watch", help="Keep folders learned until Ctrl-C: edits, new, renamed and removed files.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show line by line what was kept, and what was left out and why.")]
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
 
 
 _NAMED_MAX = 20
-# Reading so much takes a second or so.
-_LARGE_CHARS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Something to learn: how it is called, its source, when it was said, and how to get its text, or why there is none.
-
-    `is_whole`: it is all that its source says now.
-    """
-
-    name: str
-    source: str
-    said_at: str
-    read: Callable[[], str | Unreadable]
-    is_whole: bool = False
-
-
-@dataclass(slots=True)
-class Tally:
-    """What was done so far. `is_explained`: line by line. `passed_over`: files whose names are not those of texts."""
-
-    is_explained: bool = False
-    passed_over: list[str] = field(default_factory=list)
-    learned: list[dict[str, Any]] = field(default_factory=list)
-    skipped: list[dict[str, str]] = field(default_factory=list)
-    added: int = 0
-    confirmed: int = 0
-    former: int = 0
 
 
 def register(app: typer.Typer) -> None:
@@ -91,6 +57,7 @@ def learn(
     said_at: SaidAt = "",
     replace: Replace = None,
     explain: Explain = False,
+    watch: Watch = False,
     agent: Agent = "",
     fleet: Fleet = "",
     home: options.Home = None,
@@ -104,129 +71,42 @@ def learn(
     and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it with
     the others.
     """
+    settings = settings_for(home, embed, model)
+    if watch:
+        if source or said_at or explain or replace is False or output is Format.JSON:
+            raise InvalidInput("--watch stands with folders, --agent, --fleet and --replace alone")
+        from hive_mind.cli.learning.watch import watch_folders
+
+        return watch_folders(settings, [Path(path) for path in paths], agent, fleet)
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
-    tally = Tally(explain, [str(path) for path in passed_over(paths)])
-    return _learn(pieces, settings_for(home, embed, model), agent, fleet, output, tally)
+    tally = Tally(explain, [{"file": str(file), "reason": why} for file, why in passed_over(paths).items()])
+    folders = [Path(path) for path in paths if replace is not False and Path(path).is_dir()]
+    return _learn(pieces, tally, opened_learner(settings, agent, fleet), folders, output, is_replacing=bool(replace))
 
 
-def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool | None = None) -> list[Piece]:
-    """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`.
-
-    `is_whole` None: a file is all that its path says; what has a source of another name is one more thing that source says.
-    """
-    if STDIN not in paths:
-        files = files_of(paths)
-        if is_whole and source and len(files) > 1:
-            raise InvalidInput("--replace with --source is for one file: each of several would replace the one before it")
-        # The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself.
-        # Not Path.resolve, which ends everything at a link that leads to itself.
-        whole = not source if is_whole is None else is_whole
-        return [_piece(path, source or os.path.realpath(path), said_at, is_whole=whole) for path in files]
-    if len(paths) > 1:
-        raise InvalidInput("- is standard input and stands alone: learn files in another call")
-    text = stdin_text()
-    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda: text, bool(is_whole))]
-
-
-def _piece(path: Path, source: str, said_at: str, *, is_whole: bool) -> Piece:
-    # A file's name may hold bytes that are no text; what is kept and shown is text.
-    return Piece(printable(str(path)), printable(source), said_at, partial(read_text, path), is_whole)
-
-
-async def _learn(pieces: Sequence[Piece], settings: Settings, agent: str, fleet: str, output: Format, tally: Tally) -> None:
+async def _learn(
+    pieces: Sequence[Piece], tally: Tally, opened: OpenedLearner, folders: Sequence[Path], output: Format, *, is_replacing: bool
+) -> None:
     if tally.passed_over:
         say(_passed_over(tally.passed_over), style="yellow")
-    async with _learner(settings, agent, fleet) as (name, learner):
+    async with opened as (name, learner):
         with progress("files") as report:
             await learn_all(learner, pieces, tally, report)
+        gone = await gone_from(learner, folders, {piece.source for piece in pieces})
+        if not is_replacing:
+            tell_of_gone(gone)
+        else:
+            for source in gone:
+                await withdraw(learner, source, tally)
     _tell(tally, name, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
 
 
-@asynccontextmanager
-async def _learner(settings: Settings, agent: str, fleet: str) -> AsyncIterator[tuple[str, Learner]]:
-    """Who learns, and its name: an agent of a fleet that runs, or the one whose database is here."""
-    async with fleet_agent(settings.home, fleet, agent) as running:
-        if running is not None:
-            yield running.name, RemoteLearner(running)
-            return
-    async with await open_agent(settings, agent or DEFAULT_AGENT) as learner:
-        yield agent or DEFAULT_AGENT, learner
-
-
-async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
-    """Learn one piece after the other. Raises `Stopped`, saying how far it came, when it is cancelled."""
-    far = ""
-
-    def tell(done: int, total: int) -> None:
-        nonlocal far
-        percent = 100 * done // max(total, 1)
-        far = f"{percent} % of {shown_source(piece.name)}" if percent else ""
-        report(number + done / max(total, 1), len(pieces), f"{shown_source(piece.name)} {percent:2} %")
-
-    try:
-        for number, piece in enumerate(pieces):
-            report(number, len(pieces), shown_source(piece.name))
-            await _learn_one(learner, piece, tally, tell)
-            far = ""
-            # A place to stop, also for what needs no waiting.
-            await asyncio.sleep(0)
-    except HiveError:
-        if len(pieces) > 1:
-            say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
-        raise
-    except asyncio.CancelledError:
-        done, part = len(tally.learned), f" and {far}" if far else ""
-        what = f"{done} of {counted(len(pieces), 'file')}{part} learned"
-        raise Stopped(f"stopped; {what}, nothing lost: run it again to go on") from None
-
-
-async def _learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progress) -> None:
-    text = piece.read()
-    if isinstance(text, Unreadable):
-        tally.skipped.append({"file": piece.name, "reason": text.reason})
-        say(f"skipped: {shown_source(piece.name)} {text.reason}", style="yellow")
-        return
-    if lost := text.count("\N{REPLACEMENT CHARACTER}"):
-        say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
-    if len(text) >= _LARGE_CHARS:
-        # Read whole before the first of it is stored: nothing moves for some seconds.
-        say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
-    title = "" if piece.name == STDIN else Path(piece.name).stem
-    content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
-    learned = await learner.learn_from_content(content, tell)
-    if learned.missing:
-        say(f"note: {shown_source(piece.name)}: {learned.missing}; its facts are kept", "yellow")
-    tally.added += learned.added
-    tally.confirmed += learned.confirmed
-    tally.former += learned.former
-    tally.learned.append(
-        {
-            "file": piece.name,
-            "source": piece.source,
-            "facts": len(learned.facts),
-            "added": learned.added,
-            "confirmed": learned.confirmed,
-            "unsure": learned.skipped,
-            "missing": learned.missing,
-            "former": learned.former,
-            "left_out": dict(learned.reasons),
-        }
-        | ({"lines": _lines(learned)} if tally.is_explained else {})
-    )
-
-
-def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
-    """What became of each stretch of the content, as far as that is known."""
-    kept = [{"what": "kept", "text": fact.content} for fact in learned.facts if isinstance(fact, Fact)]
-    return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in learned.left_out)]
-
-
-def _passed_over(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED_MAX
-    shown = ", ".join(map(shown_source, names[:_NAMED_MAX])) + (f" and {more} more" if more > 0 else "")
-    return f"left out, as links to folders or not named as texts are (name one to learn it all the same): {shown}"
+def _passed_over(files: Sequence[Mapping[str, str]]) -> str:
+    more = len(files) - _NAMED_MAX
+    shown = ", ".join(f"{shown_source(one['file'])} ({one['reason']})" for one in files[:_NAMED_MAX])
+    return f"left out (name a file to learn it all the same): {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _tell(tally: Tally, agent: str, output: Format) -> None:
@@ -234,6 +114,7 @@ def _tell(tally: Tally, agent: str, output: Format) -> None:
         show_json(
             {"agent": agent, "added": tally.added, "confirmed": tally.confirmed, "former": tally.former}
             | {"files": tally.learned, "skipped": tally.skipped, "passed_over": tally.passed_over}
+            | {"withdrawn": tally.withdrawn}
         )
         return
     show_learned(tally.learned)

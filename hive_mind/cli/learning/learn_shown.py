@@ -8,8 +8,11 @@ from hive_mind.counted import counted
 
 Told = Mapping[str, Any]
 
-# How many of a reason are written, in the singular and in the plural.
+# How many of a reason are written, where an s more does not do.
 _REASONS = {
+    "page without text": ("page without text", "pages without text"),
+    "header or footer": ("header or footer", "headers and footers"),
+    "set of comments": ("set of comments", "sets of comments"),
     "a question": ("question", "questions"),
     "a greeting or thanks": ("greeting or thanks", "greetings or thanks"),
     "too few words": ("remark of too few words", "remarks of too few words"),
@@ -17,6 +20,9 @@ _REASONS = {
     "said before": ("repetition", "repetitions"),
     "a log line like others": ("log line like others", "log lines like others"),
 }
+
+# Counted apart.
+_UNSURE = "too unsure"
 
 # As much as anybody reads. A book has thousands.
 _LINES_MAX = 100
@@ -51,5 +57,10 @@ def _figures(file: Told) -> str:
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
-    left = [counted(times, *_REASONS[reason]) for reason, times in file["left_out"].items() if reason in _REASONS]
-    return ", ".join(parts) + (f"; left out: {', '.join(left)}" if left else "")
+    left = left_out_told(file["left_out"])
+    return ", ".join(parts) + (f"; left out: {left}" if left else "")
+
+
+def left_out_told(reasons: Mapping[str, int]) -> str:
+    """What was left out and how often, "" for nothing; but what was too unsure."""
+    return ", ".join(counted(times, *_REASONS.get(reason, (reason,))) for reason, times in reasons.items() if reason != _UNSURE)

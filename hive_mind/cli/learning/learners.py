@@ -3,11 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
-from hive_mind.agents.learning import Progress
-from hive_mind.cli.fleet.agents import FleetAgent
+import msgspec
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.agents.learning import Learned, Progress
 from hive_mind.cognition.reader import LeftOut
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.editions.former import former_of
+from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.model.content import Content
 
 # At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.
@@ -65,6 +70,54 @@ class Learner(Protocol):
         """Durable when this returns. `progress` gets how much of it is, of how much."""
         ...
 
+    async def sources(self, below: str, /) -> Sequence[KnownSource]:
+        """What it learned from where, of sources whose name begins like this."""
+        ...
+
+    async def withdraw(self, source: str, /) -> int:
+        """A source says nothing any more. How many facts it said before and says no longer."""
+        ...
+
+    async def note(self, source: str, note: SourceNote, /) -> None:
+        """Keep what was read of a source, and when."""
+        ...
+
+
+class Called(Protocol):
+    """An agent that runs elsewhere."""
+
+    async def call(self, what: str, **fields: object) -> Any:
+        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLearner:
+    """An agent whose database is here, as one that learns."""
+
+    agent: LearningAgent
+
+    async def learn_from_content(self, content: Content, progress: Progress, /) -> Learned:
+        """Durable when this returns."""
+        return await self.agent.learn_from_content(content, progress)
+
+    async def sources(self, below: str, /) -> Sequence[KnownSource]:
+        """What it learned from where."""
+        return await self._memory.sources(below)
+
+    async def withdraw(self, source: str, /) -> int:
+        """A source says nothing any more."""
+        return former_of(await self._memory.withdraw(source), source)
+
+    async def note(self, source: str, note: SourceNote, /) -> None:
+        """Keep what was read of a source, and when."""
+        await self._memory.note(source, note)
+
+    @property
+    def _memory(self) -> CognitiveMemory:
+        # One whose database is here is in no hive.
+        return cast(CognitiveMemory, self.agent.memory)
+
 
 class RemoteLearned(NamedTuple):
     """What an agent elsewhere said that it did."""
@@ -84,7 +137,19 @@ class RemoteLearned(NamedTuple):
 class RemoteLearner:
     """An agent of a fleet that runs, as one that learns."""
 
-    agent: FleetAgent
+    agent: Called
+
+    async def sources(self, below: str, /) -> Sequence[KnownSource]:
+        """What it learned from where."""
+        return msgspec.convert((await self.agent.call("sources", query=below))["sources"], list[KnownSource])
+
+    async def withdraw(self, source: str, /) -> int:
+        """A source says nothing any more."""
+        return int((await self.agent.call("withdraw", source=source))["former"])
+
+    async def note(self, source: str, note: SourceNote, /) -> None:
+        """Keep what was read of a source; the agent notes when."""
+        await self.agent.call("note", source=source, digest=note.digest, left_out=note.left_out)
 
     async def learn_from_content(self, content: Content, progress: Progress, /) -> RemoteLearned:
         """Durable when this returns; what is worth sharing is with the hive soon."""

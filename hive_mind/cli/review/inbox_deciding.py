@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.cli.learning.files import STDIN, Unreadable, stdin_text
+from hive_mind.cli.learning.files import STDIN, stdin_text
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import short_id, show, show_json
 from hive_mind.cli.review.inbox_desk import desk_of, item_called, person
@@ -17,6 +17,7 @@ from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.items import Decision, Item, ItemKind, ItemView, cause
 from hive_mind.judge.judgment import JudgmentAction
+from hive_mind.runtime.texts.document import Unreadable
 
 QUESTIONS: Sequence[ItemKind] = ("question",)
 WITH_VALUE: Sequence[ItemKind] = ("judgment", "fact", "tool", "rule")

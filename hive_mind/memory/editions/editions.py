@@ -6,7 +6,7 @@ can become former here: not what was stored by hand, and not what another source
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.errors import InvalidInput
@@ -37,11 +37,9 @@ class Edits:
         """The fact as it is then."""
         if fact.id in self.returned:
             return replace(fact, superseded_by="", sources=self.returned[fact.id])
-        if not fact.is_current:
-            return fact
         if others := tuple(source for source in fact.sources if source != self.source):
             return replace(fact, sources=others)
-        return replace(fact, superseded_by=self.replaced_by[fact.id])
+        return replace(fact, superseded_by=self.replaced_by[fact.id]) if fact.is_current else fact
 
     def links(self, known: KnownFacts) -> list[Link]:
         """From each new statement to the former one."""
@@ -49,8 +47,11 @@ class Edits:
         return [Link(Relation.SUPERSEDES, newer, older) for newer, older in pairs if len(known[older].sources) == 1]
 
 
-async def edits_of(awake: Awake, source: str, episodes: Sequence[str]) -> Edits:
-    """What changes when these episodes are all that a source says now. Raises `InvalidInput` for none of them."""
+async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_withdrawn: bool = False) -> Edits:
+    """What changes when these episodes are all that a source says now. Raises `InvalidInput` for none of them.
+
+    `is_withdrawn`: it says nothing any more, not even what was stored by hand; the episode says that.
+    """
     if not episodes:
         raise InvalidInput("a source says something: name the episodes that are all it says now")
     texts = _Texts(awake, source, frozenset(episodes))
@@ -58,14 +59,25 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str]) -> Edits:
     said = await texts.said_in(episodes)
     now = {fact.id: fact for fact in said}
     returned = {fact.id: voices for fact in said if fact.superseded_by and (voices := await texts.voices_of(fact))}
-    unsaid = [fact for fact in known.values() if source in fact.sources and fact.is_current and fact.id not in now]
-    gone = {fact.id: origins for fact in unsaid if (origins := await texts.former_of(fact.id))}
-    before = await texts.said_in(texts.latest(gone.values()))
+    unsaid = [fact for fact in vouched_by(source, known.values()) if fact.id not in now]
+    # One that is former names who said it: those who say it no longer, and those who may say it again and were interrupted.
+    unsaid = [fact for fact in unsaid if fact.is_current or source not in await texts.edited(fact)]
+    origins = {fact.id: await texts.former_of(fact.id) for fact in unsaid}
+    gone = [fact.id for fact in unsaid if origins[fact.id] or is_withdrawn]
+    left = {fact.id for fact in unsaid if fact.is_current and origins[fact.id]}
+    before = await texts.said_in(texts.latest(origins[fact_id] for fact_id in left))
     places = successors(
-        [fact for fact in before if fact.id in gone or fact.id in now],
+        [fact for fact in before if fact.id in now or fact.id in left],
         [fact for fact in said if fact.is_current or fact.id in returned],
     )
     return Edits(source, {fact_id: places.get(fact_id, episodes[-1]) for fact_id in gone}, returned)
+
+
+def vouched_by(source: str, facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Facts that count on a source: current ones, and former ones that others said since, who may not have been learned whole."""
+    for fact in facts:
+        if source in fact.sources and (fact.is_current or (len(fact.sources) > 1 and not fact.is_retracted)):
+            yield fact
 
 
 class _Texts:
@@ -88,9 +100,13 @@ class _Texts:
         """Who says a replaced fact: this source, and those whose texts were not edited. Nobody where a person replaced it, who
         knew better: then no source said what replaced it in other texts.
         """
-        newer, older = await self._by_source(fact.superseded_by), await self._by_source(fact.id)
-        edited = {source for source in fact.sources if source in newer and newer[source] != older.get(source)}
+        edited = await self.edited(fact)
         return tuple(source for source in fact.sources if source == self._source or source not in edited) if edited else ()
+
+    async def edited(self, fact: Fact) -> set[str]:
+        """Those of its sources whose edits replaced a fact: they say in other texts what stands in its place."""
+        newer, older = await self._by_source(fact.superseded_by), await self._by_source(fact.id)
+        return {source for source in fact.sources if source in newer and newer[source] != older.get(source)}
 
     def latest(self, origins: Iterable[frozenset[str]]) -> list[str]:
         """The texts that said it last, the oldest first."""

@@ -1,8 +1,12 @@
 """A file's text, if it is text. Reading says why a file can't be learned and never raises for what is in it."""
 
-from dataclasses import dataclass
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
+from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts.documents.reading import read_apart
+from hive_mind.runtime.texts.documents.register import format_of, suffixes
 from hive_mind.runtime.texts.html_text import is_html, text_of_html
 from hive_mind.runtime.texts.markdown_text import shown_in_markdown
 
@@ -12,6 +16,8 @@ TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".
 
 # Ten times the longest novel. More is a dump or a log nobody wants to be quoted from, and takes minutes.
 FILE_BYTES_MAX = 20 << 20
+# Most of a large document are its pictures.
+DOCUMENT_BYTES_MAX = 100 << 20
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 # A few bad bytes in UTF-8 are a slip of some editor, more are not text.
@@ -27,7 +33,6 @@ _MARKDOWN = (".md", ".markdown")
 _NESTED = frozenset({".json", ".yaml", ".yml"})
 # What begins like this is no text, whatever bytes follow.
 _KINDS = (
-    (b"%PDF-", "a PDF"),
     (b"\x89PNG", "a picture"),
     (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
@@ -38,16 +43,16 @@ _KINDS = (
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why there is no text: words that go after the file's name."""
-
-    reason: str
-
-
 TOO_LARGE = Unreadable(f"is too large (more than {FILE_BYTES_MAX >> 20} MB): split it")
 TOO_NESTED = Unreadable("holds more values than a person writes, for programs to read: save what matters as a file of its own")
+DOCUMENT_TOO_LARGE = Unreadable(f"is too large (more than {DOCUMENT_BYTES_MAX >> 20} MB): split it")
 EMPTY = Unreadable("is empty")
+UNCHANGED = Unreadable("is as it was read before")
+
+
+def is_learned(path: Path) -> bool:
+    """Whether a folder gives this file, by its name."""
+    return path.suffix.lower() in (*TEXT_SUFFIXES, *suffixes())
 
 
 def read_bytes(path: Path) -> bytes | Unreadable:
@@ -58,8 +63,9 @@ def read_bytes(path: Path) -> bytes | Unreadable:
             return Unreadable("is a folder that can't be read: check its rights")
         if not path.is_file():
             return Unreadable("is not a regular file")
-        if path.stat().st_size > FILE_BYTES_MAX:
-            return TOO_LARGE
+        is_document = path.suffix.lower() in suffixes()
+        if path.stat().st_size > (DOCUMENT_BYTES_MAX if is_document else FILE_BYTES_MAX):
+            return DOCUMENT_TOO_LARGE if is_document else TOO_LARGE
         return path.read_bytes()
     except OSError as error:
         return Unreadable(f"can't be read ({error.strerror})")
@@ -67,11 +73,33 @@ def read_bytes(path: Path) -> bytes | Unreadable:
 
 def read_text(path: Path) -> str | Unreadable:
     """A file's text, or why there is none."""
+    found = read_document(path)
+    return found.text if isinstance(found, Document) else found
+
+
+def read_document(path: Path, known: str = "") -> Document | Unreadable:
+    """A file's text and what of it is left out, or why there is none: `UNCHANGED` for a digest that is `known`.
+
+    A document of another program may take minutes.
+    """
     body = read_bytes(path)
-    return body if isinstance(body, Unreadable) else text_in(path, body)
+    if isinstance(body, Unreadable):
+        return body
+    if (digest := sha256(body).hexdigest()) == known:
+        return UNCHANGED
+    found = document_in(path, body)
+    return replace(found, digest=digest) if isinstance(found, Document) else found
 
 
-def text_in(path: Path, body: bytes) -> str | Unreadable:
+def document_in(path: Path, body: bytes) -> Document | Unreadable:
+    """What the bytes of a file say."""
+    if format := format_of(path, body):
+        return read_apart(format, body) if body else EMPTY
+    text = _text_in(path, body)
+    return text if isinstance(text, Unreadable) else Document(text)
+
+
+def _text_in(path: Path, body: bytes) -> str | Unreadable:
     """The text that the bytes of a file are.
 
     Of a page, and of HTML in Markdown, it is what a browser would show; of JSON and YAML each value with all its keys.

@@ -27,7 +27,8 @@ from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.secrets.credentials import credentials_of
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.texts.text_files import Unreadable, read_text
+from hive_mind.runtime.texts.document import Unreadable
+from hive_mind.runtime.texts.text_files import read_text
 from hive_mind.runtime.wiring import open_agent, open_ledger, open_model
 from hive_mind.tools.base import McpServer, Tool, Toolbox
 

@@ -7,19 +7,24 @@ nothing, so a list that is lost costs time and nothing else.
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.model.content import Content
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.texts.text_files import EMPTY, Unreadable, read_bytes, text_in
+from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -54,13 +59,16 @@ async def learn_file(agent: LearningAgent, path: str, sources: LearnedSources) -
     """Learn a file; None for one that says nothing. Raises `InvalidInput` for what can't be learned, else as learning does."""
     await asyncio.to_thread(sources.refuse_foreign, path)
     body = await asyncio.to_thread(read_bytes, Path(path))
-    text = body if isinstance(body, Unreadable) else text_in(Path(path), body)
-    if isinstance(text, Unreadable) and text is not EMPTY:
-        raise InvalidInput(f"{path} {text.reason}")
+    found = body if isinstance(body, Unreadable) else await asyncio.to_thread(document_in, Path(path), body)
+    if isinstance(found, Unreadable) and found is not EMPTY:
+        raise InvalidInput(f"{path} {found.reason}")
     assert isinstance(body, bytes)  # noqa: S101 - anything else was reported above
     learned = None
-    if isinstance(text, str):
-        learned = await agent.learn_from_content(Content(text, _source_of(path), title=Path(path).stem, is_whole=True))
+    if isinstance(found, Document):
+        learned = await agent.learn_from_content(Content(found.text, _source_of(path), title=Path(path).stem, is_whole=True))
+        left_out = {**learned.reasons, **found.left_out}
+        note = SourceNote(time.time_ns() // 1000, sha256(body).hexdigest(), left_out)
+        await cast(CognitiveMemory | DistributedCognitiveMemory, agent.memory).note(_source_of(path), note)
     sources.note(path, sha256(body).hexdigest())
     return learned
 

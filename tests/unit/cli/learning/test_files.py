@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.learning.files import FILE_BYTES_MAX, Unreadable, decoded, files_of, passed_over, read_text
+from hive_mind.cli.learning.files import files_of, passed_over
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.texts.text_files import FILE_BYTES_MAX, Unreadable, decoded, read_text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -68,7 +69,22 @@ def test_links_to_folders_are_not_followed_and_are_named(tmp_path):
         (tmp_path / name).symlink_to(".")
 
     assert files_of([str(tmp_path)]) == [tmp_path / "notes.md"]
-    assert passed_over([str(tmp_path)]) == [tmp_path / "again", tmp_path / "again.txt"]
+    assert passed_over([str(tmp_path)]) == dict.fromkeys((tmp_path / "again", tmp_path / "again.txt"), "a link to a folder")
+
+
+def test_a_folder_gives_nothing_from_outside_it(tmp_path):
+    (tmp_path / "secret.txt").write_text("words")
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "notes.md").write_text("words")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "photo.jpg").write_bytes(b"x")
+
+    assert files_of([str(folder)]) == [folder / "notes.md"]
+    assert passed_over([str(folder)]) == {
+        folder / "link.txt": "a link out of the folder", folder / "photo.jpg": "not named as a text or document"
+    }  # fmt: skip
+    assert files_of([str(folder / "link.txt")]) == [folder / "link.txt"]
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "x" * 300, "bad\0name"])

@@ -5,9 +5,11 @@ import asyncio
 import pytest
 
 from hive_mind.agents.learning import Learned, Progress
-from hive_mind.cli.learning.learn import Piece, Tally, learn_all
+from hive_mind.cli.learning.pieces import Piece, Tally, learn_all
 from hive_mind.cli.running import Stopped
+from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.model.content import Content, Episode
+from hive_mind.runtime.texts.document import Document
 
 
 class _Interrupted:
@@ -24,8 +26,11 @@ class _Interrupted:
         self._learned += 1
         return Learned(Episode("e", content.text, content.source, "", 0), (), 2, 0, 0)
 
+    async def note(self, source: str, note: SourceNote) -> None:
+        pass
 
-PIECES = [Piece(name, name, "", lambda: "The ferry leaves at nine.") for name in ("a.txt", "b.txt", "c.txt")]
+
+PIECES = [Piece(name, name, "", lambda _: Document("The ferry leaves at nine.")) for name in ("a.txt", "b.txt", "c.txt")]
 
 
 def test_a_stop_between_files_tells_how_many_are_kept():

@@ -4,6 +4,7 @@ import asyncio
 
 from hive_mind.cli.learning import learners
 from hive_mind.cli.learning.learners import RemoteLearner, parts_of
+from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.model.content import Content
 
 
@@ -72,3 +73,26 @@ def test_parts_are_the_text_also_where_a_line_is_longer_than_a_part(monkeypatch)
 
     assert parts_of("abcdefghij\nk\nl") == ["abcd", "efgh", "ij\n", "k\nl"]
     assert parts_of("") == [""]
+
+
+def test_sources_are_listed_noted_and_withdrawn_where_the_agent_runs():
+    class Told:
+        def __init__(self):
+            self.calls = []
+
+        async def call(self, what, **fields):
+            self.calls.append((what, fields))
+            known = {"source": "/a", "vouches": True, "facts": 2, "former": 1, "learned_at_us": 5}
+            return {"sources": {"sources": [known]}, "note": {}, "withdraw": {"former": 2}}[what]
+
+    agent = Told()
+    learner = RemoteLearner(agent)
+
+    assert asyncio.run(learner.sources("/")) == [KnownSource("/a", True, 2, 1, 5)]
+    asyncio.run(learner.note("/a", SourceNote(5, "d", {"picture": 1})))
+    assert asyncio.run(learner.withdraw("/a")) == 2
+    assert agent.calls == [
+        ("sources", {"query": "/"}),
+        ("note", {"source": "/a", "digest": "d", "left_out": {"picture": 1}}),
+        ("withdraw", {"source": "/a"}),
+    ]

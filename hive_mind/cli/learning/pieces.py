@@ -1,0 +1,189 @@
+"""What is to be learned, piece by piece, and what became of it: each piece whole before the next one starts."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hive_mind.agents.learning import Progress
+from hive_mind.cli.learning.files import STDIN, files_of, stdin_text
+from hive_mind.cli.learning.learners import LearnedFigures, Learner
+from hive_mind.cli.output import Report, printable, say, shown_source
+from hive_mind.cli.running import Stopped
+from hive_mind.counted import counted
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.memory.editions.sources import SourceNote
+from hive_mind.model.content import Content
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.texts.document import Document, Unreadable
+from hive_mind.runtime.texts.text_files import EMPTY, UNCHANGED, read_document
+
+# Reading so much takes a second or so.
+_LARGE_CHARS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something to learn: how it is called, its source, when it was said, and how to get its text, or why there is none.
+
+    `read` gets a digest that is known, and may take minutes. `is_whole`: it is all that its source says now.
+    """
+
+    name: str
+    source: str
+    said_at: str
+    read: Callable[[str], Document | Unreadable]
+    is_whole: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done so far. `is_explained`: line by line. `passed_over`: files that a folder does not give, and why.
+
+    `withdrawn`: sources that say nothing any more.
+    """
+
+    is_explained: bool = False
+    passed_over: list[dict[str, str]] = field(default_factory=list)
+    learned: list[dict[str, Any]] = field(default_factory=list)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    withdrawn: list[dict[str, Any]] = field(default_factory=list)
+    added: int = 0
+    confirmed: int = 0
+    former: int = 0
+
+
+def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool | None = None) -> list[Piece]:
+    """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`.
+
+    `is_whole` None: a file is all that its path says; what has a source of another name is one more thing that source says.
+    """
+    if STDIN not in paths:
+        files = files_of(paths, may_be_none=bool(is_whole))
+        if is_whole and source and len(files) > 1:
+            raise InvalidInput("--replace with --source is for one file: each of several would replace the one before it")
+        whole = not source if is_whole is None else is_whole
+        return [piece_of(path, source or source_of(path), said_at, is_whole=whole) for path in files]
+    if len(paths) > 1:
+        raise InvalidInput("- is standard input and stands alone: learn files in another call")
+    text = stdin_text()
+    given = text if isinstance(text, Unreadable) else Document(text)
+    return [Piece(STDIN, printable(source) or "stdin", said_at, lambda _: given, bool(is_whole))]
+
+
+def source_of(path: Path) -> str:
+    """The whole path: the same file must be the same source from wherever it is learned, or it would confirm itself."""
+    # Not Path.resolve, which ends everything at a link that leads to itself.
+    return printable(os.path.realpath(path))
+
+
+def source_named(given: str, known: Container[str]) -> str:
+    """A source by its name, or by the path of its file. Raises `InvalidInput`."""
+    for name in (given, source_of(Path(given))):
+        if name in known:
+            return name
+    raise InvalidInput(f"nothing was learned from {given!r}: `hive-mind sources` lists what was")
+
+
+def piece_of(path: Path, source: str, said_at: str = "", *, is_whole: bool = True) -> Piece:
+    """A file to learn."""
+    # A file's name may hold bytes that are no text; what is kept and shown is text.
+    return Piece(printable(str(path)), printable(source), said_at, partial(read_document, path), is_whole)
+
+
+async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
+    """Learn one piece after the other. Raises `Stopped`, saying how far it came, when it is cancelled."""
+    far = ""
+
+    def tell(done: int, total: int) -> None:
+        nonlocal far
+        percent = 100 * done // max(total, 1)
+        far = f"{percent} % of {shown_source(piece.name)}" if percent else ""
+        report(number + done / max(total, 1), len(pieces), f"{shown_source(piece.name)} {percent:2} %")
+
+    try:
+        for number, piece in enumerate(pieces):
+            report(number, len(pieces), shown_source(piece.name))
+            await learn_one(learner, piece, tally, tell)
+            far = ""
+            # A place to stop, also for what needs no waiting.
+            await asyncio.sleep(0)
+    except HiveError:
+        if len(pieces) > 1:
+            say(f"failed at {shown_source(piece.name)}; {len(tally.learned)} of {len(pieces)} files learned before it are kept")
+        raise
+    except asyncio.CancelledError:
+        done, part = len(tally.learned), f" and {far}" if far else ""
+        what = f"{done} of {counted(len(pieces), 'file')}{part} learned"
+        raise Stopped(f"stopped; {what}, nothing lost: run it again to go on") from None
+
+
+async def learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progress, known: str = "") -> str:
+    """Learn a piece, unless its digest is the `known` one. Its digest, "" where it has none."""
+    document = await asyncio.to_thread(piece.read, known)
+    if document is UNCHANGED:
+        return known
+    if isinstance(document, Unreadable):
+        await _skip(learner, piece, document, tally)
+        return ""
+    await _learn_document(learner, piece, document, tally, tell)
+    return document.digest
+
+
+async def _skip(learner: Learner, piece: Piece, why: Unreadable, tally: Tally) -> None:
+    """Name a file that can't be read: what it said before stays. One that is empty says nothing any more."""
+    tally.skipped.append({"file": piece.name, "reason": why.reason})
+    say(f"skipped: {shown_source(piece.name)} {why.reason}", style="yellow")
+    if why is EMPTY and piece.is_whole:
+        await withdraw(learner, piece.source, tally)
+
+
+async def withdraw(learner: Learner, source: str, tally: Tally) -> None:
+    """A source says nothing any more."""
+    if former := await learner.withdraw(source):
+        tally.former += former
+        tally.withdrawn.append({"source": source, "former": former})
+        say(f"{shown_source(source)} says nothing any more: {counted(former, 'fact is', 'facts are')} former")
+
+
+async def _learn_document(learner: Learner, piece: Piece, document: Document, tally: Tally, tell: Progress) -> None:
+    text = document.text
+    if lost := text.count("\N{REPLACEMENT CHARACTER}"):
+        say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
+    if len(text) >= _LARGE_CHARS:
+        # Read whole before the first of it is stored: nothing moves for some seconds.
+        say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
+    title = "" if piece.name == STDIN else Path(piece.name).stem
+    content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
+    learned = await learner.learn_from_content(content, tell)
+    if learned.missing:
+        say(f"note: {shown_source(piece.name)}: {learned.missing}; its facts are kept", "yellow")
+    left_out = {**learned.reasons, **document.left_out}
+    await learner.note(piece.source, SourceNote(time.time_ns() // 1000, document.digest if piece.is_whole else "", left_out))
+    tally.added += learned.added
+    tally.confirmed += learned.confirmed
+    tally.former += learned.former
+    tally.learned.append(
+        {
+            "file": piece.name,
+            "source": piece.source,
+            "facts": len(learned.facts),
+            "added": learned.added,
+            "confirmed": learned.confirmed,
+            "unsure": learned.skipped,
+            "missing": learned.missing,
+            "former": learned.former,
+            "left_out": left_out,
+        }
+        | ({"lines": _lines(learned)} if tally.is_explained else {})
+    )
+
+
+def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
+    """What became of each stretch of the content, as far as that is known."""
+    kept = [{"what": "kept", "text": fact.content} for fact in learned.facts if isinstance(fact, Fact)]
+    return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in learned.left_out)]

@@ -1,0 +1,64 @@
+"""`hive-mind sources`: what an agent learned from where, when, and what was left out."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from hive_mind.cli import options
+from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.learning.learn_shown import left_out_told
+from hive_mind.cli.learning.opening import opened_learner
+from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
+from hive_mind.cli.running import command
+from hive_mind.memory.editions.sources import KnownSource
+
+Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin like this, such as a folder's path.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))(sources)
+
+
+@command
+async def sources(
+    below: Below = "",
+    agent: Agent = "",
+    fleet: Fleet = "",
+    home: options.Home = None,
+    output: options.Output = Format.TEXT,
+) -> None:
+    """List what was learned from where: facts that hold, those that are former, when, and what was left out."""
+    async with opened_learner(settings_for(home, embed="none"), agent, fleet, is_known=True) as (_, learner):
+        found = await learner.sources(printable(below))
+    if output is Format.JSON:
+        show_json([_told(one) for one in found])
+    elif not found:
+        show("No sources yet.")
+    else:
+        _show(found)
+
+
+def _show(found: Sequence[KnownSource]) -> None:
+    rows = [
+        (
+            shown_source(one.source),
+            f"{one.facts:,}",
+            f"{one.former:,}",
+            f"{_when(one):%Y-%m-%d %H:%M}",
+            left_out_told(one.left_out),
+        )
+        for one in found
+    ]
+    show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
+
+
+def _told(one: KnownSource) -> Mapping[str, object]:
+    return {**plain(one), "learned_at": _when(one).isoformat(timespec="seconds")}
+
+
+def _when(one: KnownSource) -> datetime:
+    return datetime.fromtimestamp(one.learned_at_us / 1e6, UTC)

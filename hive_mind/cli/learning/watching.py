@@ -1,0 +1,92 @@
+"""A folder that stays learned: look, learn what changed, withdraw what is gone, and look again.
+
+Nothing is kept but in the memory: notes of what was read, and what each source says. One that is killed at any moment and started
+again reads what changed meanwhile. A file is read when it looked the same twice, so not while it is written or replaced. A folder
+that is not there changes nothing: it may be on a disk that comes back.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from hive_mind.cli.learning.files import learned_below
+from hive_mind.cli.learning.gone import below, is_gone
+from hive_mind.cli.learning.learn_shown import show_learned
+from hive_mind.cli.learning.learners import Learner
+from hive_mind.cli.learning.pieces import Tally, learn_one, piece_of, source_of, withdraw
+
+
+class Seen(NamedTuple):
+    """A file as it looked: another one where any of it differs. Times are those of its content and of its name and rights."""
+
+    path: Path
+    bytes: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Keeps folders learned, look by look."""
+
+    folders: Sequence[Path]
+    learner: Learner
+    handled: dict[str, Seen] = field(default_factory=dict)
+    """by source, as it looked before it was read last"""
+    _last: Mapping[str, Seen] = field(default_factory=dict)
+    _digests: dict[str, str] | None = None
+    """of what each source says now, by source; None before the first look"""
+
+    async def look(self) -> bool:
+        """Look once, and do what there is to do. Whether all is learned that is there, as far as could be seen."""
+        there = [folder for folder in self.folders if folder.is_dir()]
+        now = await asyncio.to_thread(look_into, there)
+        digests = await self._known()
+        still = [source for source, seen in now.items() if self._last.get(source) == seen != self.handled.get(source)]
+        gone = [source for source in digests if self._is_gone(source, there, now)]
+        is_still = now == self._last
+        self._last = now
+        for source in still:
+            await self._learn(source, now[source])
+        for source in gone:
+            await withdraw(self.learner, source, Tally())
+            digests.pop(source, None)
+            self.handled.pop(source, None)
+        return is_still and len(there) == len(self.folders)
+
+    async def _known(self) -> dict[str, str]:
+        if self._digests is None:
+            found = [one for folder in self.folders for one in await self.learner.sources(below(folder))]
+            self._digests = {one.source: one.digest for one in found if one.vouches or one.digest}
+        return self._digests
+
+    async def _learn(self, source: str, seen: Seen) -> None:
+        digests, tally = await self._known(), Tally()
+        digests[source] = await learn_one(self.learner, piece_of(seen.path, source), tally, _untold, digests.get(source, ""))
+        show_learned(tally.learned)
+        self.handled[source] = seen
+
+    def _is_gone(self, source: str, there: Iterable[Path], now: Mapping[str, Seen]) -> bool:
+        """Twice, for who replaces a file may remove it first."""
+        is_ours = any(source.startswith(below(folder)) for folder in there)
+        return is_ours and source not in now and source not in self._last and is_gone(source)
+
+
+def look_into(folders: Iterable[Path]) -> dict[str, Seen]:
+    """The files that are learned with folders, by source."""
+    found: dict[str, Seen] = {}
+    for path in (path for folder in folders for path in learned_below(folder)):
+        try:
+            stat = path.stat()
+        except OSError:
+            # Gone since, or a link that leads nowhere.
+            continue
+        found[source_of(path)] = Seen(path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    return found
+
+
+def _untold(done: int, total: int) -> None:
+    del done, total

@@ -1,0 +1,69 @@
+"""What was learned from where: figures of each source, and what its last reader noted of it.
+
+A note stands under a digest, so that a source that is erased leaves no name behind. One that is lost costs a second reading.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from hive_mind.memory.editions.editions import vouched_by
+from hive_mind.model.fact import Fact
+from hive_mind.model.ids import source_digest
+from hive_mind.store.base import SetMeta
+
+WITHDRAWN = "This source says nothing any more: it is gone, or was withdrawn."
+
+
+class SourceNote(msgspec.Struct, frozen=True):
+    """`at_us` is microseconds since 1970-01-01 UTC, `digest` of the bytes that were read or "", `left_out` a count by reason."""
+
+    at_us: int = 0
+    digest: str = ""
+    left_out: dict[str, int] = {}
+
+
+class KnownSource(msgspec.Struct, frozen=True):
+    """`facts` are current; `former` ones it said before, or a person replaced. `learned_at_us` is that of its last text.
+
+    `vouches`: some facts count on it.
+    """
+
+    source: str
+    vouches: bool
+    facts: int
+    former: int
+    learned_at_us: int
+    digest: str = ""
+    left_out: dict[str, int] = {}
+
+
+def noted(source: str, note: SourceNote | None) -> SetMeta:
+    """The write that keeps a note, or None for no note any more."""
+    return SetMeta(_key(source), msgspec.json.encode(note).decode() if note else "")
+
+
+def sources_of(facts: Iterable[Fact], meta: Mapping[str, str], below: str = "") -> list[KnownSource]:
+    """All sources whose name begins like this, in order. Retracted facts are counted nowhere."""
+    found: dict[str, list[Fact]] = {}
+    for fact in facts:
+        for source in fact.sources:
+            if source.startswith(below) and not fact.is_retracted:
+                found.setdefault(source, []).append(fact)
+    return [_known(source, said, _note_of(source, meta)) for source, said in sorted(found.items())]
+
+
+def _known(source: str, said: list[Fact], note: SourceNote) -> KnownSource:
+    current = sum(fact.is_current for fact in said)
+    learned_at_us = note.at_us or max(fact.learned_at_us for fact in said)
+    vouches = any(vouched_by(source, said))
+    return KnownSource(source, vouches, current, len(said) - current, learned_at_us, note.digest, note.left_out)
+
+
+def _note_of(source: str, meta: Mapping[str, str]) -> SourceNote:
+    kept = meta.get(_key(source))
+    return msgspec.json.decode(kept, type=SourceNote) if kept else SourceNote()
+
+
+def _key(source: str) -> str:
+    return f"learned/{source_digest(source)}"

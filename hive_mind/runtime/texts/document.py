@@ -1,0 +1,24 @@
+"""What a file turned out to be: a text, with what of the file is not in it, or the reason why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file's text. `left_out` counts what of the file is not in it, by a noun ("picture"); `digest` is of its bytes, or ""."""
+
+    text: str
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why there is no text: words that go after the file's name."""
+
+    reason: str
+
+
+class Refused(Exception):
+    """A reader's word that a document can't be read: words that go after the file's name."""

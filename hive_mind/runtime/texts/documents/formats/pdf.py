@@ -1,0 +1,48 @@
+"""PDF, through pypdf. Pages that are pictures have no text; nobody here recognises letters in them."""
+
+import io
+import re
+
+from hive_mind.runtime.texts.document import Document, Refused
+
+SUFFIXES = (".pdf",)
+PACKAGE = "pypdf"
+
+_PAGES_MAX = 10_000
+_CHARS_MAX = 25 << 20
+# A word that was parted at the end of a line; "well-" before "Known" was not.
+_PARTED = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
+_ENDS = (".", "!", "?", ":", "…", "。")
+
+
+def is_one(body: bytes) -> bool:
+    """Some programs write a few bytes of their own in front."""
+    return b"%PDF-" in body[:1024]
+
+
+def read(body: bytes) -> Document:
+    """Page by page."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(body))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise Refused("is encrypted: save it without a password")
+    if len(reader.pages) > _PAGES_MAX:
+        raise Refused(f"has more than {_PAGES_MAX:,} pages: split it")
+    text, blank = "", 0
+    for page in reader.pages:
+        said = page.extract_text().strip()
+        blank += not said
+        text += _joint(text, said) + said
+        if len(text) > _CHARS_MAX:
+            break
+    if not text:
+        raise Refused("has pages without text, as scanned ones are: recognise its text with another program first")
+    return Document(_PARTED.sub("", text), {"page without text": blank} if blank else {})
+
+
+def _joint(before: str, page: str) -> str:
+    """What stands between two pages: a sentence may go on from one to the next."""
+    if not before or not page:
+        return ""
+    return "\n" if page[0].islower() and not before.endswith(_ENDS) else "\n\n"

@@ -1,0 +1,83 @@
+"""Documents are read in a process of their own, with an end to its time and memory: any file may be made to harm its reader.
+
+The process gets the bytes over its standard input and opens no file for them; it may write none. It says what it read as JSON.
+"""
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from hive_mind.runtime.texts.document import Document, Refused, Unreadable
+from hive_mind.runtime.texts.documents.register import PACKAGES_MISSING, is_installed, named
+
+if sys.platform != "win32":
+    import resource
+
+# A manual of 1,500 pages takes some 75 s.
+TIME_MAX_S = 120
+# Fonts and tables of large documents are unpacked in RAM.
+MEMORY_MAX_BYTES = 1 << 30
+# As much as of a text file.
+_CHARS_MAX = 20 << 20
+
+_TOO_LONG = Unreadable(f"takes more than {TIME_MAX_S} s to read: split it, or save its text as a file of its own")
+_TOO_MUCH = f"needs more than {MEMORY_MAX_BYTES >> 20} MB of memory to be read: split it, or save its text as a file of its own"
+_TOO_MUCH_TEXT = f"holds more than {_CHARS_MAX >> 20} million characters: split it"
+# Of the current folder nothing takes the place of a package.
+_CODE = f"import sys; sys.path.append({str(Path(__file__).parents[4])!r}); from {__name__} import main; main()"
+_SPARE_S = 30
+
+
+def read_apart(format: str, body: bytes) -> Document | Unreadable:
+    """What a document says, or why it can't be read. It waits for as long as reading takes, at most `TIME_MAX_S` of work."""
+    if not is_installed(format):
+        return Unreadable(PACKAGES_MISSING)
+    command = (sys.executable, "-P", "-c", _CODE, format)
+    try:
+        # Time that others take on a busy machine is not the document's.
+        done = subprocess.run(command, input=body, capture_output=True, timeout=TIME_MAX_S * 2 + _SPARE_S, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        return _TOO_LONG
+    if sys.platform != "win32" and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return _TOO_LONG
+    if done.returncode:
+        return Unreadable("can't be read: its reader failed")
+    said = json.loads(done.stdout)
+    return Unreadable(said["refused"]) if "refused" in said else Document(said["text"], said["left_out"])
+
+
+def main() -> None:
+    """The process: bytes in, what they say out."""
+    _limit()
+    logging.disable()
+    # Answers go where no library writes.
+    out, sys.stdout = sys.stdout, sys.stderr
+    json.dump(_said(sys.argv[1], sys.stdin.buffer.read()), out)
+
+
+def _said(format: str, body: bytes) -> Mapping[str, object]:
+    try:
+        document = named(format).read(body)
+    except Refused as refused:
+        return {"refused": str(refused)}
+    except MemoryError:
+        return {"refused": _TOO_MUCH}
+    except Exception as error:  # noqa: BLE001 - whatever a library makes of bytes that are no such document
+        return {"refused": f"is damaged or no {format.upper()} ({type(error).__name__})"}
+    if len(document.text) > _CHARS_MAX:
+        return {"refused": _TOO_MUCH_TEXT}
+    # Control characters are no text, and half a surrogate pair is no character.
+    text = document.text.replace("\0", "").encode("utf-8", "replace").decode()
+    return {"text": text, "left_out": dict(document.left_out)} if text.strip() else {"refused": "holds no text"}
+
+
+def _limit() -> None:
+    if sys.platform == "win32":
+        return
+    limits = ((resource.RLIMIT_CPU, TIME_MAX_S), (resource.RLIMIT_AS, MEMORY_MAX_BYTES))
+    for kind, most in (*limits, (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        resource.setrlimit(kind, (most, most))
