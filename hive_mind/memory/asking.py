@@ -61,7 +61,7 @@ class Asking:
         """Candidates for a query. Without a vector, by keywords. Raises `BackendError`."""
         recall = self.home.recall
         method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else tuple(dict.fromkeys(tokenize(query.text)))
+        terms = () if method == "vector" else tuple(tokenize(query.text))
         own = total(part.statistics(terms) for part in self._own_parts(query))
         probe = Probe(
             terms,

@@ -35,7 +35,7 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A query as an index takes it: its terms, the identifiers it names, its vector (None: keywords only)."""
+    """A query as an index takes it: its terms with their repeats, the identifiers it names, its vector (None: keywords only)."""
 
     terms: tuple[str, ...]
     anchors: Anchors

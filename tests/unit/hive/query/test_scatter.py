@@ -1,6 +1,7 @@
 """A question and its members, message by message, in virtual time: who is asked what, and what an answer says."""
 
 from dataclasses import replace
+from math import sqrt
 
 import msgspec
 import numpy as np
@@ -36,10 +37,11 @@ def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
     assert (found.asked, found.requests, found.partitions) == (("a", "c"), 2, 3)
     together = TermStatistics(10, 100.0, {"pump": 5, "red": 5})
     assert found.statistics == together
-    # Both of length 10; the last is longer by one, and so worth less. What members made of it themselves plays no part.
+    # "red" is asked for twice. Both of length 10; the last is longer by one, and so worth less. What members made of it themselves
+    # plays no part.
     settings = Bm25Settings()
     assert sorted(found.pool.keyword.tolist(), reverse=True) == pytest.approx(
-        parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of(("red",), together, settings), 10.0, settings)
+        parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of({"red": sqrt(2)}, together, settings), 10.0, settings)
     )
 
 
