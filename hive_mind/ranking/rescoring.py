@@ -27,7 +27,7 @@ _LEAST_GAIN, _LEAST_LENGTH = 1e-12, 1e-9
 def rescored(told: Sequence[Occurrences], asked: Mapping[str, float], together: TermStatistics) -> Scores:
     """BM25 of the candidates of several pools, one pool after the other, by the statistics of all.
 
-    `asked` are the terms of the query with their weights (`bm25.asked_for`). The pools are of indexes with the default settings, as
+    `asked` are the query's terms with their weights (`bm25.asked_for`). The pools are of indexes with the default settings, as
     every replica's is.
     """
     lengths = np.concatenate([one.lengths for one in told])

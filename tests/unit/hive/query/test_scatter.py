@@ -37,8 +37,7 @@ def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
     assert (found.asked, found.requests, found.partitions) == (("a", "c"), 2, 3)
     together = TermStatistics(10, 100.0, {"pump": 5, "red": 5})
     assert found.statistics == together
-    # "red" is asked for twice. Both of length 10; the last is longer by one, and so worth less. What members made of it themselves
-    # plays no part.
+    # "red" is asked for twice. The last is longer, and so worth less. What members made of it themselves plays no part.
     settings = Bm25Settings()
     assert sorted(found.pool.keyword.tolist(), reverse=True) == pytest.approx(
         parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of({"red": sqrt(2)}, together, settings), 10.0, settings)
