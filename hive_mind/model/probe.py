@@ -18,8 +18,8 @@ Scores = NDArray[np.float32]
 # (docs/adr/0003-ranking.md).
 IN_A_SENTENCE = 0.3
 
-PLACE = np.dtype([("session", "<u8"), ("before", "<u8")])
-"""Where a fact was said, as keys that nobody reads: its session, and the fact before it; 0 for none."""
+PLACE = np.dtype([("session", "<u8"), ("before", "<u8"), ("speaker", "<u4"), ("other", "<u4")])
+"""Where a fact was said, as keys that nobody reads: its session, the fact before it, and who said each; 0 for none."""
 NOWHERE = bytes(PLACE.itemsize)
 
 

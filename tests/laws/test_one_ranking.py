@@ -56,7 +56,9 @@ def ranking(pool: Pool, limit: int, method: Method, settings: RankingSettings | 
 def place(id: str) -> bytes:
     """One of three sessions or none, after the one of some other texts."""
     session, before = int(id[0], 16) % 4, WORDS[int(id[1], 16) % len(WORDS)]
-    return (session.to_bytes(8, "little") + bytes.fromhex(name(before)[:16])) if session else NOWHERE
+    if not session:
+        return NOWHERE
+    return session.to_bytes(8, "little") + bytes.fromhex(name(before)[:16]) + (1 + int(id[2], 16) % 2).to_bytes(8, "little")
 
 
 def columns_of(pool: Pool, **fixed: float) -> EvidenceColumns:

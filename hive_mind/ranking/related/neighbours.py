@@ -1,8 +1,9 @@
 """What was said around it: a turn of a conversation gains by those of its session that match, and by the one that follows.
 
-People name a thing once and go on about it without its name. Where a fact was said takes 16 bytes: its session, and the fact
-before it. Both follow from what a fact carries anyway, so all members of a hive say the same, and candidates gain once the asker
-has all of them. What nobody said in a dated conversation has no place, gains nothing and lends nothing.
+People name a thing once and go on about it without its name, as long as there are two of them: in a room of many several
+conversations go on at once, and there neighbours say nothing about each other. Where a fact was said takes 24 bytes, which follow
+from what it carries anyway. So all members of a hive say the same, and candidates gain once the asker has all of them. What was
+not said in a dated conversation has no place, gains nothing and lends nothing.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,10 @@ Scores = NDArray[np.floating[Any]]
 # Measured in docs/adr/0003-ranking.md, as is that the turn before should lend nothing: its text is indexed with the fact already.
 _BEST_OF_A_SESSION = 3
 _SHARE_OF_THE_NEXT = 0.25
-_KEY_BYTES = PLACE.itemsize // 2
+_SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
+_KEY_BYTES = 8
+# Before a colon there is no name longer than this.
+_NAME_CHARACTERS_MAX = 40
 _DAY_CHARACTERS = len("2023-05-08")
 
 
@@ -49,9 +53,14 @@ def place_of(said: Said, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     day = said.said_at[:_DAY_CHARACTERS]
     if not said.speaker or len(day) < _DAY_CHARACTERS:
         return NOWHERE
-    session = blake2b(f"{day}\0{source}".encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
     before = bytes.fromhex(fact_id(said.before, tenant)[: 2 * _KEY_BYTES]) if said.before else bytes(_KEY_BYTES)
-    return session + before
+    name, colon, _ = said.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
+    other = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)
+    return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(said.speaker, _KEY_BYTES // 2) + other
+
+
+def _key(text: str, size: int) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
 def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float) -> Scores:
@@ -62,15 +71,33 @@ def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float) 
     if not places or not weight:
         return np.zeros_like(relevance)
     found = np.frombuffer(places, dtype=PLACE)
+    if not _are_of_two(found):
+        return np.zeros_like(relevance)
     shares = _of_the_session(relevance, found["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(ids, relevance, found["before"])
     return (weight * shares).astype(relevance.dtype)
+
+
+def _are_of_two(places: NDArray[np.void]) -> bool:
+    """Whether nearly all sessions are conversations of two, as far as the candidates and those they follow tell."""
+    keys = np.concatenate([places["speaker"], places["other"]])
+    named = keys.nonzero()[0]
+    keys, sessions = keys[named], np.tile(places["session"], 2)[named]
+    order = np.lexsort((keys, sessions))
+    begins = _changes(sessions[order])
+    speakers = np.bincount(begins.cumsum()[begins | _changes(keys[order])])[1:]
+    return len(speakers) > 0 and float(np.mean(speakers <= _SPEAKERS_MAX)) >= _SESSIONS_OF_TWO_MIN
+
+
+def _changes(sorted_keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
+    """Where another key begins; of nothing nowhere."""
+    return np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])[: len(sorted_keys)]
 
 
 def _of_the_session(relevance: Scores, session: NDArray[np.uint64]) -> Scores:
     """The mean of the best others of each candidate's session; where there are fewer, what is missing counts as 0."""
     order = np.lexsort((-relevance, session))
     sessions, best = session[order], relevance[order].astype(np.float64)
-    starts = np.flatnonzero(np.concatenate([[True], sessions[1:] != sessions[:-1]]))
+    starts = np.flatnonzero(_changes(sessions))
     sizes = np.diff(starts, append=len(order))
     rank = np.arange(len(order)) - starts.repeat(sizes)
     first = np.where(rank <= _BEST_OF_A_SESSION, best, 0.0)

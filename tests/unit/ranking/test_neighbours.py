@@ -55,6 +55,21 @@ def test_a_session_is_what_one_source_said_in_one_day():
     assert place_of(turn("Yes."), "chat")[:8] != place_of(turn("Yes."), "another")[:8]
 
 
+def test_in_a_room_of_many_neighbours_say_nothing_about_each_other():
+    two = [turn(f"Turn {number}.", "Bo: And?") for number in range(4)]
+    room = [turn(f"Turn {number}.", "Bo: And?", speaker=speaker) for number, speaker in enumerate(["Ada", "Cy", "Ada", "Ada"])]
+
+    assert min(gains(two, [0.5] * 4)) > 0.0
+    assert gains(room, [0.5] * 4) == [0.0] * 4
+
+
+def test_one_room_among_many_conversations_of_two_changes_nothing():
+    talks = [turn(f"Turn {n}.", said_at=f"2023-05-{n // 2 + 1:02}", speaker="Ada" if n % 2 else "Bo") for n in range(8)]
+    room = [turn(f"Room {name}.", said_at="2023-06-01", speaker=name) for name in ("Ada", "Bo", "Cy")]
+
+    assert min(gains(talks + room, [0.5] * 11)) > 0.0
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12), st.floats(0, 1, width=16)), max_size=12), st.randoms())
 def test_what_each_gains_does_not_depend_on_the_order_of_the_pool(said, chance: random.Random):
     turns = [turn(f"Turn {n}.", f"Turn {before}.", f"2023-05-0{day + 1}") for n, (day, before, _) in enumerate(said)]

@@ -73,7 +73,8 @@ def test_where_a_candidate_was_said_is_asked_once_until_it_is_put_again():
     columns.put(1, 0.0, 0.5, ("ada",))
     put = columns.at(np.array([1]), TRUST.__getitem__, place_of).places
 
-    assert [first, again, put] == [b"\1" * 16 + b"\2" * 16, b"\2" * 16 + b"\1" * 16, b"\1" * 16]
+    ones, twos = (bytes([number]) * len(NOWHERE) for number in (1, 2))
+    assert [first, again, put] == [ones + twos, twos + ones, ones]
     assert asked == [0, 1, 0]
 
 
