@@ -179,7 +179,7 @@ def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path: Path):
 
 
 def test_what_comes_along_can_be_read_and_needs_no_file():
-    assert bundled() == ["quick", "standard"]
+    assert bundled() == ["ideas", "quick", "standard"]
     for name in bundled():
         found = read_experiment(name)
         assert found.about
