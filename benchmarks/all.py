@@ -32,12 +32,25 @@ WITHOUT_DATA = (
         "hive",
     ),
 )
-WITH_DATA = ("search", "ann", "asked_again", "retrieval", "distraction", "answers", "retrieval_collection", "retrieval_quality")
+WITH_DATA = (
+    "search",
+    "ann",
+    "asked_again",
+    "retrieval",
+    "repeated",
+    "distraction",
+    "answers",
+    "retrieval_collection",
+    "retrieval_quality",
+)
 FIRST: dict[str, Callable[[Path], list[str]]] = {
     "evidence": lambda cache: ["--json", str(cache / "evidence.json")],
     "growth": lambda cache: ["--out", str(cache / "growth")],
 }
-WITHOUT_CACHE, WITH_SCRATCH = ("asked_again", "answers", "retrieval_collection"), ("retrieval_collection", "retrieval_quality")
+WITHOUT_CACHE, WITH_SCRATCH = (
+    ("asked_again", "repeated", "answers", "retrieval_collection"),
+    ("retrieval_collection", "retrieval_quality"),
+)
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hive_mind.evals.arms.base import Cost, OpenArm, Progress
 from hive_mind.evals.datasets import Dataset, LabelledQuestion, Scope
+from hive_mind.evals.distinct import by_texts, firsts_of, texts_found
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k, reciprocal_rank
 from hive_mind.measure.statistics import are_clusters, bootstrap_interval, cluster_interval, groups_of, macro_mean
 
@@ -18,7 +19,7 @@ _BOOTSTRAP_SEED = 20260101
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question, what it found (document ids, best first, and the facts they became) and what the search cost.
+    """One question, what it found (the first document of each text, best first, and the facts) and what the search cost.
 
     `group` is what it shares with others, such as its conversation; "" where the data has no groups.
     """
@@ -34,9 +35,10 @@ class Asked:
 async def ask_all(arm: OpenArm, scope: Scope, limit: int, progress: Progress | None = None) -> list[Asked]:
     """Put all questions of a scope to an arm that has learned it, and close it."""
     asked: list[Asked] = []
+    firsts = firsts_of(arm.documents)
     try:
         for number, question in enumerate(scope.questions, start=1):
-            asked.append(await _asked(arm, question, limit))
+            asked.append(await _asked(arm, by_texts(question, firsts), limit))
             if progress:
                 progress(f"{scope.name}: questions", number, len(scope.questions))
     finally:
@@ -47,7 +49,7 @@ async def ask_all(arm: OpenArm, scope: Scope, limit: int, progress: Progress | N
 async def _asked(arm: OpenArm, question: LabelledQuestion, limit: int) -> Asked:
     outcome = await arm.ask(question, limit)
     # A memory that was kept from an earlier run may know more than this data set.
-    found = [document for hit in outcome.hits for document in arm.documents.get(hit.fact.id, ())]
+    found = texts_found(outcome.hits, arm.documents)
     facts = tuple(hit.fact.id for hit in outcome.hits)
     return Asked(question, tuple(found[:limit]), outcome.cpu_s, facts, outcome.cost)
 

@@ -12,7 +12,8 @@ import msgspec
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """One question asked of one cell.
 
-    `found` are document ids, best first, at most k; `facts` the facts' ids, by which arms are compared; `scores` are in [0, 1].
+    `found` are document ids, best first, at most k, of equal texts the first; `facts` the facts' ids, by which arms are compared;
+    `scores` are in [0, 1].
     `metrics` are values in their own ranges, null where undefined. `error` says why a question has no result, where it has none.
     """
 

@@ -19,6 +19,7 @@ from hive_mind.evals.experiments.values import Cell, DataSource, Retrieval
 from hive_mind.evals.fleets import Arrangement
 from hive_mind.evals.retrieval import Asked, ask_all, identical_share, scorecard_row
 from hive_mind.evals.running.data import row_id
+from hive_mind.evals.running.vector_cache import VectorCache, Vectors
 from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.ranking.pipeline import RankingSettings
@@ -30,7 +31,7 @@ ScopeName = Literal["per-conversation", "pooled"]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRun:
-    """What to measure. `keep` is a folder for databases that are reused, so that nothing is embedded twice; None: in RAM only.
+    """What to measure. `keep` is a folder for databases and vectors that are reused: nothing is embedded twice; None: in RAM.
 
     `arrangements` are measured side by side, each on the same data.
     """
@@ -58,7 +59,7 @@ async def evaluate(run: RetrievalRun, settings: Settings, progress: Progress | N
     try:
         if needs_vectors and not embedder.dimension:
             raise InvalidInput(f"method {run.method!r} needs an embedding model: see hive-mind doctor")
-        return await _rows(run, dataset, Means(settings, Remembering(embedder), progress, run.keep))
+        return await _rows(run, dataset, Means(settings, Remembering(embedder, run.keep), progress, run.keep))
     finally:
         await embedder.close()
 
@@ -104,10 +105,14 @@ def load(run: RetrievalRun) -> Dataset:
 
 
 class Remembering:
-    """An embedder that embeds no text twice, for as long as it lives: every topology holds the same texts."""
+    """An embedder that embeds no text twice, for as long as it lives: every topology holds the same texts.
 
-    def __init__(self, embedder: Embedder) -> None:
+    Questions also not where a run before kept their vectors in `folder`, beside the databases, which have those of documents.
+    """
+
+    def __init__(self, embedder: Embedder, folder: Path | None = None) -> None:
         self._embedder = embedder
+        self._kept = VectorCache(Vectors(folder, embedder.model, embedder.dimension)) if folder and embedder.dimension else None
         self._passages: dict[str, NDArray[np.float32]] = {}
         self._queries: dict[str, NDArray[np.float32]] = {}
 
@@ -128,8 +133,17 @@ class Remembering:
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         if text not in self._queries:
-            self._queries[text] = await self._embedder.embed_query(text)
+            self._queries[text] = await self._embedded_query(text)
         return self._queries[text]
+
+    async def _embedded_query(self, text: str) -> NDArray[np.float32]:
+        known = self._kept.get("query", text) if self._kept is not None else None
+        if known is not None:
+            return known
+        found = await self._embedder.embed_query(text)
+        if self._kept is not None:
+            self._kept.keep("query", [text], found.reshape(1, -1))
+        return found
 
     async def close(self) -> None:
         """Do nothing: the embedder's owner closes it."""

@@ -44,7 +44,7 @@ from hive_mind.model.messages import Announce, Replicate
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+from hive_mind.ranking.pipeline import RankingSettings, Related, in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors, Vector, VectorArm
 
@@ -238,14 +238,8 @@ class InMemoryHiveGraph:
         gathered: Gathered = self._ask(
             agent_id, lambda request: Ask(request, probe, _DEADLINE_MS, least, domains, is_local=is_local)
         )
-        rows = {id: row for row, id in enumerate(gathered.pool.ids)}
-        columns = gathered.evidence
-
-        def evidence(fact_id: str) -> Evidence:
-            row = rows[fact_id]
-            return Evidence(float(columns.confirmations[row]), float(columns.trust[row]), float(columns.confidence[row]))
-
-        best = rank(gathered.pool, evidence, limit, "hybrid", self._ranking)
+        evidence = in_columns(gathered.pool, gathered.evidence)
+        best = rank(gathered.pool, evidence, limit, "hybrid", self._ranking, Related(gathered.evidence.places))
         wanted = [(found.id, gathered.holders[found.id]) for found in best]
         return list(self._ask(agent_id, lambda request: Fetch(request, wanted, _DEADLINE_MS)))
 

@@ -5,10 +5,11 @@ statistics of all. So an agent's own facts are neither favoured nor found twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from hive_mind.errors import BackendError
 from hive_mind.memory.base import Hive
 from hive_mind.memory.disputes import likeliest_first, with_rivals
 from hive_mind.memory.editions.former import after_successors
@@ -23,8 +24,9 @@ from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex
-from hive_mind.ranking.merge import merge_found, total
-from hive_mind.ranking.pipeline import Ranked, in_columns, rank
+from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
+from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
+from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
@@ -43,6 +45,13 @@ class Candidates:
     evidence: EvidenceColumns
     method: Method
     gathered: Gathered
+    lent: Mapping[str, float] = field(default_factory=dict)
+    """What a second hop lends, by id."""
+
+    @property
+    def related(self) -> Related:
+        """What they have to do with each other."""
+        return Related(self.evidence.places, self.lent)
 
     @property
     def is_named(self) -> bool:
@@ -59,17 +68,35 @@ class Asking:
 
     async def candidates(self, query: Query, vector: Vector | None) -> Candidates:
         """Candidates for a query. Without a vector, by keywords. Raises `BackendError`."""
-        recall = self.home.recall
+        settings = self.home.recall.settings
         method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else tuple(dict.fromkeys(tokenize(query.text)))
-        own = total(part.statistics(terms) for part in self._own_parts(query))
-        probe = Probe(
-            terms,
-            anchors(query.text),
-            None if method == "keyword" else vector,
-            min(recall.settings.depth_for(method, query.limit), _DEPTH_MAX),
-            beside=own if own.documents else None,
-        )
+        terms = () if method == "vector" else tuple(tokenize(query.text))
+        depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
+        probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
+        found = await self._found(probe, method, query)
+        return await self._second_hop(found, probe, query) if settings.second_hop and may_hop(probe) else found
+
+    async def _second_hop(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
+        """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
+        evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
+        first = rank(found.pool, evidence, 1, found.method, settings, found.related)
+        try:
+            facts = await self._facts([one.id for one in first], found.gathered.holders)
+            further = next((second_probe(probe, _as_fact(fact)) for fact in facts.values()), None)
+            second = await self._found(further, found.method, query) if further else None
+        except BackendError:
+            return found
+        if second is None:
+            return found
+        columns = [found.evidence, second.evidence]
+        pool, merged = merge_replicas([found.pool, unscored(second.pool)], columns)
+        gathered = found.gathered.with_more(second.gathered)
+        return Candidates(pool, merged, found.method, gathered, lent(second.pool, first[0].id))
+
+    async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
+        """What one question finds, of the hive and of the agent's own."""
+        own = total(part.statistics(probe.terms) for part in self._own_parts(query))
+        probe = replace(probe, beside=own if own.documents else None)
         with self.home.leaving() as left:
             gathered = await self._asked(probe, query)
         scored = replace(probe, statistics=gathered.statistics, beside=None)
@@ -84,7 +111,8 @@ class Asking:
         """The best candidates as facts, best first. Raises `BackendError`."""
         facts: dict[str, HiveFact | Fact] = {}
         for _ in range(_FETCHES_MAX):
-            ranked = rank(found.pool, in_columns(found.pool, found.evidence), limit, found.method, self.home.recall.settings)
+            evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
+            ranked = rank(found.pool, evidence, limit, found.method, settings, found.related)
             wanted = [one.id for one in ranked if one.id not in facts]
             facts |= await self._facts(wanted, found.gathered.holders)
             # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
@@ -133,7 +161,7 @@ class Asking:
             if len(kept) == len(gathered.pool):
                 return gathered
             if len(kept) >= probe.depth or len(gathered.pool) < depth:
-                return replace(gathered, pool=_rows(gathered.pool, kept), evidence=_evidence_rows(gathered.evidence, kept))
+                return replace(gathered, pool=_rows(gathered.pool, kept), evidence=rows_of(gathered.evidence, kept))
             depth *= 4
 
     def _is_past(self, fact_id: str) -> bool:
@@ -165,20 +193,17 @@ class Asking:
         facts = [self.home.recall.facts[fact_id] for fact_id in pool.ids]
         confirmations = [0.0 if fact.id in known else confirmation_share(fact.confirmations) for fact in facts]
         columns = (confirmations, [trust_share(1.0)] * len(facts), [fact.confidence for fact in facts])
-        return EvidenceColumns(*(np.array(column, dtype=np.float32) for column in columns))
+        first, trust, confidence = (np.array(column, dtype=np.float32) for column in columns)
+        return EvidenceColumns(first, trust, confidence, self.home.recall.places(pool.ids))
 
 
 def _without(found: Candidates, gone: set[str]) -> Candidates:
     kept = [row for row, fact_id in enumerate(found.pool.ids) if fact_id not in gone]
-    return replace(found, pool=_rows(found.pool, kept), evidence=_evidence_rows(found.evidence, kept))
+    return replace(found, pool=_rows(found.pool, kept), evidence=rows_of(found.evidence, kept))
 
 
 def _rows(pool: Pool, rows: list[int]) -> Pool:
     return Pool(tuple([pool.ids[row] for row in rows]), pool.keyword[rows], pool.semantic[rows], pool.exact[rows])
-
-
-def _evidence_rows(evidence: EvidenceColumns, rows: list[int]) -> EvidenceColumns:
-    return EvidenceColumns(evidence.confirmations[rows], evidence.trust[rows], evidence.confidence[rows])
 
 
 def _as_fact(found: HiveFact | Fact) -> Fact:

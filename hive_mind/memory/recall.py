@@ -16,14 +16,16 @@ from hive_mind.memory.editions.former import after_successors
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
 from hive_mind.model.probe import Pool, Probe
-from hive_mind.model.query import Hit, Query
+from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import Vocabulary, joined
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
-from hive_mind.ranking.merge import merge_pools
-from hive_mind.ranking.pipeline import Evidence, RankingSettings, rank
+from hive_mind.ranking.merge import merge_pools, union
+from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
+from hive_mind.ranking.related.neighbours import place_of
+from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
@@ -50,6 +52,8 @@ class Recall:
     tokenized: int = 0
     """How many facts were, as their terms were not known."""
     _empty_places: Counter[str] = field(default_factory=Counter)
+    _places: dict[str, bytes] = field(default_factory=dict)
+    """Where facts were said, of those that were asked for."""
 
     def __post_init__(self) -> None:
         self.current = FactIndex(self.new_arm())
@@ -82,6 +86,7 @@ class Recall:
         # Of what was put away the store has the new state already; it was in no index.
         earlier = self.facts.held.get(fact.id)
         self.facts.keep(fact)
+        self._places.pop(fact.id, None)
         index, former = self._index_for(fact), self._index_for(earlier)
         if former is index and index is not None:
             if vector is not None:
@@ -98,13 +103,19 @@ class Recall:
 
     def search(self, query: Query, vector: Vector | None) -> list[Hit]:
         """The best facts, best first. Without a vector, by keywords."""
-        method = "keyword" if vector is None else query.method
+        method: Method = "keyword" if vector is None else query.method
         terms = () if method == "vector" else tuple(tokenize(query.text))
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
-        ranked = rank(self._pool(probe, query), self._evidence, query.limit, method, self.settings)
+        pool, related = self._candidates(probe, query, method)
+        ranked = rank(pool, self._evidence, query.limit, method, self.settings, related)
         hits = [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
+
+    def places(self, fact_ids: Iterable[str]) -> bytes:
+        """Where these facts were said, as `PLACE`s; empty where none of them has a place."""
+        found = b"".join([self._places.get(id) or self._place(id) for id in fact_ids])
+        return found if found.strip(b"\0") else b""
 
     def names_exactly(self, query: Query) -> bool:
         """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""
@@ -146,6 +157,20 @@ class Recall:
                 fresh.add(fact.id, weighted_terms(fact), former.vector(fact.id))
         setattr(self, which, fresh)
 
+    def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
+        """What a query finds, with what its best finds in turn where a second hop is allowed."""
+        pool = self._pool(probe, query)
+        related = Related(self.places(pool.ids))
+        if not (self.settings.second_hop and may_hop(probe)):
+            return pool, related
+        first = rank(pool, self._evidence, 1, method, self.settings, related)
+        further = second_probe(probe, self.facts[first[0].id]) if first else None
+        if further is None:
+            return pool, related
+        second = self._pool(further, query)
+        pool = union([pool, unscored(second)])
+        return pool, Related(self.places(pool.ids), lent(second, first[0].id))
+
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept = self._accept(query)
         if not query.with_superseded or not len(self.past):
@@ -163,6 +188,11 @@ class Recall:
     def _evidence(self, fact_id: str) -> Evidence:
         fact = self.facts[fact_id]
         return Evidence(confirmation_share(fact.confirmations), _OWN_TRUST, fact.confidence)
+
+    def _place(self, fact_id: str) -> bytes:
+        fact = self.facts[fact_id]
+        found = self._places[fact_id] = place_of(fact, fact.sources[0])
+        return found
 
     def _index_for(self, fact: Fact | None) -> FactIndex | None:
         if fact is None or fact.is_retracted:

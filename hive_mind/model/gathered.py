@@ -1,7 +1,7 @@
 """What a question to a hive brought together, and how complete it is. A partial answer is a value that says who stayed silent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.scores import TermStatistics
@@ -29,6 +29,17 @@ class Gathered:
     """Messages sent for it, re-asks and hedges included."""
     holders: Mapping[str, str] = field(default_factory=dict)
     as_of_ms: int = 0
+
+    def with_more(self, other: "Gathered") -> "Gathered":
+        """Of two questions for one answer, what was reached by both and what it took; the candidates are this one's."""
+        return replace(
+            self,
+            missing=tuple(sorted({*self.missing, *other.missing})),
+            asked=tuple(sorted({*self.asked, *other.asked})),
+            silent=tuple(sorted({*self.silent, *other.silent})),
+            requests=self.requests + other.requests,
+            holders={**other.holders, **self.holders},
+        )
 
     @property
     def completeness(self) -> float:

@@ -14,7 +14,7 @@ def _none() -> Scores:
 class Occurrences(msgspec.Struct, frozen=True, array_like=True):
     """Where the terms of a probe occur in the candidates of a pool.
 
-    Each distinct term counts once, in the probe's order. `counts`, `rows` and `weights` list the occurrences term after term.
+    Each distinct term is there once, in the probe's order. `counts`, `rows` and `weights` list the occurrences term after term.
     """
 
     statistics: TermStatistics

@@ -18,6 +18,10 @@ Scores = NDArray[np.float32]
 # (docs/adr/0003-ranking.md).
 IN_A_SENTENCE = 0.3
 
+PLACE = np.dtype([("session", "<u8"), ("before", "<u8"), ("speaker", "<u4"), ("other", "<u4")])
+"""Where a fact was said, as keys that nobody reads: its session, the fact before it, and who said each; 0 for none."""
+NOWHERE = bytes(PLACE.itemsize)
+
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
@@ -35,7 +39,7 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A query as an index takes it: its terms, the identifiers it names, its vector (None: keywords only)."""
+    """A query as an index takes it: its terms with their repeats, the identifiers it names, its vector (None: keywords only)."""
 
     terms: tuple[str, ...]
     anchors: Anchors
@@ -67,9 +71,11 @@ def _none() -> Scores:
 class EvidenceColumns(msgspec.Struct, frozen=True):
     """What stands behind each candidate of a pool besides its words, in the same order, shapes (candidates,).
 
-    `confirmations` and `trust` as shares in [0, 1], `confidence` in [0, 1] as it is at the time of asking.
+    `confirmations` and `trust` as shares in [0, 1], `confidence` in [0, 1] as it is at the time of asking. `places` are entries
+    of `PLACE`; empty where no candidate has one.
     """
 
     confirmations: Scores = msgspec.field(default_factory=_none)
     trust: Scores = msgspec.field(default_factory=_none)
     confidence: Scores = msgspec.field(default_factory=_none)
+    places: bytes = b""

@@ -46,7 +46,9 @@ class Contributions:
     semantic: float = 0.0
     evidence: float = 0.0
     exact: float = 0.0
+    others: float = 0.0
+    """By what was said around it, and by a second hop."""
 
     @property
     def total(self) -> float:
-        return self.keyword + self.semantic + self.evidence + self.exact
+        return self.keyword + self.semantic + self.evidence + self.exact + self.others

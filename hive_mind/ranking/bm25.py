@@ -4,10 +4,11 @@ Formula: Robertson and Zaragoza 2009, with Lucene's idf, ln(1 + (N - df + 0.5) /
 that scores by it and `rescoring`, which recomputes its scores, use the same operations, so results are the same to the last bit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,20 @@ class Bm25Settings:
     length_weight: float = 0.6
 
 
-def gains_of(terms: Iterable[str], statistics: TermStatistics, settings: Bm25Settings) -> Scores:
-    """What an occurrence of each term can add at most: BM25 beyond its saturation. Shape (terms,)."""
+def asked_for(terms: Iterable[str]) -> dict[str, float]:
+    """Each distinct term of a query, in its order, with its weight: the square root of how often the query has it.
+
+    Where a query is a whole paragraph, what it repeats is what it is about. Counted in full, short questions lose
+    (docs/adr/0003-ranking.md).
+    """
+    return {term: sqrt(times) for term, times in Counter(terms).items()}
+
+
+def gains_of(asked: Mapping[str, float], statistics: TermStatistics, settings: Bm25Settings) -> Scores:
+    """What an occurrence of each term that is asked for can add at most: BM25 beyond its saturation. Shape (terms,)."""
     documents, frequency = statistics.documents, statistics.document_frequency
-    idfs = np.array([inverse_document_frequency(documents, frequency.get(term, 0)) for term in terms], dtype=np.float32)
-    gains: Scores = idfs * np.float32(settings.saturation + 1.0)
+    idfs = [weight * inverse_document_frequency(documents, frequency.get(term, 0)) for term, weight in asked.items()]
+    gains: Scores = np.array(idfs, dtype=np.float32) * np.float32(settings.saturation + 1.0)
     return gains
 
 

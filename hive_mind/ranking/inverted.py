@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
+from hive_mind.ranking.bm25 import Bm25Settings, asked_for, gains_of, mean_length, parts_of
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.within import Added, Within
 
@@ -150,7 +150,7 @@ class Bm25Index:
         return TermStatistics(self._documents, self._total_length, frequencies)
 
     def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
-        """BM25 of every position, shape (size,); 0 where no term occurs. Each distinct term counts once.
+        """BM25 of every position, shape (size,); 0 where no term occurs. `terms` with their repeats.
 
         `statistics` are those of the whole hive where this index is one shard of it.
         """
@@ -160,10 +160,11 @@ class Bm25Index:
         self, terms: Iterable[str], statistics: TermStatistics | None = None, beside: TermStatistics | None = None
     ) -> Matched:
         """The same, with what the scores are sums of. Where `statistics` are not known, `beside` is added to this index's own."""
-        postings = {term: found for term in terms if (found := self._postings.get(term)) is not None}
+        asked = asked_for(terms)
+        postings = {term: found for term in asked if (found := self._postings.get(term)) is not None}
         own = self.statistics(postings)
         known = statistics or (own + beside if beside else own)
-        gains = gains_of(postings, known, self._settings)
+        gains = gains_of({term: asked[term] for term in postings}, known, self._settings)
         sizes = list(map(len, postings.values()))
         if sum(sizes) > _TOGETHER_BYTES_MAX:
             return Matched(self._one_by_one(postings, gains, mean_length(known)), own, tuple(postings))
@@ -208,30 +209,30 @@ class Bm25Index:
 
         What a term adds is the same for every query until the index changes, so a part keeps it.
         """
-        known = [term for term in dict.fromkeys(terms) if term in self._postings]
-        found = {term: kept for term in known if (kept := part.kept.get(term)) is not None}
+        known = {term: weight for term, weight in asked_for(terms).items() if term in self._postings}
+        found = {one: kept for one in known.items() if (kept := part.kept.get(one)) is not None}
         if not known:
             return np.zeros(self._size, dtype=np.float32)
-        if new := [term for term in known if term not in found]:
-            for term, added in zip(new, self._added_within(new, part), strict=True):
-                found[term] = added
-                part.kept.put(term, *added, part.kept_max)
+        if new := {term: weight for term, weight in known.items() if (term, weight) not in found}:
+            for one, added in zip(new.items(), self._added_within(new, part), strict=True):
+                found[one] = added
+                part.kept.put(one, *added, part.kept_max)
         # In the query's order, in which an index of the part alone would add them up.
-        positions = np.concatenate([found[term][0] for term in known])
-        shares = np.concatenate([found[term][1] for term in known])
+        positions = np.concatenate([found[one][0] for one in known.items()])
+        shares = np.concatenate([found[one][1] for one in known.items()])
         return np.bincount(positions, shares, minlength=self._size).astype(np.float32)
 
-    def _added_within(self, terms: Sequence[str], part: Within) -> list[Added]:
-        """What each term adds to the documents of a part."""
-        postings = [self._postings[term] for term in terms]
-        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(terms) > 1:
-            return [added for term in terms for added in self._added_within([term], part)]
+    def _added_within(self, asked: Mapping[str, float], part: Within) -> list[Added]:
+        """What each term that is asked for adds to the documents of a part."""
+        postings = [self._postings[term] for term in asked]
+        if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(asked) > 1:
+            return [added for term, weight in asked.items() for added in self._added_within({term: weight}, part)]
         entries = np.frombuffer(b"".join(postings), dtype=_ENTRY)
         is_inside = part.mask[entries["position"]]
         bounds = accumulate([len(one) // _ENTRY.itemsize for one in postings], initial=0)
         counts = [int(np.count_nonzero(is_inside[start:end])) for start, end in pairwise(bounds)]
-        within = TermStatistics(len(part.rows), part.total_length, dict(zip(terms, counts, strict=True)))
-        gains = gains_of(terms, within, self._settings).repeat(counts)
+        within = TermStatistics(len(part.rows), part.total_length, dict(zip(asked, counts, strict=True)))
+        gains = gains_of(asked, within, self._settings).repeat(counts)
         chosen = entries[is_inside]
         positions = chosen["position"]
         shares = self._parts(positions, chosen["weight"], gains, mean_length(within))

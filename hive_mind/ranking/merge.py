@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.probe import EvidenceColumns, Pool, Scores
+from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns, Pool, Scores
 from hive_mind.model.scores import TermStatistics
 
 Rows = NDArray[np.int64]
@@ -20,6 +20,7 @@ Rows = NDArray[np.int64]
 _NO_MATCH, _NO_COSINE = 0.0, -2.0
 _FLOORS = (("keyword", _NO_MATCH), ("semantic", _NO_COSINE), ("exact", _NO_MATCH))
 _FEWEST = np.float32(-np.inf)
+_EVIDENCE = ("confirmations", "trust", "confidence")
 
 
 class Merged(NamedTuple):
@@ -52,21 +53,33 @@ def merge_all(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], depth:
     together = _together(pools)
     rows = _best_of_arms(together.pool, depth)
     numbers, size = together.numbers, len(together.pool)
-    columns = [_column(evidence, name) for name in ("confirmations", "trust", "confidence")]
+    columns, places = [_column(evidence, name) for name in _EVIDENCE], _places(pools, evidence, numbers)
     if numbers is not None:
         confirmations = np.bincount(numbers, weights=columns[0], minlength=size)
         highest = [_highest(column, numbers, size) for column in columns[1:]]
         columns = [np.minimum(confirmations, 1.0).astype(np.float32), *highest]
-    return Merged(_only(together.pool, rows), EvidenceColumns(*(column[rows] for column in columns)), together.origins[rows])
+    return Merged(_only(together.pool, rows), rows_of(_evidence(columns, places), rows), together.origins[rows])
 
 
 def merge_replicas(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns]) -> tuple[Pool, EvidenceColumns]:
     """Everything that replicas of one share returned. The same fact from two of them is the same evidence, so nothing adds up."""
     together = _together(pools)
-    columns = [_column(evidence, name) for name in ("confirmations", "trust", "confidence")]
+    columns = [_column(evidence, name) for name in _EVIDENCE]
     if together.numbers is not None:
         columns = [_highest(column, together.numbers, len(together.pool)) for column in columns]
-    return together.pool, EvidenceColumns(*columns)
+    return together.pool, _evidence(columns, _places(pools, evidence, together.numbers))
+
+
+def union(pools: Sequence[Pool]) -> Pool:
+    """All candidates of several pools, each once, with the highest score of each arm."""
+    return _together(pools).pool
+
+
+def rows_of(evidence: EvidenceColumns, rows: Rows | Sequence[int]) -> EvidenceColumns:
+    """The evidence of some candidates."""
+    columns: list[Scores] = [getattr(evidence, name)[rows] for name in _EVIDENCE]
+    places = np.frombuffer(evidence.places, PLACE)[rows].tobytes() if evidence.places else b""
+    return _evidence(columns, places)
 
 
 class Rescored(NamedTuple):
@@ -151,6 +164,25 @@ def _together(pools: Sequence[Pool]) -> _Together:
 def _column(parts: Sequence[Pool] | Sequence[EvidenceColumns], name: str) -> Scores:
     columns: list[Scores] = [getattr(part, name) for part in parts]
     return np.concatenate(columns) if columns else np.empty(0, dtype=np.float32)
+
+
+def _evidence(columns: Sequence[Scores], places: bytes) -> EvidenceColumns:
+    confirmations, trust, confidence = columns
+    return EvidenceColumns(confirmations, trust, confidence, places)
+
+
+def _places(pools: Sequence[Pool], evidence: Sequence[EvidenceColumns], numbers: Rows | None) -> bytes:
+    """Where each candidate was said. Of one that was learned twice, in whichever place has the higher key: the same for all."""
+    if not any(one.places for one in evidence):
+        return b""
+    given = b"".join([one.places or NOWHERE * len(pool) for one, pool in zip(evidence, pools, strict=True)])
+    if numbers is None:
+        return given
+    places = np.frombuffer(given, PLACE)
+    order = np.lexsort((places["before"], places["session"]))
+    first = np.zeros(numbers.max() + 1, PLACE)
+    first[numbers[order]] = places[order]
+    return first.tobytes()
 
 
 def _highest(scores: Scores, numbers: Rows, size: int) -> Scores:

@@ -1,15 +1,20 @@
 """From candidates to a ranking: fuse the arms, lift by evidence, put exact matches first, break ties by confidence and id.
 
-The same for one agent and for a hive. Score of a fact, in [0, 1] unless it names an identifier of the query:
+The same for one agent and for a hive. Score of a fact, in [0, 1] unless it names an identifier of the query or others speak for
+it:
 
-    (0.4 · BM25 / best BM25 + 0.6 · cosine) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
+    (relevance + others) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
+    relevance  = 0.4 · BM25 / best BM25 + 0.6 · cosine
+    others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn)
+                 + 0.2 · share of the best second hop's, where that is on
 
-With `fusion="rrf"` the first bracket is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
+With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +24,7 @@ from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.query import METHOD, Method
 from hive_mind.model.scores import ComponentScores, Contributions
 from hive_mind.ranking.fusion import RRF_K, linear, reciprocal
+from hive_mind.ranking.related.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best
 
 Parts = NDArray[np.floating[Any]]
@@ -41,6 +47,10 @@ class RankingSettings:
     (docs/adr/0003-ranking.md)."""
     rrf_k: int = RRF_K
     """Raise it and a first place counts for little more than a tenth."""
+    neighbour_weight: float = 0.4
+    """What the turns around a fact of a conversation add to it. Raise it and the right conversation outranks the right turn."""
+    second_hop: bool = False
+    """Whether to ask for what the best passage names, too: finds what is two steps away, for one more round of questions."""
 
     def depth_for(self, method: Method, limit: int) -> int:
         """How many candidates each arm gives."""
@@ -53,6 +63,17 @@ class Evidence(NamedTuple):
     confirmations: float = 0.0
     trust: float = 0.5
     confidence: float = 1.0
+
+
+class Related(NamedTuple):
+    """What candidates have to do with others: where they were said (`neighbours.place_of`, in the pool's order), and what a
+    second hop lends them, by id."""
+
+    places: bytes = b""
+    lent: Mapping[str, float] = MappingProxyType({})
+
+
+_NOTHING = Related()
 
 
 class Ranked(NamedTuple):
@@ -81,18 +102,23 @@ def rank(
     limit: int,
     method: Method = METHOD,
     settings: RankingSettings | None = None,
+    related: Related = _NOTHING,
 ) -> list[Ranked]:
     """The best `limit` of a pool. Ties break by confidence, then by id, so that every node ranks alike."""
     chosen = settings or RankingSettings()
     keyword, semantic = _fused(pool, limit, method, chosen)
-    relevance = keyword + semantic
+    others = gained(pool.ids, keyword + semantic, related.places, chosen.neighbour_weight)
+    if related.lent:
+        others = others + np.array([related.lent.get(id, 0.0) for id in pool.ids], dtype=others.dtype)
+    relevance = keyword + semantic + others
     rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
     evidence = [evidence_of(pool.ids[row]) for row in rows.tolist()]
     lifts = [_lift(one, chosen.evidence_strength) for one in evidence]
     scores = (relevance[rows] * np.array(lifts) + pool.exact[rows]).tolist()
     found = [_Row(*row) for row in zip(rows.tolist(), scores, lifts, evidence, strict=True)]
     found.sort(key=lambda row: (-row.score, -row.evidence.confidence, pool.ids[row.number]))
-    return [_ranked(pool, row, float(keyword[row.number]), float(semantic[row.number]), chosen) for row in found[:limit]]
+    parts = (keyword, semantic, others)
+    return [_ranked(pool, row, [float(part[row.number]) for part in parts], chosen) for row in found[:limit]]
 
 
 def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) -> tuple[Parts, Parts]:
@@ -123,13 +149,14 @@ def _lift(evidence: Evidence, strength: float) -> float:
     return (1.0 + strength * (0.6 * evidence.confirmations + 0.4 * evidence.trust)) / (1.0 + strength)
 
 
-def _ranked(pool: Pool, row: "_Row", keyword: float, semantic: float, settings: RankingSettings) -> Ranked:
+def _ranked(pool: Pool, row: "_Row", parts: Sequence[float], settings: RankingSettings) -> Ranked:
     """A row with how its score came about."""
     number, evidence = row.number, row.evidence
     plain = 1.0 / (1.0 + settings.evidence_strength)
     exact, cosine = float(pool.exact[number]), float(pool.semantic[number])
-    lifted = (keyword + semantic) * (row.lift - plain)
-    contributions = Contributions(keyword * plain, semantic * plain, lifted, exact)
+    lifted = sum(parts) * (row.lift - plain)
+    keyword, semantic, others = (part * plain for part in parts)
+    contributions = Contributions(keyword, semantic, lifted, exact, others)
     components = ComponentScores(
         keyword=float(pool.keyword[number]),
         semantic=None if isnan(cosine) else cosine,

@@ -7,7 +7,7 @@ the last that it gave, and has no term of which it gave every occurrence. What i
 fractional knapsack (Dantzig 1957): the terms that gain most by the change are filled up first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,17 @@ _LEAST_GAIN, _LEAST_LENGTH = 1e-12, 1e-9
 """No honest statistics make a term worth less, or documents shorter."""
 
 
-def rescored(told: Sequence[Occurrences], terms: Sequence[str], together: TermStatistics) -> Scores:
+def rescored(told: Sequence[Occurrences], asked: Mapping[str, float], together: TermStatistics) -> Scores:
     """BM25 of the candidates of several pools, one pool after the other, by the statistics of all.
 
-    `terms` are those of the query, each once. The pools are of indexes with the default settings, as every replica's is.
+    `asked` are the query's terms with their weights (`bm25.asked_for`). The pools are of indexes with the default settings, as
+    every replica's is.
     """
     lengths = np.concatenate([one.lengths for one in told])
     starts = np.cumsum([0, *(len(one.lengths) for one in told[:-1])])
-    counts = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(terms))
+    counts = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(asked))
     rows = np.frombuffer(b"".join([one.rows for one in told]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
-    gains = np.tile(gains_of(terms, together, _SETTINGS), len(told)).repeat(counts.ravel())
+    gains = np.tile(gains_of(asked, together, _SETTINGS), len(told)).repeat(counts.ravel())
     weights = np.concatenate([one.weights for one in told])
     parts = parts_of(lengths[rows], weights, gains, mean_length(together), _SETTINGS)
     return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
@@ -50,7 +51,7 @@ def most_left(
     told: Sequence[Occurrences],
     left: Sequence[float],
     scored_by: Sequence[TermStatistics],
-    terms: Sequence[str],
+    asked: Mapping[str, float],
     together: TermStatistics,
 ) -> NDArray[np.float64]:
     """What a document that each of several pools left out can score at most by the statistics of all; shape (pools,).
@@ -59,20 +60,20 @@ def most_left(
     """
     # A lying member's figures may overflow. A bound that is not a number only makes its member be asked again.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _most_left(told, np.array(left, dtype=np.float64), scored_by, terms, together)
+        return _most_left(told, np.array(left, dtype=np.float64), scored_by, asked, together)
 
 
 def _most_left(
     told: Sequence[Occurrences],
     left: NDArray[np.float64],
     scored_by: Sequence[TermStatistics],
-    terms: Sequence[str],
+    asked: Mapping[str, float],
     together: TermStatistics,
 ) -> NDArray[np.float64]:
-    rarities = rarities_of([together, *scored_by], terms)
+    rarities = rarities_of([together, *scored_by], list(asked)) * np.array(list(asked.values()))
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
-    caps = np.where(_all_given(told, terms), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
+    caps = np.where(_all_given(told, list(asked)), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
     filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.

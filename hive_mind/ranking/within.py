@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+Term = tuple[str, float]
+"""A term of a query, and what it weighs there."""
 Added = tuple[NDArray[np.int32], NDArray[np.float32]]
 """What a term adds to documents: their positions, and a share for each."""
 
@@ -16,17 +18,17 @@ class Kept:
     """What terms add to the documents of a part. Those used longest ago make room."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, Added] = {}
+        self._parts: dict[Term, Added] = {}
         self.entries = 0
 
-    def get(self, term: str) -> Added | None:
+    def get(self, term: Term) -> Added | None:
         """What a term adds, where it is still known."""
         if (found := self._parts.pop(term, None)) is not None:
             # Those used last stand last.
             self._parts[term] = found
         return found
 
-    def put(self, term: str, positions: NDArray[np.int32], shares: NDArray[np.float32], entries_max: int) -> None:
+    def put(self, term: Term, positions: NDArray[np.int32], shares: NDArray[np.float32], entries_max: int) -> None:
         """Keep what a new term adds, if there is room for it at all."""
         if len(positions) > entries_max:
             return

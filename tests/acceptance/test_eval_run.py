@@ -168,7 +168,7 @@ def test_experiments_that_come_along_and_runs_are_listed(hive_mind: HiveMind, fi
 
     listed = hive_mind("eval", "list", "--output", "json").json
 
-    assert [one["name"] for one in listed["experiments"]] == ["quick", "standard"]
+    assert [one["name"] for one in listed["experiments"]] == ["ideas", "quick", "standard"]
     (run,) = listed["runs"]
     assert (run["experiment"], run["done"], run["failed"], run["left"]) == ("small", 4, 0, 0)
     assert run["folder"] in hive_mind("eval", "list", "runs").out

@@ -63,6 +63,26 @@ ALLOWED = Story(
 
 # ── what nodes and rankings go by ────────────────────────────────────────────────────────────────────────────────────
 
+FIRST_RANKING = {
+    "semanticWeight": 0.25,
+    "evidenceStrength": 0.25,
+    "depth": 50,
+    "fusion": "linear",
+    "rrfK": 9,
+    "neighbourWeight": 0.25,
+    "secondHop": False,
+    "deadlineS": 1,
+}
+SECOND_RANKING = {
+    "semanticWeight": 0.75,
+    "evidenceStrength": 0.5,
+    "depth": 60,
+    "fusion": "rrf",
+    "rrfK": 11,
+    "neighbourWeight": 0.5,
+    "secondHop": True,
+    "deadlineS": 3,
+}
 SETTINGS = Story(
     "settings",
     fixed(
@@ -71,7 +91,7 @@ SETTINGS = Story(
         gossip={"periodS": 20, "fanout": 3, "beatS": 0.2, "suspectAfterS": 5},
         lifecycle={"forget": False, "ttlHours": 48, "decayPerHour": 0.5, "gcPeriodS": 30},
         trust={"moderators": ["ada"], "halfLifeDays": 7, "quarantineBelow": 0.25, "quotaPerAgent": 500},
-        retrieval={"semanticWeight": 0.25, "evidenceStrength": 0.25, "depth": 50, "fusion": "linear", "rrfK": 9, "deadlineS": 1},
+        retrieval=FIRST_RANKING,
     ),
     fixed(
         agents=[{"name": "ada"}, {"name": "bob"}],
@@ -86,7 +106,7 @@ SETTINGS = Story(
         gossip={"periodS": 2.5, "fanout": 4, "beatS": 0.1, "suspectAfterS": 3},
         lifecycle={"forget": True, "ttlHours": 12, "decayPerHour": 0.25, "gcPeriodS": 9},
         trust={"moderators": ["bob"], "halfLifeDays": 14, "quarantineBelow": 0.5, "quotaPerAgent": 700},
-        retrieval={"semanticWeight": 0.75, "evidenceStrength": 0.5, "depth": 60, "fusion": "rrf", "rrfK": 11, "deadlineS": 3},
+        retrieval=SECOND_RANKING,
         platform={"kind": "inprocess", "stopTimeoutS": 7},
     ),
     {
@@ -110,6 +130,8 @@ SETTINGS = Story(
         "spec.retrieval.depth": Sight(lambda f: ranking(f).depth, 50, 60),
         "spec.retrieval.fusion": Sight(lambda f: ranking(f).fusion, "linear", "rrf"),
         "spec.retrieval.rrfK": Sight(lambda f: ranking(f).rrf_k, 9, 11),
+        "spec.retrieval.secondHop": Sight(lambda f: ranking(f).second_hop, False, True),
+        "spec.retrieval.neighbourWeight": Sight(lambda f: ranking(f).neighbour_weight, 0.25, 0.5),
         "spec.retrieval.deadlineS": Sight(
             lambda f: (f.runner._ask_deadline_ms, f.node.questions._settings.deadline_ms), (1_000, 1_000), (3_000, 3_000)
         ),

@@ -25,7 +25,9 @@ def test_every_topology_finds_what_one_memory_finds(mode, texts, questions, data
     each = st.lists(DAY, min_size=len(texts), max_size=len(texts))
     names = st.lists(st.sampled_from(["a", "b", "c"]), min_size=len(texts), max_size=len(texts))
     fields = {name: data.draw(names, name) for name in ("section", "speaker", "topic")}
-    scope = scope_of(texts, questions, said_at=data.draw(each), **fields)
+    spoken = [f"{speaker}: {text}" for speaker, text in zip(fields["speaker"], texts, strict=True)]
+    before = data.draw(st.lists(st.sampled_from(["", *spoken]), min_size=len(texts), max_size=len(texts)), "before")
+    scope = scope_of(texts, questions, said_at=data.draw(each), before=before, **fields)
     groups = data.draw(st.integers(1, agents), "groups")
 
     alone = told(Arm(), scope, mode, limit=limit)

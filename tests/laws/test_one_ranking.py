@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import NOWHERE, EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Method
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_all, merge_found, merge_pools, merge_replicas
-from hive_mind.ranking.pipeline import Evidence, RankingSettings, in_columns, rank
+from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import words_vector
@@ -53,9 +53,17 @@ def ranking(pool: Pool, limit: int, method: Method, settings: RankingSettings | 
     return [(found.id, pytest.approx(found.score, abs=1e-5)) for found in rank(pool, evidence_of, limit, method, settings)]
 
 
+def place(id: str) -> bytes:
+    """One of three sessions or none, after the one of some other texts."""
+    session, before = int(id[0], 16) % 4, WORDS[int(id[1], 16) % len(WORDS)]
+    if not session:
+        return NOWHERE
+    return session.to_bytes(8, "little") + bytes.fromhex(name(before)[:16]) + (1 + int(id[2], 16) % 2).to_bytes(8, "little")
+
+
 def columns_of(pool: Pool, **fixed: float) -> EvidenceColumns:
     rows = [evidence_of(id)._replace(**fixed) for id in pool.ids]
-    return EvidenceColumns(*np.array(rows, np.float32).reshape(-1, 3).T)
+    return EvidenceColumns(*np.array(rows, np.float32).reshape(-1, 3).T, b"".join(map(place, pool.ids)))
 
 
 def probe_of(query: str, depth: int = 50) -> Probe:
@@ -130,6 +138,24 @@ def test_evidence_stays_with_its_fact_and_adds_up_over_groups(texts, query, shar
         assert look_up(id).confirmations == pytest.approx(min(1.0, plain.confirmations * len(holders)), abs=1e-6)
         assert look_up(id).trust == pytest.approx(holders[-1] / shards, abs=1e-6)
         assert look_up(id).confidence == pytest.approx(plain.confidence, abs=1e-6)
+    assert merged.evidence.places == b"".join(map(place, merged.pool.ids))
+
+
+@given(TEXTS, QUERIES, st.integers(1, 6), st.randoms(use_true_random=False))
+def test_what_was_said_around_a_fact_counts_alike_wherever_both_lie(texts, query, shards, chance: random.Random):
+    dealt: list[list[str]] = [[] for _ in range(shards)]
+    for text in texts:
+        chance.choice(dealt).append(text)
+    parts, probe = [index_of(some) for some in dealt], probe_of(query)
+    pools = [part.pool(with_statistics(probe, parts)) for part in parts]
+    merged, evidence = merge_found(pools, [columns_of(pool) for pool in pools], probe.depth)
+    whole = index_of(texts).pool(probe)
+
+    def ranked(pool: Pool, places: bytes) -> list[tuple[str, float]]:
+        found = rank(pool, evidence_of, 10, related=Related(places))
+        return [(one.id, pytest.approx(one.score, abs=1e-5)) for one in found]
+
+    assert ranked(merged, evidence.places) == ranked(whole, columns_of(whole).places)
 
 
 @given(TEXTS, QUERIES, st.randoms(use_true_random=False))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hive_mind.model.probe import Anchors, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking import inverted
+from hive_mind.ranking.bm25 import asked_for
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import total
 from hive_mind.ranking.rescoring import left_out, most_left, rescored
@@ -43,7 +44,7 @@ def test_what_members_tell_is_all_that_is_needed(together_bytes_max, size, sets,
     words = [f"w{number}" for number in range(size)]
     indexes = [index_of(chance, words) for _ in range(sets)]
     terms = tuple(chance.choice([*words, "nowhere"]) for _ in range(chance.randint(1, 6)))
-    distinct = tuple(dict.fromkeys(terms))
+    asked = asked_for(terms)
 
     with patch.object(inverted, "_TOGETHER_BYTES_MAX", together_bytes_max):
         told = [index.told(Probe(terms, Anchors(), None, depth, beside=beside)) for index in indexes]
@@ -51,9 +52,9 @@ def test_what_members_tell_is_all_that_is_needed(together_bytes_max, size, sets,
     together = total([*(one[0] for one in own), *([beside] if beside else [])])
     occurrences = [one for _, _, one in told]
 
-    anew = rescored(occurrences, distinct, together)
+    anew = rescored(occurrences, asked, together)
     left = [left_out(pool.keyword, depth) for pool, _, _ in told]
-    most = most_left(occurrences, left, [total(one) for one in own], distinct, together)
+    most = most_left(occurrences, left, [total(one) for one in own], asked, together)
 
     expected = [index.scored(Probe(terms, Anchors(), statistics=together)).keyword for index in indexes]
     chosen = [positions for _, positions, _ in told]
@@ -73,6 +74,6 @@ def test_the_bound_follows_the_words_that_are_left_and_not_the_worst_of_them():
     together = TermStatistics(10_000, 20_000.0, {"n1": 1, "pump": 5_000})
     left = left_out(pool.keyword, 10)
 
-    (bound,) = most_left([told], [left], [told.statistics], ("n1", "pump"), together)
+    (bound,) = most_left([told], [left], [told.statistics], {"n1": 1.0, "pump": 1.0}, together)
 
     assert bound == pytest.approx(left, rel=0.02)

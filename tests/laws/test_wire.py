@@ -70,7 +70,7 @@ ANCHORS = st.builds(Anchors, some(TEXTS), st.booleans())
 PROBE = st.builds(Probe, TEXTS, ANCHORS, st.none() | COLUMN, MS, st.none() | COUNTS, st.none() | COUNTS)
 WORDS = st.builds(Occurrences, COUNTS, COLUMN, some(MS), BYTES, COLUMN)
 POOL = st.builds(Pool, TEXTS, COLUMN, COLUMN, COLUMN)
-COLUMNS = st.builds(EvidenceColumns, COLUMN, COLUMN, COLUMN)
+COLUMNS = st.builds(EvidenceColumns, COLUMN, COLUMN, COLUMN, st.binary(max_size=72))
 STATUS = st.sampled_from(["held", "confirmed", "disputed", "quarantined"])
 FACT = st.builds(
     HiveFact, TEXT, STATEMENT, some(st.builds(Provenance, TEXT, TEXT, SHARE, STAMP)), SHARE, MS, st.floats(0, 2), STATUS, TEXTS

@@ -89,8 +89,9 @@ def explanation(hit: Told) -> str:
     return (
         f"raw: keyword (BM25) {raw['keyword']:.2f}, cosine {semantic}, identifiers named {raw['exact']:.2f}, "
         f"confirmed {raw['confirmations']:.2f}, trust {raw['trust']:.2f}\n"
-        f"adds: keyword {added['keyword']:.3f} + semantic {added['semantic']:.3f} + evidence {added['evidence']:.3f} "
-        f"+ exact {added['exact']:.3f} = {hit['score']:.3f}" + "".join(map(_rival, hit["rivals"]))
+        f"adds: keyword {added['keyword']:.3f} + semantic {added['semantic']:.3f} + others {added['others']:.3f} "
+        f"+ evidence {added['evidence']:.3f} + exact {added['exact']:.3f} = {hit['score']:.3f}"
+        + "".join(map(_rival, hit["rivals"]))
     )
 
 

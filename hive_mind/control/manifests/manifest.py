@@ -303,7 +303,7 @@ class Retrieval(Part):
     """How candidates become a ranking."""
 
     config: str = Field(
-        "", description="A configuration of a retrieval workspace, seen from the manifest; it says all of this but deadlineS."
+        "", description="A configuration of a retrieval workspace, seen from the manifest; it says semanticWeight to rrfK."
     )
     semantic_weight: Share = Field(
         _RANKING.semantic_weight, description="Weight of meaning against that of words, where there are embeddings."
@@ -318,6 +318,12 @@ class Retrieval(Part):
         _RANKING.fusion, description="How words and meaning are put together; rrf: by rank alone."
     )
     rrf_k: int = Field(_RANKING.rrf_k, ge=1, le=1000, description="rrf: the larger, the less the first ranks count.")
+    neighbour_weight: Share = Field(
+        _RANKING.neighbour_weight, description="What matches around a turn of a conversation adds to it."
+    )
+    second_hop: bool = Field(
+        _RANKING.second_hop, description="Ask for what the best passage names, too: one more round of questions."
+    )
     deadline_s: float = Field(
         _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="A question is answered by then, complete or not."
     )

@@ -87,6 +87,8 @@ READ: Mapping[str, Read] = {
     "spec.retrieval.depth": lambda c: c.ranking.depth,
     "spec.retrieval.fusion": lambda c: c.ranking.fusion,
     "spec.retrieval.rrfK": lambda c: c.ranking.rrf_k,
+    "spec.retrieval.neighbourWeight": lambda c: c.ranking.neighbour_weight,
+    "spec.retrieval.secondHop": lambda c: c.ranking.second_hop,
     "spec.retrieval.deadlineS": lambda c: c.ask_deadline_ms / 1000,
     "spec.identity.mode": lambda c: c.identity.mode,
     "spec.identity.encryption": lambda c: c.identity.encryption,

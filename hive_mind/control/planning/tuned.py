@@ -91,6 +91,8 @@ def ranking(retrieval: Retrieval) -> RankingSettings:
         depth=retrieval.depth,
         fusion=retrieval.fusion,
         rrf_k=retrieval.rrf_k,
+        neighbour_weight=retrieval.neighbour_weight,
+        second_hop=retrieval.second_hop,
     )
 
 

@@ -47,7 +47,7 @@ def bm25(scope: Scope, progress: Progress | None = None) -> BaselineArm:
     learned = learning.done().of(len(facts), 1, None)
 
     def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:
-        pool = index.pool(Probe(tuple(dict.fromkeys(tokenize(question.text))), Anchors(), None, limit))
+        pool = index.pool(Probe(tuple(tokenize(question.text)), Anchors(), None, limit))
         found = sorted(zip(pool.keyword.tolist(), pool.ids, strict=True), key=lambda one: (-one[0], one[1]))[:limit]
         best = found[0][0] if found else 1.0
         return [_hit(facts[name], score / best, score) for score, name in found]

@@ -65,7 +65,7 @@ class SeedFederatedArm:
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         """Put one question. A group that is down is asked in vain."""
-        probe = Probe(tuple(dict.fromkeys(tokenize(question.text))), Anchors(), None, FACTS_PER_HIT * limit)
+        probe = Probe(tuple(tokenize(question.text)), Anchors(), None, FACTS_PER_HIT * limit)
         own = self._trained.fleet.plan.node_of(self._trained.asker(question))
         returned: dict[str, _Returned] = {}
 

@@ -6,7 +6,7 @@ becomes the same fact.
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets._reading import Corpus
@@ -61,8 +61,17 @@ def _document(fact: Fact) -> Document:
         section=fact.sources[0],
         before=fact.before,
         topic=fact.concept,
+        kind=_kind_of(fact),
         meta={"confidence": repr(fact.confidence)},
     )
+
+
+def _kind_of(fact: Fact) -> str:
+    """What sort of source it comes from: a conversation, a file by its ending, what has none by its name up to a slash."""
+    if fact.speaker:
+        return "chat"
+    ending = PurePath(fact.sources[0]).suffix[1:].lower()
+    return ending if ending.isalnum() else fact.sources[0].partition("/")[0]
 
 
 def _without_speaker(fact: Fact) -> str:

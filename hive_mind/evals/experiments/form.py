@@ -96,6 +96,8 @@ class RankingForm(_Part):
     depth_per_hit: int | None = Field(None, ge=1, le=1000, description="Candidates per hit where one arm decides alone.")
     fusion: Literal["linear", "rrf"] | None = Field(None, description="By scores or by ranks.")
     rrf_k: int | None = Field(None, ge=1, le=1000, description="rrf: the larger, the less first ranks count.")
+    neighbour_weight: Share | None = Field(None, description="What matches around a turn of a conversation adds to it.")
+    second_hop: bool | None = Field(None, description="Ask for what the best passage names, too.")
 
 
 class RetrievalForm(_Part):

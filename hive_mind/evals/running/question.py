@@ -15,6 +15,7 @@ from hive_mind.evals.answers.scoring import GROUNDED, Figures, answered_figures,
 from hive_mind.evals.answers.spending import since
 from hive_mind.evals.arms.base import OpenArm, Outcome
 from hive_mind.evals.datasets import LabelledQuestion
+from hive_mind.evals.distinct import by_texts, firsts_of, texts_found
 from hive_mind.evals.experiments.values import ArmKind
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.llm.base import Usage
@@ -102,16 +103,23 @@ def _labelled(row: Row, question: LabelledQuestion) -> Row:
 
 
 def _found(asking: Asking, hits: Sequence[Hit]) -> list[str]:
-    """The documents, each once, best first."""
-    documents = (document for hit in hits for document in asking.arm.documents.get(hit.fact.id, ()))
-    return list(dict.fromkeys(documents))[: asking.limit]
+    """The first document of each text, best first."""
+    return texts_found(hits, asking.arm.documents)[: asking.limit]
 
 
 async def _figures(
     asking: Asking, question: LabelledQuestion, found: Sequence[str], hits: Sequence[Hit], answer: GivenAnswer | None
 ) -> Figures:
     kinds = [_kind(asking, hit) for hit in hits]
-    figures = score(question, found, hits, kinds, await _vectors(asking, hits), answer, asking.limit)
+    figures = score(
+        by_texts(question, firsts_of(asking.arm.documents)),
+        found,
+        hits,
+        kinds,
+        await _vectors(asking, hits),
+        answer,
+        asking.limit,
+    )
     if asking.kind != "full-context":
         return figures
     # Everything is no ranking: only what was answered from it can be measured.

@@ -4,7 +4,7 @@ A question wants it for a hundred candidates of every node. Found fact by fact, 
 """
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -25,6 +25,7 @@ class Columns:
         self._voices = array("q")
         self._number_of: dict[Voices, int] = {}
         self._trust = array("f")
+        self._places: dict[int, bytes] = {}
 
     def put(self, position: int, confirmations: float, confidence: float, voices: Voices) -> None:
         """Set what stands behind the fact at a position, the next one or an earlier one."""
@@ -32,6 +33,7 @@ class Columns:
             self._confirmations.append(0.0)
             self._confidence.append(0.0)
             self._voices.append(0)
+        self._places.pop(position, None)
         self._confirmations[position], self._confidence[position] = confirmations, confidence
         self._voices[position] = self._number_of.setdefault(voices, len(self._number_of))
 
@@ -39,8 +41,8 @@ class Columns:
         """It may have changed."""
         self._trust = array("f")
 
-    def at(self, positions: Positions, trust_of: Callable[[Voices], float]) -> EvidenceColumns:
-        """For candidates at these positions."""
+    def at(self, positions: Positions, trust_of: Callable[[Voices], float], place_of: Callable[[int], bytes]) -> EvidenceColumns:
+        """For candidates at these positions. `place_of` is asked with the number of a candidate, once for each position."""
         if not len(positions):
             return EvidenceColumns()
         if len(self._trust) < len(self._number_of):
@@ -50,4 +52,13 @@ class Columns:
             np.frombuffer(self._confirmations, dtype=np.float32)[positions],
             np.frombuffer(self._trust, dtype=np.float32)[voices],
             np.frombuffer(self._confidence, dtype=np.float32)[positions],
+            self._places_at(positions.tolist(), place_of),
         )
+
+    def _places_at(self, positions: Sequence[int], place_of: Callable[[int], bytes]) -> bytes:
+        known = self._places
+        for number, position in enumerate(positions):
+            if position not in known:
+                known[position] = place_of(number)
+        found = b"".join([known[position] for position in positions])
+        return found if found.strip(b"\0") else b""

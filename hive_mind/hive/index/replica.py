@@ -30,6 +30,7 @@ from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
 from hive_mind.ranking.merge import merge_found
+from hive_mind.ranking.related.neighbours import place_of
 from hive_mind.ranking.vector import Vector, VectorArm
 
 _RIVALS_MAX = 8
@@ -79,6 +80,8 @@ class _Known:
     confirmations: float
     confidence: float
     stamp: Stamp
+    root: str
+    tenant: str
 
     @property
     def evidence(self) -> Evidence:
@@ -264,6 +267,8 @@ class Replica:
             confirmations=confirmation_share(_confirmed([one.assertion for one in given], judge)),
             confidence=max(one.assertion.confidence for one in given),
             stamp=first.assertion.stamp,
+            root=first.assertion.root,
+            tenant=first.assertion.tenant,
         )
 
     def _put_in(self, fact_id: str, known: _Known) -> None:
@@ -297,12 +302,20 @@ class Replica:
         return pool, self._evidence(part, pool, positions, judge)
 
     def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
-        evidence = part.columns.at(positions, lambda agents: trust_share(max(judge.trust(agent) for agent in agents)))
+        evidence = part.columns.at(
+            positions,
+            lambda agents: trust_share(max(judge.trust(agent) for agent in agents)),
+            lambda number: self._place(pool.ids[number]),
+        )
         if not judge.may_expire():
             return evidence
         known = [self._known[fact_id] for fact_id in pool.ids]
         faded = np.array([judge.faded(one.confidence, one.stamp) for one in known], dtype=np.float32)
         return msgspec.structs.replace(evidence, confidence=faded)
+
+    def _place(self, fact_id: str) -> bytes:
+        known = self._known[fact_id]
+        return place_of(known.statement, known.root, known.tenant)
 
     def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:
         """Without expiry and without a least confidence nothing has to be looked at one by one."""

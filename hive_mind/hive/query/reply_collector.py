@@ -15,6 +15,7 @@ from hive_mind.model.messages import PoolReply
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.bm25 import asked_for
 from hive_mind.ranking.merge import Rescored, may_have_more, merge_all, merge_replicas, total
 from hive_mind.ranking.rescoring import left_out, most_left, rescored
 
@@ -51,14 +52,14 @@ class ReplyCollector:
 
     def __init__(self, parts: Sequence[Part], probe: Probe) -> None:
         """`probe.depth` is how many candidates of each arm are wanted in the end."""
-        self._terms, self._depth, self._beside = tuple(dict.fromkeys(probe.terms)), probe.depth, probe.beside
+        self._asked, self._depth, self._beside = asked_for(probe.terms), probe.depth, probe.beside
         self._items = {part.name: frozenset(part.items) for part in parts}
         self._answers: list[_Answer] = []
         self._known: _Together | None = None
 
     def keep(self, sender: str, reply: PoolReply, asked: Probe) -> bool:
         """Keep a member's candidates. False if they are not valid."""
-        if not is_sound(reply, len(self._terms)):
+        if not is_sound(reply, len(self._asked)):
             return False
         words = reply.words or _NO_WORDS
         scored_by = asked.statistics or (words.statistics + asked.beside if asked.beside else words.statistics)
@@ -116,9 +117,9 @@ class ReplyCollector:
 
     def _rescored(self, statistics: TermStatistics) -> list[Pool]:
         pools = [one.pool for one in self._answers]
-        if not self._terms or not pools:
+        if not self._asked or not pools:
             return pools
-        keyword = rescored([one.words for one in self._answers], self._terms, statistics)
+        keyword = rescored([one.words for one in self._answers], self._asked, statistics)
         bounds = pairwise(accumulate([len(pool) for pool in pools], initial=0))
         anew = zip(pools, [keyword[start:end] for start, end in bounds], strict=True)
         return [Pool(pool.ids, scores, pool.semantic, pool.exact) for pool, scores in anew]
@@ -127,13 +128,13 @@ class ReplyCollector:
         """Numbers of the answers that may have left out what matters."""
         answers, depth = self._answers, self._depth
         asked = [_ALL if one.depth >= depth else one.depth for one in answers]
-        if not self._terms or not answers:
+        if not self._asked or not answers:
             return may_have_more(pools, asked, depth) if min(asked, default=_ALL) < _ALL else []
         is_final = [one.depth >= depth and one.scored_by == statistics for one in answers]
         if all(is_final):
             return []
         left = [left_out(one.pool.keyword, one.depth) for one in answers]
-        most = most_left([one.words for one in answers], left, [one.scored_by for one in answers], self._terms, statistics)
+        most = most_left([one.words for one in answers], left, [one.scored_by for one in answers], self._asked, statistics)
         most[is_final] = 0.0
         named = [_ALL if final else one.depth for one, final in zip(answers, is_final, strict=True)]
         return may_have_more(pools, asked, depth, Rescored(most, named))

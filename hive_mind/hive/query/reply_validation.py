@@ -7,6 +7,7 @@ import numpy as np
 from hive_mind.hive.policy.admission import are_counts
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import PLACE
 
 
 def is_sound(reply: PoolReply, terms: int) -> bool:
@@ -14,6 +15,8 @@ def is_sound(reply: PoolReply, terms: int) -> bool:
     pool, evidence, words, size = reply.pool, reply.evidence, reply.words, len(reply.pool)
     columns = [pool.keyword, pool.exact, evidence.confirmations, evidence.trust, evidence.confidence]
     if not len(pool.semantic) == size == min(map(len, columns)) == max(map(len, columns)):
+        return False
+    if evidence.places and len(evidence.places) != PLACE.itemsize * size:
         return False
     if words is None:
         return not terms and _are_numbers(np.concatenate(columns))

@@ -16,6 +16,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
+from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import Call
 from tests.builders import BagOfWords, Home, found, run, said
@@ -237,3 +238,43 @@ class Halting(SmallHive):
             self.halted.set()
             await self.go_on.wait()
         return await super().fetch(wanted)
+
+
+NOVEL, POET = "The novel Ash was written by Ivo Kern.", "Ivo Kern was born beside the sea."
+HOPPING = RankingSettings(second_hop=True)
+
+
+def test_what_is_two_steps_away_is_found_where_a_second_hop_is_allowed():
+    ada_home, bo_home = two(hive := SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+            await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
+            await bo.store_facts([said(f"A novel of {n} pages.", concept="") for n in range(9)], "shelf")
+            query = Query("Who wrote the novel Ash?", 3, "keyword")
+            hive.calls.clear()
+
+            hits = list(await bo.search_facts(query))
+
+            assert [hit.fact.content for hit in hits[:2]] == [NOVEL, POET]
+            assert hits[1].contributions.others == pytest.approx(hits[1].score, rel=0.1)
+            assert hive.calls.count("ask") == 2
+            assert POET not in await found(ada, query)
+
+    run(whole())
+
+
+def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():
+    ada_home, bo_home = two(hive := SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+            await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
+            await bo.store_facts([said(NOVEL, concept="")], "shelf")
+            hive.after = lambda call: setattr(hive, "failure", AWAY if call == "ask" else None)
+
+            result = await bo.search_facts(Query("Who wrote the novel Ash?", 3, "keyword"))
+
+            assert [hit.fact.content for hit in result] == [NOVEL]
+
+    run(whole())

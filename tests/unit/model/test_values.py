@@ -27,7 +27,7 @@ def test_only_further_sources_confirm():
 
 
 def test_contributions_sum_to_the_score():
-    assert Contributions(0.1, 0.2, 0.3, 1.0).total == pytest.approx(1.6)
+    assert Contributions(0.1, 0.2, 0.3, 1.0, 0.4).total == pytest.approx(2.0)
 
 
 def test_statistics_of_disjoint_corpora_add_up():

@@ -35,6 +35,7 @@ def first(query: str, right: str, *wrong: str) -> str:
         ("d40", "Region D40 holds a well.", "Region D41 holds a statue."),
         ("Tell me about D40", "Region D40 holds a well.", "I'll tell you about D41: tell nobody about it."),
         ("Tell me about Room D40", "Room D40 holds a well.", "Room D41 holds a room within a room."),
+        ("Tell me about Room D40", "D40: a well, and nothing else of use to anybody.", "Region D4 is a guard room, a room."),
         ("Aboleth", "The aboleth lives in deep water.", "The kraken lives in deep water."),
         ("Tell me about Aboleth", "The aboleth lives in deep water.", "Tell me, where does the kraken live?"),
         ("30 CFR 75.1725", "30 CFR 75.1725: machinery is kept safe.", "30 CFR 75.1726 and 30 CFR 75.172 are about stairs."),

@@ -2,7 +2,7 @@
 
 import random
 from functools import reduce
-from math import log
+from math import log, sqrt
 from operator import add
 from unittest.mock import patch
 
@@ -32,7 +32,7 @@ def by_the_book(documents: list[dict[str, float]], alive: list[int], query: list
             df = sum(term in documents[j] for j in alive)
             idf = log(1 + (len(alive) - df + 0.5) / (df + 0.5))
             weight, length = document[term], sum(document.values())
-            score += idf * weight * (k1 + 1) / (weight + k1 * (1 - b + b * length / mean))
+            score += sqrt(query.count(term)) * idf * weight * (k1 + 1) / (weight + k1 * (1 - b + b * length / mean))
         scores.append(score)
     return scores
 

@@ -93,7 +93,7 @@ def test_a_part_that_knows_words_from_earlier_queries_scores_to_the_last_bit_as_
 def test_a_part_too_small_to_keep_anything_scores_the_same():
     index, chosen = by_words(range(SIZE)), np.arange(100)
     roomy, full = index.within(chosen), index.within(chosen)
-    full.kept.put("other", np.empty(full.kept_max, np.int32), np.empty(full.kept_max, np.float32), full.kept_max)
+    full.kept.put(("other", 1.0), np.empty(full.kept_max, np.int32), np.empty(full.kept_max, np.float32), full.kept_max)
 
     for _ in range(2):
         assert index.scores_within(["red", "pump"], full).tolist() == index.scores_within(["red", "pump"], roomy).tolist()
@@ -102,11 +102,11 @@ def test_a_part_too_small_to_keep_anything_scores_the_same():
 def test_what_is_kept_of_a_part_is_bounded_and_the_longest_unused_goes_first():
     kept = Kept()
     for term in "abc":
-        kept.put(term, np.zeros(3, np.int32), np.zeros(3, np.float32), 9)
-    kept.get("a")
+        kept.put((term, 1.0), np.zeros(3, np.int32), np.zeros(3, np.float32), 9)
+    kept.get(("a", 1.0))
 
-    kept.put("d", np.zeros(2, np.int32), np.zeros(2, np.float32), 9)
-    kept.put("too long", np.zeros(10, np.int32), np.zeros(10, np.float32), 9)
+    kept.put(("d", 1.0), np.zeros(2, np.int32), np.zeros(2, np.float32), 9)
+    kept.put(("too long", 1.0), np.zeros(10, np.int32), np.zeros(10, np.float32), 9)
 
-    assert [term for term in ("a", "b", "c", "d", "too long") if kept.get(term) is not None] == ["a", "c", "d"]
+    assert [term for term in ("a", "b", "c", "d", "too long") if kept.get((term, 1.0)) is not None] == ["a", "c", "d"]
     assert kept.entries == 8

@@ -174,6 +174,8 @@ CASES = {
     "retrieval.depth": ({}, section("retrieval.depth", 50), None),
     "retrieval.fusion": ({}, section("retrieval.fusion", "rrf"), None),
     "retrieval.rrfK": ({}, section("retrieval.rrfK", 9), None),
+    "retrieval.secondHop": ({}, section("retrieval.secondHop", True), None),
+    "retrieval.neighbourWeight": ({}, section("retrieval.neighbourWeight", 0.25), None),
     "retrieval.deadlineS": ({}, section("retrieval.deadlineS", 5.0), None),
     "observability.log": ({}, section("observability.log", "json"), None),
     "observability.metrics": ({}, section("observability.metrics", False), None),

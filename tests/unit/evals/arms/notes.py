@@ -12,6 +12,7 @@ from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.rows import Learned
+from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
 
@@ -61,10 +62,12 @@ def drawn(count: int = 60, questions: int = 12, seed: int = 5) -> Scope:
     """Notes of a few words each, all different, of two speakers in sessions of ten about three things."""
     chance = random.Random(seed)
     texts = [" ".join(chance.choices(WORDS, k=chance.randint(4, 12))) + f" n{number}" for number in range(count)]
+    speakers = [("Ines", "Otto")[number % 2] for number in range(count)]
     return scope_of(
         texts,
         [" ".join(chance.sample(chance.choice(texts).split(), 3)) for _ in range(questions)],
-        speaker=[("Ines", "Otto")[number % 2] for number in range(count)],
+        speaker=speakers,
+        before=[f"{speakers[n - 1]}: {texts[n - 1]}" if n % 10 else "" for n in range(count)],
         section=[f"s{number // 10}" for number in range(count)],
         topic=[chance.choice(("pumps", "doors", "ferries")) for _ in range(count)],
         said_at=[f"2026-01-{1 + number // 10:02d}" for number in range(count)],
@@ -81,11 +84,12 @@ def told(
     limit: int = 10,
     embedder: Embedder | None = None,
     asked: slice = slice(None),
+    ranking: RankingSettings | None = None,
 ) -> Told:
     """Open the arm, put the scope's questions (or some of them), close it."""
 
     async def ask() -> Told:
-        cell = Cell("cell", DataSource("notes"), arm, Retrieval(mode, mode), seed, fault)  # type: ignore[arg-type]
+        cell = Cell("cell", DataSource("notes"), arm, Retrieval(mode, mode, ranking), seed, fault)  # type: ignore[arg-type]
         opened = await open_arm(cell, scope, Means(SETTINGS, embedder or BagOfWords()))
         try:
             outcomes = [await opened.ask(question, limit) for question in scope.questions[asked]]

@@ -10,8 +10,9 @@ import pytest
 
 from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.datasets import Scope
-from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
+from hive_mind.ranking.pipeline import RankingSettings
 from tests.unit.evals.arms.notes import told
 
 CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
@@ -50,3 +51,24 @@ def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope
 
     for arm in HIVES:
         assert told(arm, scope, mode, asked=SOME).scored == alone.scored, arm
+
+
+@pytest.mark.parametrize("agents", [10, 100])
+def test_with_a_second_hop_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
+    scope: Scope, agents: int
+):
+    written = replace(scope, documents=tuple(replace(document, speaker="") for document in scope.documents))
+    further, few = RankingSettings(second_hop=True), slice(None, None, 29)
+    once, alone = (told(Arm(), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
+    assert once.scored != alone.scored
+    lossy = Arm("sharded", agents, place="simulator")
+
+    for arm in (Arm("flat", agents), Arm("federated", agents, groups=5), Arm("sharded", agents), lossy):
+        fault = Fault(loss=0.05) if arm is lossy else Fault()
+        shared = told(arm, written, "hybrid", asked=few, ranking=further, fault=fault)
+        reached = [place for place, outcome in enumerate(shared.outcomes) if outcome.cost.completeness == 1.0]
+        assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
+        assert len(reached) == len(alone.scored) or fault.loss, arm
+
+    plain, twice = (told(Arm("sharded", agents), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
+    assert sum(plain.messages) < sum(twice.messages) < 3 * sum(plain.messages)

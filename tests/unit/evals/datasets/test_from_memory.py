@@ -57,6 +57,22 @@ def test_a_document_keeps_who_said_it_when_and_where_it_came_from(settings: Sett
     assert seal.meta == {"confidence": "0.8"}
 
 
+@pytest.mark.parametrize(
+    ("source", "speaker", "kind"),
+    [
+        ("notes/a.MD", "", "md"),
+        ("log/2024", "", "log"),
+        ("v1.2 of it", "", "v1.2 of it"),
+        (".", "", "."),
+        ("a.md", "Ines", "chat"),
+    ],
+)
+def test_the_kind_of_a_document_is_that_of_its_source(source: str, speaker: str, kind: str) -> None:
+    dataset = facts_as_dataset("ines", [fact(sources=(source,), speaker=speaker)])
+
+    assert [document.kind for document in dataset.scopes[0].documents] == [kind]
+
+
 def test_an_export_gives_the_same_documents_as_the_memory_it_came_from(settings: Settings, tmp_path: Path) -> None:
     path = tmp_path / "ines.jsonl"
     path.write_text("\n".join(asyncio.run(_taught(settings))) + "\n", "utf-8")

@@ -173,12 +173,14 @@ def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path: Path):
 
     with pytest.raises(ExperimentError, match="1: experiment: this is not UTF-8; save the file as UTF-8"):
         read_experiment(str(file))
-    with pytest.raises(InvalidInput, match=r"there is no experiment nothing\.yaml: give a file, or one of quick, standard"):
+    with pytest.raises(
+        InvalidInput, match=r"there is no experiment nothing\.yaml: give a file, or one of ideas, quick, standard"
+    ):
         read_experiment("nothing.yaml")
 
 
 def test_what_comes_along_can_be_read_and_needs_no_file():
-    assert bundled() == ["quick", "standard"]
+    assert bundled() == ["ideas", "quick", "standard"]
     for name in bundled():
         found = read_experiment(name)
         assert found.about

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
 from hive_mind.model.ids import fact_id
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.probe import NOWHERE, Anchors, Probe
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
@@ -35,7 +35,7 @@ def found(part: CompactingIndex) -> dict[str, tuple[float, ...]]:
     """Every score and all evidence of what is found, by id."""
     query = Probe(("pump", "red"), Anchors((("door",),)), np.array([1, 0, 0, 0], np.float32), 20)
     pool, positions = part.index.found(query)
-    behind = part.columns.at(positions, lambda agents: float(len(agents)) + agents[0].encode()[0])
+    behind = part.columns.at(positions, lambda agents: float(len(agents)) + agents[0].encode()[0], lambda _: NOWHERE)
     columns = (pool.keyword, pool.semantic, pool.exact, behind.confirmations, behind.trust, behind.confidence)
     return {id: tuple(float(column[row]) for column in columns) for row, id in enumerate(pool.ids)}
 

@@ -1,6 +1,7 @@
 """A question and its members, message by message, in virtual time: who is asked what, and what an answer says."""
 
 from dataclasses import replace
+from math import sqrt
 
 import msgspec
 import numpy as np
@@ -10,7 +11,7 @@ from hive_mind.hive.effects import SearchLocal
 from hive_mind.hive.query.scatter import DOMAIN_ROUTING_PRIORITY_MULTIPLIER, FOR_MORE
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, SearchReply
-from hive_mind.model.probe import EvidenceColumns, Probe
+from hive_mind.model.probe import NOWHERE, EvidenceColumns, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, gains_of, parts_of
 from tests.unit.hive.scattering import ONE, RED, TWO, asked, pool_reply, red_reply, scatter_of, wait
@@ -36,10 +37,10 @@ def test_members_score_by_what_they_know_and_the_asker_by_what_all_know():
     assert (found.asked, found.requests, found.partitions) == (("a", "c"), 2, 3)
     together = TermStatistics(10, 100.0, {"pump": 5, "red": 5})
     assert found.statistics == together
-    # Both of length 10; the last is longer by one, and so worth less. What members made of it themselves plays no part.
+    # "red" is asked for twice. The last is longer, and so worth less. What members made of it themselves plays no part.
     settings = Bm25Settings()
     assert sorted(found.pool.keyword.tolist(), reverse=True) == pytest.approx(
-        parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of(("red",), together, settings), 10.0, settings)
+        parts_of(np.float32([10, 10, 11]), np.float32([1, 1, 1]), gains_of({"red": sqrt(2)}, together, settings), 10.0, settings)
     )
 
 
@@ -177,12 +178,13 @@ def test_a_reply_counts_once_and_not_after_the_end():
 def test_columns_that_do_not_fit_together_are_no_answer():
     broken = pool_reply("s", "1", "2")
     crooked = PoolReply("q", "s", broken.pool, EvidenceColumns())
+    misplaced = PoolReply("q", "s", broken.pool, msgspec.structs.replace(broken.evidence, places=NOWHERE))
     poisoned = pool_reply("s", "1")
     poisoned.pool.keyword[0] = np.nan
     scatter = scatter_of(ONE)
     scatter.start(0)
 
-    for reply in (crooked, poisoned):
+    for reply in (crooked, misplaced, poisoned):
         assert scatter.take("a", reply, 1) == []
         assert not scatter.is_done
 

@@ -1,0 +1,72 @@
+"""What is a word worth that a question repeats?
+
+The second half of a document is the question, its first half is to be found among the first halves of all. BM25 alone, so that
+nothing is embedded. Each word of the question counts once, by the square root of how often it is there (ours), or in full.
+
+    python -m benchmarks.repeated --data DATA [--json FILE]
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import log2
+from pathlib import Path
+
+import numpy as np
+
+from hive_mind.evals.datasets import load_jsonl
+from hive_mind.measure.statistics import paired_difference
+from hive_mind.ranking.inverted import Bm25Index
+from hive_mind.ranking.tokens import tokenize
+
+SETS = ("cranfield", "hotpotqa", "scifact")
+QUESTIONS = 300
+WORDS_MIN = 60
+K = 10
+WAYS: dict[str, Callable[[int], float]] = {"once": lambda _: 1.0, "root": lambda times: times**0.5, "full": float}
+
+
+def halves(texts: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """The terms of both halves of each text."""
+    words = [text.split() for text in texts]
+    return [(tokenize(" ".join(one[: len(one) // 2])), tokenize(" ".join(one[len(one) // 2 :]))) for one in words]
+
+
+def gains(texts: Sequence[str]) -> dict[str, list[float | None]]:
+    """nDCG@10 of each question, by each way to count."""
+    index, parts = Bm25Index(), halves(texts)
+    for number, (first, _) in enumerate(parts):
+        index.add(number, dict(Counter(first)) or {"\0": 1.0})
+    long = [number for number, text in enumerate(texts) if len(text.split()) >= WORDS_MIN]
+    chosen = np.random.default_rng(1).permutation(long)[:QUESTIONS].tolist()
+    found: dict[str, list[float | None]] = {way: [] for way in WAYS}
+    for number in chosen:
+        times = Counter(parts[number][1])
+        scores = {term: index.scores([term]) for term in times}
+        for way, weight in WAYS.items():
+            summed = sum(weight(count) * scores[term] for term, count in times.items())
+            rank = int(np.count_nonzero(summed > summed[number])) + 1
+            found[way].append(1.0 / log2(rank + 1) if rank <= K else 0.0)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    options = parser.parse_args()
+    rows = []
+    for name in SETS:
+        found = gains([document.text for scope in load_jsonl(options.data, name).scopes for document in scope.documents])
+        for way, values in found.items():
+            moved = paired_difference(values, found["once"], rng=np.random.default_rng(7))
+            figures = [round(100 * one, 1) for one in (moved.mean, moved.low, moved.high)] if moved else None
+            rows.append({"set": name, "way": way, "ndcg": round(100 * float(np.mean(values)), 1), "moved": figures})
+            print(rows[-1], flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What was said around it: a turn of a conversation gains by those of its session that match, and by the one that follows.
+
+People name a thing once and go on about it without its name, as long as there are two of them: in a room of many several
+conversations go on at once, and there neighbours say nothing about each other. Where a fact was said takes 24 bytes, which follow
+from what it carries anyway. So all members of a hive say the same, and candidates gain once the asker has all of them. What was
+not said in a dated conversation has no place, gains nothing and lends nothing.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind.model.ids import DEFAULT_TENANT, fact_id
+from hive_mind.model.probe import NOWHERE, PLACE
+
+Scores = NDArray[np.floating[Any]]
+
+# Of the best of a session its mean is taken: one alone may have matched by chance, and a long session is not a better one.
+# Measured in docs/adr/0003-ranking.md, as is that the turn before should lend nothing: its text is indexed with the fact already.
+_BEST_OF_A_SESSION = 3
+_SHARE_OF_THE_NEXT = 0.25
+_SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
+_KEY_BYTES = 8
+# Before a colon there is no name longer than this.
+_NAME_CHARACTERS_MAX = 40
+_DAY_CHARACTERS = len("2023-05-08")
+
+
+class Said(Protocol):
+    """What of a fact, or of a statement in a hive, tells where it was said."""
+
+    @property
+    def said_at(self) -> str:
+        """When, ISO 8601 or ""."""
+        ...
+
+    @property
+    def speaker(self) -> str:
+        """By whom, or ""."""
+        ...
+
+    @property
+    def before(self) -> str:
+        """What came just before, or ""."""
+        ...
+
+
+def place_of(said: Said, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
+    """Where a source said it, as an entry of `PLACE`. A session is what one source said in one day."""
+    day = said.said_at[:_DAY_CHARACTERS]
+    if not said.speaker or len(day) < _DAY_CHARACTERS:
+        return NOWHERE
+    before = bytes.fromhex(fact_id(said.before, tenant)[: 2 * _KEY_BYTES]) if said.before else bytes(_KEY_BYTES)
+    name, colon, _ = said.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
+    other = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)
+    return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(said.speaker, _KEY_BYTES // 2) + other
+
+
+def _key(text: str, size: int) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float) -> Scores:
+    """What each candidate gains: `weight` times the mean of its session's best and a quarter of the next turn's relevance.
+
+    `places` are those of the candidates, or empty where none has one. Shapes (candidates,).
+    """
+    if not places or not weight:
+        return np.zeros_like(relevance)
+    found = np.frombuffer(places, dtype=PLACE)
+    if not _are_of_two(found):
+        return np.zeros_like(relevance)
+    shares = _of_the_session(relevance, found["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(ids, relevance, found["before"])
+    return (weight * shares).astype(relevance.dtype)
+
+
+def _are_of_two(places: NDArray[np.void]) -> bool:
+    """Whether nearly all sessions are conversations of two, as far as the candidates and those they follow tell."""
+    keys = np.concatenate([places["speaker"], places["other"]])
+    named = keys.nonzero()[0]
+    keys, sessions = keys[named], np.tile(places["session"], 2)[named]
+    order = np.lexsort((keys, sessions))
+    begins = _changes(sessions[order])
+    speakers = np.bincount(begins.cumsum()[begins | _changes(keys[order])])[1:]
+    return len(speakers) > 0 and float(np.mean(speakers <= _SPEAKERS_MAX)) >= _SESSIONS_OF_TWO_MIN
+
+
+def _changes(sorted_keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
+    """Where another key begins; of nothing nowhere."""
+    return np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])[: len(sorted_keys)]
+
+
+def _of_the_session(relevance: Scores, session: NDArray[np.uint64]) -> Scores:
+    """The mean of the best others of each candidate's session; where there are fewer, what is missing counts as 0."""
+    order = np.lexsort((-relevance, session))
+    sessions, best = session[order], relevance[order].astype(np.float64)
+    starts = np.flatnonzero(_changes(sessions))
+    sizes = np.diff(starts, append=len(order))
+    rank = np.arange(len(order)) - starts.repeat(sizes)
+    first = np.where(rank <= _BEST_OF_A_SESSION, best, 0.0)
+    # Of those that are among the best themselves the next one counts in their place.
+    among = np.add.reduceat(first, starts).repeat(sizes) - best
+    others = np.add.reduceat(np.where(rank < _BEST_OF_A_SESSION, best, 0.0), starts).repeat(sizes)
+    shares = np.zeros(len(order))
+    shares[order] = np.where(rank < _BEST_OF_A_SESSION, among, others) / _BEST_OF_A_SESSION
+    shares[session == 0] = 0.0
+    return shares
+
+
+def _of_the_next(ids: Sequence[str], relevance: Scores, before: NDArray[np.uint64]) -> Scores:
+    """The relevance of the candidate that follows each; of several, as where something was said twice, the highest."""
+    shares = np.zeros(len(ids))
+    rows = before.nonzero()[0]
+    keys = before[rows].tobytes().hex()
+    row_of = {id[: 2 * _KEY_BYTES]: row for row, id in enumerate(ids)}
+    width = 2 * _KEY_BYTES
+    for place, row in enumerate(rows.tolist()):
+        former = row_of.get(keys[place * width : (place + 1) * width])
+        if former is not None and former != row:
+            shares[former] = max(shares[former], relevance[row])
+    return shares
