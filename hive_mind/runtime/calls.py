@@ -19,6 +19,7 @@ from hive_mind.memory.disputes import dispute_told, disputed
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of, former_told
 from hive_mind.memory.erasure.erased_from import would_erase
+from hive_mind.model.aggregation import KINDS, Aggregation
 from hive_mind.model.answer import Answer
 from hive_mind.model.content import SOURCE, Candidate, Content
 from hive_mind.model.erasure import Erasure, Erasures, read_key
@@ -169,6 +170,14 @@ class AgentCalls:
         shared, limit = self._shared, call.limit if call.limit > 0 else None
         facts = await (shared.local_get_all_facts(limit) if shared and call.local else self._agent.memory.get_all_facts(limit))
         return {"facts": [_held(fact) for fact in facts], "completeness": facts.completeness}
+
+    async def _do_aggregate(self, call: Call) -> Any:
+        """How many facts are about `concept`; for a `kind` but count, the first `limit` of them as well."""
+        if call.kind not in KINDS:
+            raise InvalidInput(f"`kind` is one of {', '.join(KINDS)}, not {call.kind[:40]!r}")
+        found = await self._agent.memory.aggregate(Aggregation(cast(Any, call.kind), call.concept, call.limit))
+        told = {"count": found.count, "facts": [_held(fact) | {"said_at": fact.said_at} for fact in found.facts]}
+        return told | {"completeness": found.completeness, "silent": list(found.silent)}
 
     async def _do_export(self, call: Call) -> Any:
         del call

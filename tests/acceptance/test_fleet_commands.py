@@ -133,6 +133,11 @@ def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, manifests,
     asked = command("ask", "Where is the spare anchor kept?", "--agent", "pumps", "-o", "json").json
     assert "shed seven" in asked["text"]
     id_ = asked["sources"][0]["fact_id"]
+    counted = command("facts", "count", "--agent", "pumps", "-o", "json").json
+    listed = command("get", "facts", "-n", 1000, "-o", "json").json
+    assert (counted["count"], counted["completeness"]) == (len({one["id"] for one in listed}), 1.0)
+    latest = command("facts", "count", "anchor", "--latest", "--agent", "pumps").out
+    assert ("0 facts" in latest, command("ask", "How many facts are there?", "--agent", "pumps").code) == (True, 0)
     refused = command("facts", "retract", id_[:8], "--agent", "pumps", "--yes")
     assert (refused.code, "is another agent's" in refused.err) == (2, True)
     assert command("facts", "retract", id_[:8], "--agent", "ferry", "--yes").code == 0

@@ -15,7 +15,7 @@ from hive_mind.model.quotations import quotations
 def show_answer(answer: Answer, *, explain: bool = False) -> None:
     """The answer, then the facts it rests on, numbered; of quotations each with its own source below it."""
     first, quotes = quotations(answer.text, [hit.fact.content for hit in answer.sources])
-    if answer.method == "quoted" and quotes:
+    if answer.method in ("quoted", "collected") and quotes:
         show(first)
         _show_numbered(quotes, answer.sources, explain=explain)
         return

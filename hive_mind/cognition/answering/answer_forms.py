@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import tokenize
 
 _NUMERAL = (

@@ -6,7 +6,7 @@ Each part is a question of its own with the names of the whole; a question that 
 import re
 from functools import lru_cache
 
-from hive_mind.cognition.extraction.entities import entities
+from hive_mind.memory.entities import entities
 
 # "the reason, the remedy and the damage"
 _ITEM = r"[^,:?.;]{2,60}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hive_mind.cognition.answering.coverage import chosen
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.parts import parts_of
-from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, Relevant, asked_of, relevant
+from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, asked_of, relevant
 from hive_mind.cognition.answering.selection import ordered, strong
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import relative_moments
@@ -52,7 +52,12 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     quoted = chosen(asked, ranked, _limit(question.text, settings))
     sources = tuple(one.hit for one in quoted)
     confidence = max(_certainty(one.hit, one.found) for one in quoted)
-    return Answer("\n".join([PREFACE, *map(_quotation, quoted)]), sources, "quoted", round(confidence, 2))
+    return Answer(
+        "\n".join([PREFACE, *(quotation(one.hit, is_carried=one.found.is_carried) for one in quoted)]),
+        sources,
+        "quoted",
+        round(confidence, 2),
+    )
 
 
 def not_known(hits: Sequence[Hit] = ()) -> Answer:
@@ -71,8 +76,9 @@ def _certainty(hit: Hit, found: Judgement) -> float:
     return max(found.share, similarity) * hit.fact.confidence
 
 
-def _quotation(one: Relevant) -> str:
-    hit, fact = one.hit, one.hit.fact
+def quotation(hit: Hit, *, is_carried: bool = False) -> str:
+    """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`)."""
+    fact = hit.fact
     # Who speaks stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
     told = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
@@ -84,7 +90,7 @@ def _quotation(one: Relevant) -> str:
     if dispute := dispute_told(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
-    if one.found.is_carried and not _is_row(fact):
+    if is_carried and not _is_row(fact):
         notes.append(f"after “{fact.before}”")
     if _is_row(fact):
         # The titles of the columns of a table.

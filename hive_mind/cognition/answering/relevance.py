@@ -25,10 +25,10 @@ from hive_mind.cognition.answering.wordings import (
     told_terms,
 )
 from hive_mind.cognition.dates.temporal import moments
-from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import Record, is_table_row, record_of
 from hive_mind.cognition.extraction.statements import is_question
+from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize

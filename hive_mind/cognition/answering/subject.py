@@ -7,7 +7,7 @@ before it. What somebody says to Ana ("Ana, I sold my boat") is about the one wh
 import re
 from functools import lru_cache
 
-from hive_mind.cognition.extraction.entities import entities
+from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
 
