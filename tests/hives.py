@@ -28,6 +28,8 @@ from hive_mind.hive.effects import (
     Send,
     SetAside,
     Shared,
+    Tallied,
+    Tally,
     Tick,
     Write,
 )
@@ -247,6 +249,10 @@ class Hive:
 
     def listed(self, name: str, concept: str = "", limit: int = 100) -> Listed:
         found: Listed = self.request(name, lambda request: Listing(request, limit, 2_000, concept))
+        return found
+
+    def tallied(self, name: str, about: str = "") -> Tallied | None:
+        found: Tallied | None = self.request(name, lambda request: Tally(request, 2_000, about))
         return found
 
     def fact(self, name: str, id: str = PUMP_ID) -> HiveFact | None:

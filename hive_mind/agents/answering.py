@@ -5,10 +5,12 @@ The steps of one turn of the loop. The answer rests on what was found and on not
 
 from dataclasses import dataclass, replace
 
+from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
 from hive_mind.cognition.answering.intent import Intent, intent_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
+from hive_mind.model.aggregation import Aggregated
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.query import LIMIT, METHOD, Method, Query
 from hive_mind.model.search_result import SearchResult
@@ -28,6 +30,8 @@ class Evidence:
 
     question: Question
     found: SearchResult
+    collected: Aggregated | None = None
+    """What all facts together answer, where it is that what is asked."""
 
 
 @dataclass(slots=True)
@@ -50,13 +54,19 @@ class AnsweringSteps:
         return Asked(observed, intent_of(observed.text))
 
     async def decide(self, oriented: Asked) -> Evidence:
-        """The evidence: as much as the intent needs, and what was true before only where that is asked."""
+        """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
+        for wanted in aggregations_of(oriented.question.text):
+            collected = await self.memory.aggregate(wanted)
+            if collected.count:
+                return Evidence(oriented.question, SearchResult(), collected)
         intent = oriented.intent
         query = Query(oriented.question.text, max(self.limit, intent.hits), self.method, with_superseded=intent.wants_superseded)
         return Evidence(oriented.question, await self.memory.search_facts(query))
 
     async def act(self, decided: Evidence) -> Answer:
         """The answer, or an honest "not known"."""
+        if decided.collected is not None:
+            return collected_answer(decided.collected)
         found = decided.found
         answer = await self.reader.synthesise(decided.question, found)
         return replace(answer, completeness=found.completeness, gathered=found.gathered)

@@ -13,7 +13,6 @@ from hive_mind.cognition.extraction.blocks import Layout, blocks
 from hive_mind.cognition.extraction.concept_map import concept_map
 from hive_mind.cognition.extraction.cutting import STATED, Piece, cut
 from hive_mind.cognition.extraction.dating import Dates, dates_of
-from hive_mind.cognition.extraction.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.cognition.extraction.exchanges import exchanged
 from hive_mind.cognition.extraction.log_patterns import summed_up
 from hive_mind.cognition.extraction.logs import message_of
@@ -27,6 +26,7 @@ from hive_mind.cognition.extraction.statements import (
     is_statement,
 )
 from hive_mind.cognition.reader import Extraction, LeftOut
+from hive_mind.memory.entities import Vocabulary, entities, vocabulary_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content

@@ -14,7 +14,6 @@ from hive_mind.cognition.answering.quoting import not_known
 from hive_mind.cognition.budget import Budget, used_by
 from hive_mind.cognition.dates.temporal import normalised, resolved_dates
 from hive_mind.cognition.extraction.batches import batches
-from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.prompts import prompt
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.replies import (
@@ -30,6 +29,7 @@ from hive_mind.cognition.replies import (
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.entities import entities
 from hive_mind.memory.sharing.conversion import voices_told
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content

@@ -7,7 +7,7 @@ that a crash could take back, and the simulator and the runner can't disagree ab
 What is made for every message is a struct of msgspec, as messages are: a frozen dataclass takes ten times as long to make.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -117,6 +117,15 @@ class Listing:
     concept: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Every fact of the hive that is about something ("" for all), by id. Answered by `Done` with a `Tallied`."""
+
+    request: str
+    deadline_ms: int
+    about: str = ""
+
+
 class Received(msgspec.Struct, frozen=True):
     """A message arrived. `delivery` names it to the bus until it is acknowledged; "" where nobody waits for that."""
 
@@ -168,7 +177,9 @@ class Say:
     data: bytes
 
 
-Event = Promote | Retract | Write | Ask | Fetch | Listing | Received | Tick | Rearrange | Reconnected | Leave | Evict | Say
+Event = (
+    Promote | Retract | Write | Ask | Fetch | Listing | Tally | Received | Tick | Rearrange | Reconnected | Leave | Evict | Say
+)
 
 # ── effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,13 +278,29 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Tallied:
+    """When each fact was said (`model.aggregation.moment_ms`) by its id, and what of the hive nobody answered for."""
+
+    moments: Mapping[str, int]
+    partitions: int = 0
+    missing: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    """Members that were asked and did not answer."""
+
+    @property
+    def completeness(self) -> float:
+        """Share of the hive's partitions that were counted."""
+        return 1.0 - len(self.missing) / self.partitions if self.partitions else 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """A holder of their partition keeps these facts now. Emitted once, for the node's host."""
 
     fact_ids: tuple[str, ...]
 
 
-Outcome = tuple[Held, ...] | tuple[Retracted, ...] | tuple[HiveFact, ...] | tuple[str, ...] | Listed | Gathered
+Outcome = tuple[Held, ...] | tuple[Retracted, ...] | tuple[HiveFact, ...] | tuple[str, ...] | Listed | Tallied | Gathered
 
 
 class Done(msgspec.Struct, frozen=True):

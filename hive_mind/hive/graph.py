@@ -26,17 +26,20 @@ from hive_mind.hive.effects import (
     Received,
     Retract,
     Retracted,
+    Tallied,
+    Tally,
     Tick,
     Write,
 )
 from hive_mind.hive.embedding import GuardedEmbedder
-from hive_mind.hive.hive_graph import HiveAgent, HiveStatistics
+from hive_mind.hive.hive_graph import HiveAgent, HiveAggregate, HiveStatistics
 from hive_mind.hive.hosting import SynchronousHost
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy.rights import rating_key, subject_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import Flat
+from hive_mind.model.aggregation import Aggregation, in_order
 from hive_mind.model.evidence import HiveFact, Statement
 from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.gathered import Gathered
@@ -202,6 +205,15 @@ class InMemoryHiveGraph:
         _refuse_limit(limit)
         listed: Listed = self._ask("", lambda request: Listing(request, limit, _DEADLINE_MS, concept))
         return list(listed.facts)
+
+    def aggregate_facts(self, wanted: Aggregation) -> HiveAggregate:
+        """How many facts of the whole hive are about something, and the first of them in the order that is wanted."""
+        _refuse_limit(wanted.limit)
+        with self._turn:
+            tallied: Tallied = self._ask("", lambda request: Tally(request, _DEADLINE_MS, wanted.about))
+            shown = [] if wanted.kind == "count" else in_order(tallied.moments, wanted.kind)[: wanted.limit]
+            facts = self._ask("", lambda request: Fetch(request, [(id, "") for id in shown], _DEADLINE_MS))
+            return HiveAggregate(len(tallied.moments), tuple(facts), tallied.completeness)
 
     def get_statistics(self) -> HiveStatistics:
         """What is held, as searches find it."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
+from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.query import LIMIT
@@ -33,6 +34,15 @@ class HiveStatistics:
     """Facts that are kept from searches, and counted nowhere else."""
     by_node: Mapping[str, int]
     """How many facts a search of each node's own replica can find, copies included."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiveAggregate:
+    """How many facts there are, the first of them as was wanted, and the share of the hive that answered."""
+
+    count: int
+    facts: tuple[HiveFact, ...]
+    completeness: float
 
 
 class HiveGraph(Protocol):
@@ -81,6 +91,10 @@ class HiveGraph(Protocol):
 
     def list_facts(self, limit: int = 100, concept: str = "") -> list[HiveFact]:
         """Facts of the whole hive, newest first; where a concept is given, those about it."""
+        ...
+
+    def aggregate_facts(self, wanted: Aggregation) -> HiveAggregate:
+        """How many facts of the whole hive are about something, and the first of them in the order that is wanted."""
         ...
 
     def get_statistics(self) -> HiveStatistics:

@@ -33,6 +33,7 @@ from hive_mind.hive.effects import (
     SearchLocal,
     Send,
     Shared,
+    Tally,
     Tick,
     Write,
 )
@@ -71,6 +72,8 @@ from hive_mind.model.messages import (
     SyncOffer,
     SyncState,
     SyncStep,
+    TallyReply,
+    TallyRequest,
 )
 from hive_mind.ranking.vector import VectorArm
 
@@ -178,6 +181,8 @@ class HiveNode:
                 return self.questions.ask(event, at)
             case Listing():
                 return self.questions.listed(event, at)
+            case Tally():
+                return self.questions.tallied(event, at)
             case Fetch():
                 return self.questions.fetch(event, at)
             case Rearrange(topology, is_next):
@@ -271,11 +276,11 @@ class HiveNode:
     def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
         self.questions.latencies.heard(sender)
         match message:
-            case PoolRequest() | FactsRequest() | ListRequest():
+            case PoolRequest() | FactsRequest() | ListRequest() | TallyRequest():
                 return [SearchLocal(message, sender)]
-            case PoolReply() | FactsReply() | ListReply():
+            case PoolReply() | FactsReply() | ListReply() | TallyReply():
                 told = message if sender == self.name else believable(message, self.policy.tenant)
-                if not isinstance(told, PoolReply):
+                if isinstance(told, FactsReply | ListReply):
                     told = msgspec.structs.replace(told, facts=tuple(filter(self.policy.is_to_be_shown, told.facts)))
                     self.registry_service.note_seen(told.facts, at)
                 return self.questions.take(sender, told, at)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
+from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
+from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, Fact
@@ -75,6 +76,10 @@ class Memory(Protocol):
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         ...
 
+    async def aggregate(self, wanted: Aggregation) -> Aggregated:
+        """How many current facts there are about something, and the first of them in the order that is wanted: over all."""
+        ...
+
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, superseded and retracted ones too."""
         ...
@@ -129,4 +134,8 @@ class Hive(Protocol):
 
     async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
         """Facts, newest first by when they were shared; where a concept is given, those about it (`model.fact.is_about`)."""
+        ...
+
+    async def tally(self, about: str = "") -> Tallied:
+        """Every fact, by id; where something is given, those about it (`model.fact.is_about`)."""
         ...

@@ -12,13 +12,14 @@ from tempfile import SpooledTemporaryFile
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.aggregating import aggregated_of
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, Plan
 from hive_mind.memory.editions.editions import edits_of, vouched_by
 from hive_mind.memory.editions.sources import WITHDRAWN, KnownSource, SourceNote, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
-from hive_mind.memory.intake import Intake, new_fact, refuse_source, retracting, superseding, take_in
+from hive_mind.memory.intake import Intake, by_hand, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
@@ -27,6 +28,7 @@ from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, 
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
 from hive_mind.memory.transfer.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
+from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.fact import CONFIDENCE, Fact, Relation
 from hive_mind.model.ids import episode_id
@@ -78,7 +80,7 @@ class CognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns. Raises `InvalidInput` for text that says nothing."""
-        return the_one(await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))
+        return the_one(await self.store_facts([by_hand(concept, content, confidence, said_at, labels)], source))
 
     @operation("create_memory")
     async def store_facts(
@@ -132,6 +134,11 @@ class CognitiveMemory:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
         return FactList([fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit])
+
+    async def aggregate(self, wanted: Aggregation) -> Aggregated:
+        """How many current facts there are about something, and the first of them in the order that is wanted: over all."""
+        async with self.awake() as awake:
+            return aggregated_of(wanted, awake.recall.facts.held.values())
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, superseded and retracted ones too."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from heapq import merge
 
 from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
 from hive_mind.memory.base import Hive, MemoryStatistics
@@ -20,6 +21,7 @@ from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.memory.erasure.erasing import Found, the_one
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.review import Review
+from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.reembedding import Progress
 from hive_mind.memory.sharing.conversion import fact_of
@@ -27,6 +29,7 @@ from hive_mind.memory.sharing.forgotten import mark_forgotten
 from hive_mind.memory.sharing.outbox import Outbox
 from hive_mind.memory.sharing.private_index import Home
 from hive_mind.memory.summary import concept_matches
+from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
 from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation, Sharing
@@ -94,7 +97,7 @@ class DistributedCognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement; durable and findable when this returns, and shared if it may be. Raises `InvalidInput`."""
-        return the_one(await self.store_facts([Candidate(content, concept, confidence, said_at, labels=labels)], source))
+        return the_one(await self.store_facts([by_hand(concept, content, confidence, said_at, labels)], source))
 
     @operation("create_memory")
     async def store_facts(self, candidates: Sequence[Candidate], source: str, episode: Episode | None = None) -> list[Fact]:
@@ -134,6 +137,24 @@ class DistributedCognitiveMemory:
         """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
         refuse_limit(limit)
         return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
+
+    async def aggregate(self, wanted: Aggregation) -> Aggregated:
+        """How many current facts of the hive and of this agent there are about something, and the first of them as wanted."""
+        refuse_limit(wanted.limit)
+        await self._settle_after_waking()
+        async with self._local.awake() as awake:
+            known = awake.recall.facts.copy().held
+        try:
+            tallied = await self._hive.tally(wanted.about)
+            self._tell_reached(tallied.completeness, f"silent: {_listed_names(tallied.silent)}")
+            moments, own = together(wanted, known, tallied)
+            ids = first_of(wanted, moments)
+            away = [(fact_id, "") for fact_id in ids if fact_id not in own]
+            facts = shown_of(ids, own, await self._hive.fetch(away) if away else ())
+            return Aggregated(wanted, len(moments), facts, tallied.completeness, tallied.silent)
+        except BackendError as error:
+            self._tell_reached(0.0, str(error))
+            return replace(aggregated_of(wanted, known.values()), completeness=0.0)
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, of this agent (superseded and retracted ones too) or else of the hive."""
@@ -248,7 +269,7 @@ class DistributedCognitiveMemory:
         labels: tuple[str, ...] = (),
     ) -> Fact:
         """Keep one statement for this agent alone, until `store_fact` stores it again. What is shared already stays shared."""
-        said = Candidate(content, concept, confidence, said_at, labels=labels)
+        said = by_hand(concept, content, confidence, said_at, labels)
         return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
 
     async def local_search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.entities import entities
 from hive_mind.model.content import Candidate, Episode
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, entity_id, fact_id
@@ -73,6 +74,11 @@ def _tidied(candidate: Candidate) -> dict[str, Any]:
     said = said_of(candidate)
     texts = {name: canonical(said[name]) for name in TEXTS}
     return said | texts | {name: tuple(one for one in said[name] if canonical(one)) for name in LISTS}
+
+
+def by_hand(concept: str, content: str, confidence: float, said_at: str, labels: tuple[str, ...]) -> Candidate:
+    """A statement that somebody stores, with the names it mentions, as one that was learned has them."""
+    return Candidate(content, concept, confidence, said_at, entities=entities(content), labels=labels)
 
 
 def refuse_source(source: str) -> None:

@@ -18,7 +18,8 @@ class Question:
 class Answer:
     """`text` is for a person; `sources` are the facts it rests on, best first, empty when nothing is known.
 
-    `method` says how the text came about: "quoted" (verbatim from memory), "reasoned" (a language model wrote it) or "unknown".
+    `method` says how the text came about: "quoted" (verbatim from memory), "reasoned" (a language model wrote it), "collected"
+    (counted or listed over all facts) or "unknown".
     `confidence` is in [0, 1]. `closest` is what was found where nothing of it answers for certain, best first.
     `completeness` and `gathered` are those of the search behind it (`SearchResult`).
     """

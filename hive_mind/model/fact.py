@@ -1,8 +1,10 @@
 """What is kept: a fact, never edited; it is confirmed, superseded or retracted."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from hive_mind.model.ids import canonical
 
@@ -87,6 +89,18 @@ class Fact:
 
 
 def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:
-    """Whether what has this concept and these entities is about what is wanted; letter case does not matter."""
+    """Whether what has this concept and these entities is about what is wanted; letter case does not matter.
+
+    A concept is about each of its words: "Pump D4" about "D4" and about "pump", and "Pump D40" not about "D4".
+    """
     name = canonical(wanted).casefold()
-    return name in concept.casefold() or any(name == canonical(entity).casefold() for entity in entities)
+    if name in (told := concept.casefold()) and (not name or _as_words(name).search(told)):
+        return True
+    return any(name == canonical(entity).casefold() for entity in entities)
+
+
+@lru_cache(maxsize=64)
+def _as_words(name: str) -> re.Pattern[str]:
+    """The name with no letter, digit or hyphen going on before or after it; scripts without spaces have no such bounds."""
+    ends = [edge if name[at : at + 1].isascii() else "" for at, edge in ((0, r"(?<![\w-])"), (len(name) - 1, r"(?![\w-])"))]
+    return re.compile(f"{ends[0]}{re.escape(name)}{ends[1]}")

@@ -294,6 +294,31 @@ class ListReply(msgspec.Struct, frozen=True, tag="list"):
     cut_at: ListPlace | None = None
 
 
+class TallyRequest(msgspec.Struct, frozen=True, tag="tally?"):
+    """Which facts at home in a replica set are about something ("" for all), as rows of `model.aggregation`; those after a row.
+
+    As many as `bytes_max` (0 for any) takes.
+    """
+
+    query: str
+    replica_set: str
+    epoch: int
+    about: str
+    left_ms: int
+    after: bytes = b""
+    bytes_max: int = 0
+
+
+class TallyReply(msgspec.Struct, frozen=True, tag="tally"):
+    """Rows, ascending. `is_cut`: there are more than there was room for."""
+
+    query: str
+    replica_set: str
+    rows: bytes
+    missing: tuple[str, ...] = ()
+    is_cut: bool = False
+
+
 class Encrypted(msgspec.Struct, frozen=True, tag="encrypted"):
     """Any other message, for those that have the key of an epoch. It is opened below the node, which never hears of it.
 
@@ -306,8 +331,8 @@ class Encrypted(msgspec.Struct, frozen=True, tag="encrypted"):
     body: bytes
 
 
-SearchRequest = PoolRequest | FactsRequest | ListRequest
-SearchReply = PoolReply | FactsReply | ListReply
+SearchRequest = PoolRequest | FactsRequest | ListRequest | TallyRequest
+SearchReply = PoolReply | FactsReply | ListReply | TallyReply
 MembershipMessage = Beat | ArrangementRequest | Arrangement
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
 Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply | Encrypted

@@ -21,6 +21,7 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
+from hive_mind.model.aggregation import KINDS, Aggregation
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation
@@ -29,6 +30,7 @@ from hive_mind.model.search_result import FactList
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.put_again import PutAgain
 from hive_mind.runtime.reply_types import (
+    Collected,
     ConflictsTold,
     Erased,
     Exported,
@@ -206,6 +208,15 @@ class AgentCalls:
         others = await self._agent.memory.get_all_facts() if self._shared else ()
         named = {fact.id: fact for fact in (*others, *own) if fact.id.startswith(call.fact_id)}
         return {"facts": [fact_told(fact) for fact in named.values()]}
+
+    @request("kind", "concept", "limit", gives=Collected)
+    async def _do_aggregate(self, call: Call) -> Any:
+        """Count facts of the whole hive about `concept`, each once; for a `kind` but count, give the first `limit` of them."""
+        if call.kind not in KINDS:
+            raise InvalidInput(f"`kind` is one of {', '.join(KINDS)}, not {call.kind[:40]!r}")
+        found = await self._agent.memory.aggregate(Aggregation(cast(Any, call.kind), call.concept, call.limit))
+        told = {"count": found.count, "facts": [fact_told(fact) for fact in found.facts]}
+        return told | {"completeness": found.completeness, "silent": list(found.silent)}
 
     @request(gives=Exported)
     async def _do_export(self, call: Call) -> Any:

@@ -111,6 +111,13 @@ class Listed(Named):
     completeness: float
 
 
+class Collected(Listed):
+    """`count` is that of all, `facts` are the first of them; `silent` are members that did not answer."""
+
+    count: int
+    silent: list[str]
+
+
 class Exported(TypedDict):
     """Lines of JSON."""
 

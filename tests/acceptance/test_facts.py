@@ -164,3 +164,21 @@ def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mi
     assert ended.json == []
     assert "hive-mind learn PATH --agent typo" in ended.err
     assert not hive_mind.home.exists()
+
+
+def test_facts_are_counted_and_the_latest_is_shown(taught):
+    every = len(ids(taught))
+
+    assert taught("facts", "count").out.strip() == f"{every} facts"
+    assert taught("facts", "count", "D4").out.strip() == "1 fact about D4"
+    assert taught("facts", "count", "D5", "--output", "json").json["count"] == 0
+    shown = taught("facts", "count", "D40", "--latest", "--output", "json").json
+    assert (shown["count"], [one["content"] for one in shown["facts"]]) == (1, ["Pump D40 drains the tunnel."])
+    refused = taught("facts", "count", "--latest", "--earliest")
+    assert (refused.code, "mutually exclusive" in refused.err) == (2, True)
+
+
+def test_ask_counts_and_lists_over_all_facts(taught):
+    assert taught("ask", "How many facts are there about D4?").out.strip() == "1 fact about D4."
+    listed = taught("ask", "List all facts about D40", "--output", "json").json
+    assert (listed["method"], len(listed["sources"])) == ("collected", 1)

@@ -154,6 +154,10 @@ def test_what_one_agent_is_told_by_a_person_all_can_be_asked(command, pair, tmp_
     asked = command("ask", "Where is the spare anchor kept?", "--agent", "pumps", "-o", "json").json
     assert "shed seven" in asked["text"]
     id_ = asked["sources"][0]["fact_id"]
+    counted = command("facts", "count", "--agent", "pumps", "-o", "json").json
+    listed = command("get", "facts", "-n", 1000, "-o", "json").json
+    assert (counted["count"], counted["completeness"]) == (len({one["fact_id"] for one in listed}), 1.0)
+    assert f"{counted['count']} facts" in command("facts", "count", "--latest", "--agent", "pumps").out
     refused = command("facts", "retract", id_[:8], "--agent", "pumps", "--yes")
     assert (refused.code, "is another agent's" in refused.err) == (2, True)
     assert command("facts", "retract", id_[:8], "--agent", "ferry", "--yes").code == 0

@@ -14,7 +14,7 @@ from hive_mind import backends
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.base import Embedder
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.effects import Held, Listed, Now, Promotion, Retracted
+from hive_mind.hive.effects import Held, Listed, Now, Promotion, Retracted, Tallied
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.topology.spec import SPECS, TopologyName
 from hive_mind.journal.base import Journal
@@ -152,6 +152,9 @@ class Door:
 
     async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
         return await (await self._runner()).facts(concept=concept, limit=limit)
+
+    async def tally(self, about: str = "") -> Tallied:
+        return await (await self._runner()).tally(about)
 
     async def _runner(self) -> NodeRunner:
         await self._members.begin()

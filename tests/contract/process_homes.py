@@ -15,7 +15,7 @@ from typing import Any
 
 from hive_mind.embed.base import Embedder
 from hive_mind.embed.none import NoEmbedder
-from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
+from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
@@ -136,6 +136,9 @@ class Door:
 
     async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
         return await (await self._runner()).facts(concept=concept, limit=limit)
+
+    async def tally(self, about: str = "") -> Tallied:
+        return await (await self._runner()).tally(about)
 
     async def close(self) -> None:
         if self._beginning is not None:

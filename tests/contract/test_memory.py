@@ -7,6 +7,7 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
+from hive_mind.model.aggregation import Aggregation, Kind
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
 from hive_mind.model.query import Query
@@ -183,6 +184,42 @@ def test_facts_are_found_by_concept_or_entity_newest_first(with_memory: Run):
         newest_first = ["It is blue.", "Otto built it.", "It is in hall 3."]
         assert [fact.content for fact in await memory.get_all_facts()] == newest_first
         assert [fact.content for fact in await memory.get_all_facts(2)] == newest_first[:2]
+
+    with_memory(scenario)
+
+
+def test_a_fact_stored_by_hand_is_found_by_the_names_it_mentions_and_a_longer_name_is_another(with_memory: Run):
+    async def scenario(memory: CognitiveMemory) -> None:
+        kept = await memory.store_fact("outage", "Otto closed INC-7 at nine.")
+        await memory.store_fact("outage of INC-70", "INC-70 is open.")
+
+        assert await memory.search_by_concept("INC-7") == [kept]
+        assert "INC-7" in kept.entities
+
+    with_memory(scenario)
+
+
+def test_aggregations_are_over_all_that_holds_now(with_memory: Run):
+    async def scenario(memory: CognitiveMemory) -> None:
+        for month in range(1, 13):
+            await memory.store_fact("Pump D4", f"Pump D4 moved {month} litres.", said_at=f"2025-{month:02}")
+        await memory.store_fact("Pump D40", "Pump D40 is new.", said_at="2026-01-01")
+        gone = await memory.store_fact("Pump D4", "Pump D4 is gone.", said_at="2027")
+        await memory.retract_fact(gone.id)
+
+        async def told(kind: Kind, about: str, limit: int = 2) -> tuple[int, list[str]]:
+            found = await memory.aggregate(Aggregation(kind, about, limit))
+            assert found.completeness == 1.0
+            return found.count, [fact.said_at for fact in found.facts]
+
+        assert await told("count", "d4") == (12, [])
+        assert await told("list", "D4", 99) == (12, [f"2025-{month:02}" for month in range(12, 0, -1)])
+        assert await told("latest", "D4") == (12, ["2025-12", "2025-11"])
+        assert await told("earliest", "D4") == (12, ["2025-01", "2025-02"])
+        assert await told("latest", "", 1) == (13, ["2026-01-01"])
+        assert await told("latest", "D5") == (0, [])
+        with pytest.raises(InvalidInput, match="limit"):
+            await memory.aggregate(Aggregation("list", "", 0))
 
     with_memory(scenario)
 

@@ -13,6 +13,7 @@ from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.fact import KEPT_HOME, Sharing
 from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import HostedNode
@@ -348,3 +349,25 @@ def test_what_contradicts_a_fact_is_shown_with_it_though_it_was_not_found_itself
         assert [rival.content for rival in hit.rivals] == ["The gateway listens on port 9443."]
 
     among("flat", scenario)
+
+
+def test_aggregations_count_every_fact_of_the_hive_and_of_the_agent_once(topology: TopologyName):
+    async def scenario(agents: Agents, members: Members) -> None:
+        ada, *others = agents
+        for number, agent in enumerate(agents):
+            await agent.store_fact("Pump D4", f"Pump D4 moved {number} litres.", 0.9, said_at=f"2025-{number + 1:02}")
+            # All of them say it: one fact, with as many sources.
+            await agent.store_fact("Pump D4", "Pump D4 is red.", 0.9, source=f"source {number}", said_at="2024")
+        await ada.local_store_fact("Pump D4", "Pump D4 is my own.", said_at="2023")
+        await members.settled()
+
+        for agent in others:
+            counted = await agent.aggregate(Aggregation("count", "D4"))
+            latest = await agent.aggregate(Aggregation("latest", "D4", 1))
+            assert (counted.count, counted.completeness) == (len(agents) + 1, 1.0)
+            assert [fact.content for fact in latest.facts] == [f"Pump D4 moved {len(agents) - 1} litres."]
+        own = await ada.aggregate(Aggregation("earliest", "D4", 2))
+        assert own.count == len(agents) + 2
+        assert [fact.content for fact in own.facts] == ["Pump D4 is my own.", "Pump D4 is red."]
+
+    among(topology, scenario)

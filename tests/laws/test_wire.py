@@ -35,6 +35,8 @@ from hive_mind.model.messages import (
     SyncState,
     SyncStep,
     TakenOver,
+    TallyReply,
+    TallyRequest,
     Tell,
     TellReceipt,
 )
@@ -102,6 +104,8 @@ MESSAGES = {
     FactsReply: st.builds(FactsReply, TEXT, some(FACT)),
     ListRequest: st.builds(ListRequest, TEXT, TEXT, MS, TEXT, MS, MS),
     ListReply: st.builds(ListReply, TEXT, TEXT, some(FACT), TEXTS),
+    TallyRequest: st.builds(TallyRequest, TEXT, TEXT, MS, TEXT, MS, BYTES, MS),
+    TallyReply: st.builds(TallyReply, TEXT, TEXT, BYTES, TEXTS, st.booleans()),
     Encrypted: st.builds(Encrypted, MS, BYTES, MS, BYTES),
 }
 ANY = st.one_of(*MESSAGES.values())

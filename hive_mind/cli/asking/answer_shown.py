@@ -39,7 +39,7 @@ def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
         if closest := answer["closest"]:
             show("The closest facts are:")
             show_hits(closest, explain=explain, own=own)
-    if answer["completeness"] < 1:
+    if answer["completeness"] < 1 and answer["silent"]:
         show(f"Only {answer['completeness']:.0%} of the hive was reached; {', '.join(answer['silent'])} stayed silent.", "yellow")
 
 

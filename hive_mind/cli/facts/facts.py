@@ -10,7 +10,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Told, show_hits
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
-from hive_mind.cli.facts import facts_former, facts_transfer
+from hive_mind.cli.facts import count, facts_former, facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import Agent, Fleet
@@ -26,11 +26,14 @@ FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its f
 Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
 Confirmed = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-group = typer.Typer(name="facts", help="Look at single facts: list, search, show, retract, export, import.", no_args_is_help=True)
+group = typer.Typer(
+    name="facts", help="Look at single facts: list, count, search, show, retract, export, import.", no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
+    count.register(group)
     facts_transfer.register(group)
     facts_former.register(group)
     app.add_typer(group, epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import tokenize
 
 _NUMERAL = (
@@ -151,9 +151,17 @@ def _has_somebody(text: str, question: str) -> bool:
 
 
 def _has_site(text: str, question: str) -> bool:
-    """A place that the question does not hold already: something after a preposition, a path or an address."""
+    """A place that the question does not hold already: something after a preposition, a path or an address; or a place's name."""
     asked = set(tokenize(question))
-    return any(site["at"] is None or set(tokenize(site["at"])) - asked for site in _SITE.finditer(text))
+    if any(site["at"] is None or set(tokenize(site["at"])) - asked for site in _SITE.finditer(text)):
+        return True
+    return _PLACED.search(text) is not None and (_has_name(text, question) or _has_number(text, question))
+
+
+def _has_code(text: str, question: str) -> bool:
+    """A code that the question does not hold already."""
+    asked = question.casefold()
+    return any(code.casefold() not in asked for code in _CODED.findall(text))
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:
@@ -230,6 +238,8 @@ _PLACE_TITLES = _pattern(
     r"zimmer|regal|halle|platz|straße|haltestelle|von|nach|ab|an|gleis|lage)\b"
 )
 _CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
+_CODED = _pattern(r"\b(?=[\w./-]*\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
+_PLACED = _pattern(r"\b(?:location|place|site|address|venue|town|city|ort|lage|adresse|standort)\b")
 _PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
 _NO_NAME = _pattern(
@@ -256,7 +266,9 @@ _FORMS = (
         _pattern(r"\b(?:what|which) (?:is |was )?(?:the |its |their )?(?:\w+ )?(?:pin|code)\b(?! (?:is|does|do) )"),
         partial(_has, _CODE),
     ),
-    _Form(_pattern(r"\bIP address\b"), partial(_has, _IP_ADDRESS)),
+    _Form(_pattern(r"\b(?:which|what) (?:company|firm|town|city|village|country|employee|person|colleague)\b"), _has_name),
+    _Form(_pattern(r"\b(?:which|what) (?:case|ticket|incident|reference)(?: number| id)?\b(?! of)"), _has_code),
+    _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS)),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
     _Form(
         _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),

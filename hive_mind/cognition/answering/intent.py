@@ -35,12 +35,13 @@ class Intent:
         return self.kind is Kind.HISTORY
 
 
-# One fact answers most questions; a few more give its context. Lists, counts and comparisons are complete or wrong.
+# One fact answers most questions, and need not be among the first ten: with twenty two questions more in a hundred of the
+# generated corpus are answered. Lists, counts and comparisons are complete or wrong.
 _HITS = {
-    Kind.LOOKUP: 10,
-    Kind.TEMPORAL: 10,
+    Kind.LOOKUP: 20,
+    Kind.TEMPORAL: 20,
     Kind.YES_NO: 10,
-    Kind.CURRENT: 10,
+    Kind.CURRENT: 20,
     Kind.HISTORY: 20,
     Kind.COMPARISON: 20,
     Kind.LIST: 30,

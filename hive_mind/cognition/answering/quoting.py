@@ -6,7 +6,9 @@ Nothing between the quotation marks is ours. What is ours (a resolved date, "no 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hive_mind.cognition.answering.coverage import chosen
 from hive_mind.cognition.answering.intent import Kind, intent_of
+from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, asked_of, relevant
 from hive_mind.cognition.answering.selection import ordered, strong
 from hive_mind.cognition.dates.iso import readable
@@ -17,6 +19,7 @@ from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.editions.former import former_told
 from hive_mind.model.answer import Answer, Question
+from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 
 PREFACE = "Quoted from memory, not reasoned:"
@@ -39,13 +42,22 @@ class QuotingSettings:
 
 def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings) -> Answer:
     """The relevant hits as quotations, or "not known"."""
-    judged = relevant(question.text, hits, settings.relevance)
+    wants_past = intent_of(question.text).wants_superseded
+    now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
+    judged = relevant(question.text, now, settings.relevance)
     if not judged:
         return not_known(hits)
-    ranked = ordered(question.text, asked_of(question.text), [hit for hit, _ in judged])
-    sources = tuple(strong(ranked, settings.score_share_min)[: _limit(question.text, settings)])
-    confidence = max(_certainty(hit, found) for hit, found in judged if hit in sources)
-    return Answer("\n".join([PREFACE, *map(_quotation, sources)]), sources, "quoted", round(confidence, 2))
+    asked = asked_of(question.text)
+    ranked = strong(ordered(question.text, asked, judged), settings.score_share_min)
+    quoted = chosen(asked, ranked, _limit(question.text, settings))
+    sources = tuple(one.hit for one in quoted)
+    confidence = max(_certainty(one.hit, one.found) for one in quoted)
+    return Answer(
+        "\n".join([PREFACE, *(quotation(one.hit, is_carried=one.found.is_carried) for one in quoted)]),
+        sources,
+        "quoted",
+        round(confidence, 2),
+    )
 
 
 def not_known(hits: Sequence[Hit] = ()) -> Answer:
@@ -55,7 +67,8 @@ def not_known(hits: Sequence[Hit] = ()) -> Answer:
 
 def _limit(question: str, settings: QuotingSettings) -> int:
     few = intent_of(question).kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT)
-    return settings.quotes_max if few else settings.list_quotes_max
+    further = max(0, len(parts_of(question)) - 1)
+    return min(settings.quotes_max + further, settings.list_quotes_max) if few else settings.list_quotes_max
 
 
 def _certainty(hit: Hit, found: Judgement) -> float:
@@ -63,7 +76,8 @@ def _certainty(hit: Hit, found: Judgement) -> float:
     return max(found.share, similarity) * hit.fact.confidence
 
 
-def _quotation(hit: Hit) -> str:
+def quotation(hit: Hit, *, is_carried: bool = False) -> str:
+    """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`)."""
     fact = hit.fact
     # Who speaks stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
@@ -76,7 +90,13 @@ def _quotation(hit: Hit) -> str:
     if dispute := dispute_told(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
-    if is_table_row(fact) or record_of(fact) is not None:
+    if is_carried and not _is_row(fact):
+        notes.append(f"after “{fact.before}”")
+    if _is_row(fact):
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
     return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _is_row(fact: Fact) -> bool:
+    return is_table_row(fact) or record_of(fact) is not None

@@ -12,11 +12,23 @@ from dataclasses import dataclass
 from hive_mind.cognition.answering.answer_forms import may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.focus import focus_of
-from hive_mind.cognition.answering.wordings import REFERRING, content_terms, is_german, is_had, is_in_compound, met_in, nouns_of
+from hive_mind.cognition.answering.parts import parts_of
+from hive_mind.cognition.answering.subject import Name, named_before, refers, told_of
+from hive_mind.cognition.answering.wordings import (
+    REFERRING,
+    content_terms,
+    is_german,
+    is_had,
+    is_in_compound,
+    met_in,
+    nouns_of,
+    told_terms,
+)
 from hive_mind.cognition.dates.temporal import moments
-from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import Record, is_table_row, record_of
+from hive_mind.cognition.extraction.statements import is_question
+from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
@@ -60,6 +72,8 @@ class Asked:
     numbers: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
     deeds: frozenset[str] = frozenset()
+    named: tuple[Name, ...] = ()
+    """The names one by one: a fact has to be about one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ class Judgement:
     """How far a fact speaks about what was asked, in shares of it.
 
     `is_named`: the fact names the identifier asked for. `is_row`: it is the row of a table that is asked for. `is_own`: it shares
-    a word of its own and not only what stands before it.
+    a word of its own and not only what stands before it. `is_carried`: what stands before it says whom or what it is about.
     """
 
     covered: float
@@ -75,11 +89,21 @@ class Judgement:
     is_named: bool
     is_own: bool = True
     is_row: bool = False
+    is_carried: bool = False
 
     @property
     def share(self) -> float:
         """The better of both shares; 1 where the identifier or the row is the one asked for."""
         return 1.0 if self.is_named or self.is_row else max(self.covered, self.told)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """A hit with its judgement. `answers`: it does so by itself; the others only belong to the topic."""
+
+    hit: Hit
+    found: Judgement
+    answers: bool
 
 
 # Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
@@ -95,17 +119,23 @@ _DOUBT_BM25 = 4
 _FORM_WORDS = frozenset(
     tokenize(
         "before previous previously former formerly original originally initial initially current currently now latest today "
-        "still list all every many much often long ever kind kinds type types different various tell know say please name"
+        "still list all every many much often long ever kind kinds type types different various tell know say please name "
+        "version versions claim claims statement statements conflicting disagree overview brief summarise summarize story"
     )
 )
 
 # Texts give the value of a property and not its name: a pump is red, and nobody adds that red is a colour.
-_PROPERTIES = "colour|color|shape|material|place|state|status"
+_NAMED = "town|city|village|country|company|firm|employee|IP|reference|ticket|case|room|store|site"
+_PROPERTIES = f"colour|color|shape|material|place|state|status|{_NAMED}"
 _FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
 _KIND = re.compile(
     rf"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? (?P<kind>{_PROPERTIES}|{_FIGURES})s?\b", re.IGNORECASE
 )
 _FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
+
+# "Why" wants a cause, and a text need not call it one.
+_WHY = re.compile(r"^(?:and |so |but )?why\b", re.IGNORECASE)
+_IMPLIED = frozenset(tokenize("cause"))
 
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
@@ -113,7 +143,11 @@ _KIN_LETTERS_MIN = 3
 _ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant ist".split())
 
 # "Ola: Is there shade? Lina burns easily"
-_ASKED_ON = re.compile(r"^[^\W\d_][\w .'-]{0,40}: [^?]*\?\s+(?P<rest>.+)$", re.DOTALL)
+_ASKED_ON = re.compile(
+    r"^[^\W\d_][\w .'-]{0,40}: (?:[^?]*\b)?(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
+    r"should|has|have|any|wer|was|wann|wo|wie|warum|ist|sind|hat|haben|kann|können)\b[^?]*\?\s+(?P<rest>.+)$",
+    re.DOTALL | re.IGNORECASE,
+)
 _REPLIED = re.compile(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
 _DIGIT = re.compile(r"\d")
 # "lift 2", and not "2 lifts" or "at 2".
@@ -164,10 +198,11 @@ def asked_of(question: str) -> Asked:
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded]
     names: frozenset[str] = frozenset().union(*proper)
     told = dated.union(*coded, names)
-    words = content_terms(question, frozenset(tokenize(question)) - told - _FORM_WORDS)
+    implied = _IMPLIED if _WHY.match(question) else frozenset()
+    words = content_terms(question, (told_terms(question) - told - _FORM_WORDS) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
     roles, deeds = _terms(_ROLE, question), frozenset(term for term in _terms(_DEED, question) if not is_had(term))
-    return Asked(identifiers, names, words, _terms(_KIND, question) & words, numbers, roles, deeds)
+    return Asked(identifiers, names, words, (_terms(_KIND, question) | implied) & words, numbers, roles, deeds, tuple(proper))
 
 
 def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:
@@ -182,25 +217,35 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
     """
     fact = hit.fact
-    own = frozenset(tokenize(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))))
-    must = asked.identifiers | asked.names
-    is_named = bool(asked.identifiers & own)
+    own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities)))
     titles = frozenset(tokenize(" ".join(map(title_of, fact.sources))))
-    if (asked.identifiers and not is_named) or (must and not must & (own | titles)):
+    before = told_terms(fact.before)
+    meant = told_terms(named_before(fact)) if refers(fact) else frozenset()
+    subject = _subject(asked, fact, own | titles) or _subject(asked, fact, meant)
+    is_named = bool(asked.identifiers & (own | meant))
+    if (asked.identifiers and not is_named) or (asked.names and not (is_named or subject)):
         return None
-    around = titles | (frozenset(tokenize(fact.before)) if _hangs(fact) else frozenset())
+    must = asked.identifiers | asked.names
+    around = titles | (before if _hangs(fact) else frozenset())
     is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
-    is_own = bool((asked.words | must) & own)
+    met_names = subject | (asked.identifiers & (own | meant))
+    is_own = bool(met_names or asked.words & own)
     met = met_in(asked.words, own | around)
+    is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
     if asked.words and not met:
         # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
-        covered = _covered(must & own, asked.words | must) if is_named else 0.0
-        return Judgement(covered, 0.0, is_named, is_own, is_row)
+        covered = _covered(met_names, asked.words | must) if is_named else 0.0
+        return Judgement(covered, 0.0, is_named, is_own, is_row, is_carried)
     if not asked.numbers <= own | around:
         return None
     missed = asked.words - met - _kinds_told(asked, fact)
-    covered = _covered(met | (must & own), met | missed | must)
-    return Judgement(covered, _told(asked.words - met, hit), is_named, is_own, is_row)
+    covered = _covered(met | met_names, met | missed | must)
+    return Judgement(covered, _told(asked.words - met, hit), is_named, is_own, is_row, is_carried)
+
+
+def _subject(asked: Asked, fact: Fact, told: frozenset[str]) -> frozenset[str]:
+    """What of the names that are asked about a fact has, whose terms are `told`."""
+    return frozenset(term for name in asked.named for term in told_of(name, fact, told))
 
 
 def _kinds_told(asked: Asked, fact: Fact) -> frozenset[str]:
@@ -252,16 +297,38 @@ def _are_kin(one: str, other: str) -> bool:
     return one == other or (len(short) >= _KIN_LETTERS_MIN and long.startswith(short) and long[len(short) :] in _ENDINGS)
 
 
-def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[tuple[Hit, Judgement]]:
+def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:
     """The hits that are about the question, each with its judgement, in their own order; empty where none of them answers it.
 
-    Where one of them answers, the others need only share a word: a shorter fact often holds the answer. Each hit is judged alone:
-    the coverage of the best three together does not separate the two kinds of question any better.
+    One that answers a part of the question answers it. Where one does, the others need only share a word: a shorter fact often
+    holds the answer. Each hit is judged alone: the coverage of the best three together does not separate the two kinds of
+    question any better.
     """
+    told = [hit for hit in hits if not _only_asks(hit.fact)]
+    whole, *parts = (_judged(text, told, settings) for text in (question, *parts_of(question)))
+    judged = {one.hit.fact.id: one for one in whole}
+    for one in (one for part in parts for one in part if one.answers):
+        if (known := judged.get(one.hit.fact.id)) is None or not known.answers:
+            judged[one.hit.fact.id] = one
+    is_answered = any(one.answers for one in judged.values())
+    found = (judged[hit.fact.id] for hit in told if hit.fact.id in judged)
+    return [one for one in found if one.answers or (is_answered and one.found.is_own and one.found.told > 0)]
+
+
+def _judged(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:
+    """The hits that are not about somebody else, and whether each of them answers."""
     asked = asked_of(question)
-    judged = [(hit, found) for hit in hits if (found := judgement(asked, hit)) is not None]
-    answering = {hit.fact.id for hit, found in judged if _answers(found, hit, settings) and _fits(question, asked, hit, settings)}
-    return [(hit, found) for hit, found in judged if hit.fact.id in answering or (answering and found.is_own and found.told > 0)]
+    found = ((hit, judgement(asked, hit)) for hit in hits)
+    return [
+        Relevant(hit, one, _answers(one, hit, settings) and _fits(question, asked, hit, settings))
+        for hit, one in found
+        if one is not None
+    ]
+
+
+def _only_asks(fact: Fact) -> bool:
+    """Whether a fact is a question that nobody answers in it."""
+    return is_question(fact.content.removeprefix(f"{fact.speaker}: ")) and not _REPLIED.search(fact.content)
 
 
 def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -322,7 +389,7 @@ def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
 
 
 def _told_by(fact: Fact) -> frozenset[str]:
-    return frozenset(tokenize(" ".join((fact.content, fact.concept, fact.before))))
+    return told_terms(" ".join((fact.content, fact.concept, fact.before)))
 
 
 def _qualifiers(question: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.relevance import Asked
+from hive_mind.cognition.answering.relevance import Asked, Relevant
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
@@ -29,24 +29,24 @@ _FIGURE = re.compile(
 )
 
 
-def ordered(question: str, asked: Asked, hits: Sequence[Hit]) -> list[tuple[Hit, float]]:
-    """Hits with a score that also knows who is asked about and what form the answer has, the best first."""
+def ordered(question: str, asked: Asked, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
+    """Facts with a score that also knows who is asked about and what form the answer has, the best first."""
     forms = _forms_wanted(question)
-    fitted = [(hit, hit.score + _bonus(asked, forms, hit)) for hit in hits]
+    fitted = [(one, one.hit.score + _bonus(asked, forms, one.hit)) for one in judged]
     return sorted(fitted, key=lambda pair: -pair[1])
 
 
-def strong(ranked: Sequence[tuple[Hit, float]], share_min: float) -> list[Hit]:
-    """Without what lies below this share of the best.
+def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[tuple[Relevant, float]]:
+    """Without what lies below this share of the best that answers.
 
     What was added for naming an identifier is left out of it: all of these facts speak about the identifier, and one that
     stands under its heading need not repeat it.
     """
-    own = [score - hit.contributions.exact for hit, score in ranked]
-    best = max(own, default=0.0)
+    own = [score - one.hit.contributions.exact for one, score in ranked]
+    best = max((score for score, (one, _) in zip(own, ranked, strict=True) if one.answers), default=0.0)
     # The best stays in any case, also where rounding has put its own part below 0.
     floor = min(best, best * share_min)
-    return [hit for (hit, _), score in zip(ranked, own, strict=True) if score >= floor]
+    return [pair for pair, score in zip(ranked, own, strict=True) if score >= floor]
 
 
 def _bonus(asked: Asked, forms: frozenset[str], hit: Hit) -> float:

@@ -16,7 +16,7 @@ _LIGHT = frozenset(
     go goes going went gone come comes came get gets got take takes took taken need needs needed use uses used find finds
     found put puts give gives gave keep keeps kept let lets want wants wanted may happen happens happened used needed taken
     found given kept said has having keeps thing things something anything people person exactly actually there here soon
-    now do done
+    now do done around towards somebody someone anybody anyone
     """)
 )
 _HAD = frozenset(tokenize("got gets get hold holds habe hat ist war do does did")) | {"ist", "hat", "sind", "war", "wird"}
@@ -59,14 +59,15 @@ leave leaves depart departs departure sail sails go goes
 make makes made maker produce produced build built construct constructed erected
 buy bought purchase purchased
 sell sold sells
-repair repaired fix fixed fixes mend mended repairs
+repair repaired fix fixed fixes mend mended repairs solve solved resolve resolved remedy
 replace replaces replaced replacement change changed exchange exchanged swap swapped instead successor
-check checked inspect inspected inspection inspector test tested examine examined audit
+check checked inspect inspected inspection inspector test tested examine examined audit survey surveyed surveyor
 send sends sent ship ships shipped deliver delivers delivered supply supplies supplier vendor
 own owns owner owned belongs belong
 drive drives drove driven driver
 write writes wrote written author
-lead leads led leader direct director head manage manages manager run runs command commands commander captain master skipper chief
+lead leads led leader direct director head manage manages manager run runs command commands commander captain
+master skipper chief lead leads leader head manager director boss responsible run runs
 carry carries carried cargo load loaded freight
 break broke broken fail failed fails failure crash crashed defect damage damaged
 delete deletes deleted remove removed removes drop dropped
@@ -81,7 +82,35 @@ weigh weighs weight heavy
 burn burns burnt burned
 size large big area
 harbour port destination
+location located locate place site stands town city
+cause causes caused reason root trouble wrong
+suffer suffered affect affected impact consequence consequences damage damaged
+insurance insured insure insurer cover covers covered
+staff personnel employee employees team headcount crew
+discover discovered detect detected find found
+spare spares replacement parts
+noise noisy loud sound sounds whine whining hum humming rattle rattling
+child children kid kids pupil pupils schoolchildren class
 """
+
+
+# What takes several words, and the one that means as much.
+_PHRASES = {
+    "in charge": "responsible",
+    "look after": "responsible",
+    "looks after": "responsible",
+    "put up": "built",
+    "in vain": "refused",
+    "not let in": "refused",
+    "no right": "refused",
+    "turned away": "refused",
+}
+_PHRASE = re.compile(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
+
+
+def told_terms(text: str) -> frozenset[str]:
+    """The terms of a text, with one term for a phrase such as "in charge"."""
+    return frozenset(tokenize(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)))
 
 
 def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:

@@ -63,7 +63,7 @@ class _Chosen:
     def __init__(self, hive: Hive) -> None:
         self._hive = hive
         self.promote, self.retract, self.fetch, self.facts = hive.promote, hive.retract, hive.fetch, hive.facts
-        self.write = hive.write
+        self.write, self.tally = hive.write, hive.tally
         self.names: tuple[str, ...] = ()
 
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:

@@ -4,7 +4,7 @@ Facts whose home is here and copies of others' facts lie in two indexes, because
 merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,6 +20,7 @@ from hive_mind.hive.policy.admission import answerable, is_comparable
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
 from hive_mind.hive.trust.trust_book import k_eff
 from hive_mind.hive.trust.voting import Claim, fused
+from hive_mind.model.aggregation import moment_ms, row
 from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.messages import ListPlace
@@ -95,6 +96,13 @@ class _Order(NamedTuple):
     places: list[ListPlace]
 
 
+class _Tally(NamedTuple):
+    """Rows (`model.aggregation`) of the facts at home that are about something, ascending."""
+
+    about: str
+    rows: list[bytes]
+
+
 class Counted(NamedTuple):
     """Whether a fact counts here or is a copy, and whether several sources vouch for it."""
 
@@ -127,6 +135,8 @@ class Replica:
         self._version = -1
         self._order: _Order | None = None
         """Of the last listing, for requests for its next page; None once anything changed."""
+        self._tally: _Tally | None = None
+        """Of the last tally, likewise."""
         arm = new_arm()
         self._dimension = 0 if arm is None else arm.dimension
         self._home, self._copies = self._new_part(), self._new_part()
@@ -135,6 +145,7 @@ class Replica:
         """Other partitions count here from now on."""
         self._shares = shares
         self._known, self._concepts, self._dirty, self._order = {}, Concepts(), {}, None
+        self._tally = None
         self._home, self._copies = self._new_part(), self._new_part()
         for name in (*shares.homes, *shares.copies):
             self.changed(name, shares.by_partition[name].members.items())
@@ -207,6 +218,23 @@ class Replica:
         rows = (places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1))
         return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
 
+    def tallied(self, about: str, after: bytes, rows_max: int | None, judge: Judge) -> tuple[bytes, bool]:
+        """Rows of the facts at home here that are about something, ascending, those `after` one; and whether there are more."""
+        self._refresh(judge)
+        if self._tally is None or self._tally.about != about or judge.may_expire():
+            self._tally = _Tally(about, sorted(self._rows(about, judge)))
+        rows = self._tally.rows
+        start = bisect_right(rows, after)
+        end = len(rows) if rows_max is None else start + rows_max
+        return b"".join(rows[start:end]), end < len(rows)
+
+    def _rows(self, about: str, judge: Judge) -> Iterator[bytes]:
+        accept = self._accept(0.0, judge)
+        for id, known in self._known.items():
+            said = known.statement
+            if known.is_home and (not about or is_about(about, said.concept, said.entities)) and (accept is None or accept(id)):
+                yield row(moment_ms(said.said_at, known.stamp.ms), id)
+
     def counted(self, judge: Judge) -> dict[str, Counted]:
         """What searches can find here, copies too, by id."""
         self._refresh(judge)
@@ -240,7 +268,7 @@ class Replica:
         former = self._known.get(fact_id)
         if former is not None:
             partitions = partitions.union(former.partitions)
-        self._order = None
+        self._order = self._tally = None
         known = None if judge.is_quarantined(fact_id) else self._derived(fact_id, partitions, judge)
         if former is not None and known is not None and _is_indexed_alike(former, known):
             self._known[fact_id] = known

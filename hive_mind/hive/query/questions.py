@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send
+from hive_mind.hive.effects import Ask, Done, Effect, Fetch, Listing, SearchLocal, Send, Tally
 from hive_mind.hive.index.replica import Replica
 from hive_mind.hive.policy.node_policy import PolicyNow
 from hive_mind.hive.query.fetching import FetchScatter
@@ -16,6 +16,7 @@ from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter
 from hive_mind.hive.query.pages import page
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
+from hive_mind.hive.query.tallying import TallyScatter, rows_that_fit
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import HiveFact
@@ -29,7 +30,11 @@ from hive_mind.model.messages import (
     PoolRequest,
     SearchReply,
     SearchRequest,
+    TallyReply,
+    TallyRequest,
 )
+
+_Scatter = Scatter | FetchScatter | ListScatter | TallyScatter
 
 
 class Questions:
@@ -39,7 +44,7 @@ class Questions:
         self._node, self._partitions, self._replica = node, partitions, replica
         self._settings = settings
         self.latencies = Latencies(settings)
-        self._asking: dict[str, Scatter | FetchScatter | ListScatter] = {}
+        self._asking: dict[str, _Scatter] = {}
         self._read_set_of_all: tuple[ReplicaSet, ...] | None = None
         self._sets: dict[str, ReplicaSet] = {}
 
@@ -69,6 +74,11 @@ class Questions:
     def listed(self, event: Listing, at: PolicyNow) -> list[Effect]:
         topology = self._partitions.topology
         scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms)
+        return self._begin(event.request, scatter, at)
+
+    def tallied(self, event: Tally, at: PolicyNow) -> list[Effect]:
+        epoch = self._partitions.topology.epoch
+        scatter = TallyScatter(event, self._read_set(), self._node, epoch, self._settings, self.latencies, at.now.mono_ms)
         return self._begin(event.request, scatter, at)
 
     def take(self, sender: str, reply: SearchReply, at: PolicyNow) -> list[Effect]:
@@ -107,6 +117,9 @@ class Questions:
                 return PoolReply(query, name, pool, evidence, missing, words)
             case ListRequest():
                 return self._list(request, missing, at)
+            case TallyRequest(query):
+                rows, is_cut = self._replica.tallied(request.about, request.after, rows_that_fit(request.bytes_max), at)
+                return TallyReply(query, name, rows, missing, is_cut)
 
     def _list(self, request: ListRequest, missing: tuple[str, ...], at: PolicyNow) -> ListReply:
         rows = self._replica.listed(request.concept, request.limit, at, request.after)
@@ -121,7 +134,7 @@ class Questions:
         holders = dict.fromkeys(pool.ids, self._node)
         return Gathered(pool, evidence, statistics, 0, holders=holders, as_of_ms=at.hive_ms())
 
-    def _begin(self, request: str, scatter: Scatter | FetchScatter | ListScatter, at: PolicyNow) -> list[Effect]:
+    def _begin(self, request: str, scatter: _Scatter, at: PolicyNow) -> list[Effect]:
         self._asking[request] = scatter
         return self._continue(request, scatter.start(at.now.mono_ms), at)
 

@@ -14,7 +14,7 @@ class ByDomain:
     def __init__(self, hive: Hive) -> None:
         self._hive = hive
         self.promote, self.retract, self.fetch, self.facts = hive.promote, hive.retract, hive.fetch, hive.facts
-        self.write = hive.write
+        self.write, self.tally = hive.write, hive.tally
 
     async def ask(self, probe: Probe, *, confidence_min: float = 0.0, domains: tuple[str, ...] = ()) -> Gathered:
         """Candidates of the whole hive; the domains are the question's own words, unless others are given."""

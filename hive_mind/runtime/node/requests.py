@@ -23,6 +23,8 @@ from hive_mind.hive.effects import (
     Retract,
     Retracted,
     Say,
+    Tallied,
+    Tally,
     Write,
 )
 from hive_mind.hive.topology.base import Topology
@@ -90,6 +92,11 @@ class Requests(ABC):
         request = next(self._ids)
         event = Listing(request, _ALL if limit is None else min(limit, _ALL), self._fetch_deadline_ms, concept)
         return cast("Listed", await self._answer(request, event))
+
+    async def tally(self, about: str = "") -> Tallied:
+        """Every fact of the hive about something ("" for all), by id; says what is missing rather than be late."""
+        request = next(self._ids)
+        return cast("Tallied", await self._answer(request, Tally(request, self._fetch_deadline_ms, about)))
 
     async def rearrange(self, topology: Topology) -> None:
         """Members joined or left. Returns when this node has taken note durably; moving facts goes on."""

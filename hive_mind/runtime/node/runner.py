@@ -27,6 +27,7 @@ from hive_mind.hive.effects import (
     Received,
     Reconnected,
     SetAside,
+    Tally,
     Tick,
 )
 from hive_mind.hive.replication.damage import sifted
@@ -370,4 +371,4 @@ class NodeRunner(Requests):
 
 def _is_search(event: Event) -> bool:
     """Whether it promises nothing and so need not wait for what is being written."""
-    return isinstance(event, Ask | Fetch | Listing) or (isinstance(event, Received) and type(event.message) in _SEARCHES)
+    return isinstance(event, Ask | Fetch | Listing | Tally) or (isinstance(event, Received) and type(event.message) in _SEARCHES)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from hive_mind.errors import BackendError, BackendUnavailable
-from hive_mind.hive.effects import Held, Listed, Promotion, Retracted
+from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.model.aggregation import moment_ms
 from hive_mind.model.evidence import HiveFact, Provenance, Reason, Stamp, Statement
 from hive_mind.model.fact import Fact, Sharing, is_about
 from hive_mind.model.gathered import Gathered
@@ -95,6 +96,13 @@ class SmallHive:
         found = sorted(map(self.fact, self._vouched), key=lambda fact: -min(one.stamp.ms for one in fact.provenance))
         about = [fact for fact in found if is_about(concept, fact.statement.concept, fact.statement.entities)]
         return Listed(tuple(about[:limit]), 4, self.missing)
+
+    async def tally(self, about: str = "") -> Tallied:
+        self._begin("tally")
+        found = map(self.fact, self._vouched)
+        held = [fact for fact in found if is_about(about, fact.statement.concept, fact.statement.entities)]
+        moments = {one.id: moment_ms(one.statement.said_at, one.provenance[0].stamp.ms) for one in held}
+        return Tallied(moments, 4, self.missing)
 
     def fact(self, one: str) -> HiveFact:
         vouched = list(self._vouched[one].values())

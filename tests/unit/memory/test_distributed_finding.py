@@ -12,6 +12,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import fact_id
@@ -277,4 +278,23 @@ def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():
 
             assert [hit.fact.content for hit in result] == [NOVEL]
 
+
+def test_an_aggregation_says_what_did_not_answer_and_counts_what_the_agent_has_itself():
+    home = SharedHome()
+
+    class Silent(SmallHive):
+        async def tally(self, about=""):
+            return replace(await super().tally(about), missing=("p1",), silent=("n4",))
+
+    async def whole() -> None:
+        async with home.memory() as memory:
+            await memory.store_fact("pump", RED)
+            found = await memory.aggregate(Aggregation("list", "pump"))
+            assert ([fact.content for fact in found.facts], found.count) == ([RED], 1)
+            assert (found.completeness, found.silent) == (0.75, ("n4",))
+            home.hive.failure = AWAY
+            found = await memory.aggregate(Aggregation("count", "pump"))
+            assert (found.count, found.completeness) == (1, 0.0)
+
+    home.hive = Silent()
     run(whole())

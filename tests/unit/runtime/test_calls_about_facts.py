@@ -98,3 +98,20 @@ def test_learning_says_what_is_held_back_from_others_and_why() -> None:
     learned = asyncio.run(story())
     assert list(learned["held_back"]) == learned["facts"][1:]
     assert list(learned["held_back"].values()) == ["its text holds a credential"]
+
+
+def test_an_agent_counts_and_tells_the_latest() -> None:
+    async def story(calls: AgentCalls) -> Any:
+        for month in (3, 1, 2):
+            said = {"content": f"D4 moved {month} litres.", "concept": "D4", "said_at": f"2025-0{month}"}
+            await calls.do(Call("store", **said))
+        return [await calls.do(Call("aggregate", kind=kind, concept="d4", limit=1)) for kind in ("count", "latest", "earliest")]
+
+    counted, latest, earliest = asked(story)
+    assert counted == {"count": 3, "facts": [], "completeness": 1.0, "silent": []}
+    assert [one["said_at"] for found in (latest, earliest) for one in found["facts"]] == ["2025-03", "2025-01"]
+
+
+def test_what_can_not_be_aggregated_is_refused_with_what_can() -> None:
+    with pytest.raises(InvalidInput, match="one of count, list, latest, earliest, not 'sum'"):
+        asked(lambda calls: calls.do(Call("aggregate", kind="sum")))

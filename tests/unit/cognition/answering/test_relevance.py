@@ -158,7 +158,7 @@ def test_a_better_keyword_score_never_makes_a_fact_less_relevant(one: float, oth
 def test_any_text_is_judged_and_the_order_stays(question: str, contents: list[str]):
     hits = [hit(content) for content in dict.fromkeys(contents)]
 
-    kept = [found for found, _ in relevant(question, hits, RelevanceSettings())]
+    kept = [one.hit for one in relevant(question, hits, RelevanceSettings())]
 
     assert kept == [one for one in hits if one in kept]
 
@@ -179,7 +179,7 @@ ROWS = [
     ],
 )
 def test_a_row_answers_by_a_field_and_a_column_that_are_asked_for_and_no_other_row_does(question: str, row: int):
-    assert [found for found, _ in relevant(question, ROWS, RelevanceSettings())] == [ROWS[row]]
+    assert [one.hit for one in relevant(question, ROWS, RelevanceSettings())] == [ROWS[row]]
 
 
 @pytest.mark.parametrize("question", ["What colour is the gateway?", "Who owns the boat?"])
@@ -190,7 +190,7 @@ def test_a_row_without_the_field_or_the_column_does_not_answer(question: str):
 def test_what_shares_only_the_words_before_it_is_not_quoted_beside_an_answer():
     gateway, library = hit("网关端口是8443。"), hit("图书馆在河边开放。", before="网关端口是8443。")
 
-    assert [found for found, _ in relevant("网关 端口", [gateway, library], RelevanceSettings())] == [gateway]
+    assert [one.hit for one in relevant("网关 端口", [gateway, library], RelevanceSettings())] == [gateway]
 
 
 def test_the_kind_of_the_answer_need_not_be_named():

@@ -2,15 +2,20 @@ from dataclasses import replace
 
 import pytest
 
-from hive_mind.cognition.answering.relevance import asked_of
+from hive_mind.cognition.answering.relevance import Judgement, Relevant, asked_of
 from hive_mind.cognition.answering.selection import ordered, strong
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import Contributions
 from tests.unit.cognition.reading import hit
 
 
+def relevant(hit: Hit, *, answers: bool = True) -> Relevant:
+    return Relevant(hit, Judgement(1.0, 1.0, False), answers)
+
+
 def contents(question: str, *hits: Hit) -> list[str]:
-    return [found.fact.content for found, _ in ordered(question, asked_of(question), hits)]
+    ranked = ordered(question, asked_of(question), [relevant(one) for one in hits])
+    return [found.hit.fact.content for found, _ in ranked]
 
 
 def test_what_somebody_says_comes_before_what_is_said_about_them():
@@ -42,14 +47,20 @@ def test_equal_facts_keep_the_order_of_the_search():
 
 
 def test_what_lies_far_below_the_best_is_left_out():
-    good, weak = hit("Ana sailed.", 1.0), hit("Ben sailed.", 0.3)
+    good, weak = relevant(hit("Ana sailed.", 1.0)), relevant(hit("Ben sailed.", 0.3))
 
-    assert strong([(good, 1.0), (weak, 0.3)], 0.6) == [good]
+    assert strong([(good, 1.0), (weak, 0.3)], 0.6) == [(good, 1.0)]
     assert strong([], 0.6) == []
 
 
-def test_naming_the_identifier_does_not_push_out_what_stands_under_its_heading():
-    named = replace(hit("See PMP-014.", 1.9), contributions=Contributions(keyword=0.9, exact=1.0))
-    below = hit("Every 14 days.", 0.7, concept="PMP-014")
+def test_what_only_belongs_to_the_topic_does_not_push_out_what_answers():
+    aside, answer = relevant(hit("Sails, sails.", 1.0), answers=False), relevant(hit("Ana sailed.", 0.4))
 
-    assert strong([(named, 1.9), (below, 0.7)], 0.6) == [named, below]
+    assert strong([(aside, 1.0), (answer, 0.4)], 0.6) == [(aside, 1.0), (answer, 0.4)]
+
+
+def test_naming_the_identifier_does_not_push_out_what_stands_under_its_heading():
+    named = relevant(replace(hit("See PMP-014.", 1.9), contributions=Contributions(keyword=0.9, exact=1.0)))
+    below = relevant(hit("Every 14 days.", 0.7, concept="PMP-014"))
+
+    assert strong([(named, 1.9), (below, 0.7)], 0.6) == [(named, 1.9), (below, 0.7)]

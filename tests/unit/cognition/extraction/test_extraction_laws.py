@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.cutting import CODE_CHARS_MAX
-from hive_mind.cognition.extraction.entities import entities
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX
+from hive_mind.memory.entities import entities
 from hive_mind.model.ids import canonical
 from tests.unit.cognition.reading import candidates
 

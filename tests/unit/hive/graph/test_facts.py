@@ -5,6 +5,7 @@ import pytest
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.hive_graph import HiveStatistics
 from hive_mind.hive.policy.expiry import ExpirySettings
+from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.ids import fact_id
 from tests.hives import HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, flat, settings
 from tests.unit.hive.graph.builders import DOOR, contents, graph
@@ -147,3 +148,19 @@ def test_statistics_leave_out_what_has_expired():
     clock.pass_(2 * HOUR_MS)
 
     assert hive.get_statistics().facts == len(hive.list_facts()) == 1
+
+
+def test_aggregations_are_over_the_whole_hive(hive):
+    for number in range(5):
+        hive.promote_fact("ines" if number % 2 else "bo", f"Pump D4 moved {number} litres.", "Pump D4")
+    hive.promote_fact("bo", "Pump D40 is new.", "Pump D40")
+
+    counted = hive.aggregate_facts(Aggregation("count", "D4"))
+    latest, earliest = (hive.aggregate_facts(Aggregation(kind, "D4", 1)) for kind in ("latest", "earliest"))
+
+    assert (counted.count, counted.facts, counted.completeness) == (5, (), 1.0)
+    assert contents(latest.facts) == ["Pump D4 moved 4 litres."]
+    assert contents(earliest.facts) == ["Pump D4 moved 0 litres."]
+    assert hive.aggregate_facts(Aggregation()).count == 6
+    with pytest.raises(InvalidInput, match="limit"):
+        hive.aggregate_facts(Aggregation("list", "", 0))

@@ -1,6 +1,6 @@
 import pytest
 
-from hive_mind.cognition.extraction.entities import entities, vocabulary_of
+from hive_mind.memory.entities import entities, vocabulary_of
 
 
 def test_names_are_runs_of_capitalised_words():

@@ -1,0 +1,45 @@
+"""Aggregations over what an agent holds and what its hive holds: every fact once, however many replicas and agents have it."""
+
+from collections.abc import Iterable, Mapping
+
+from hive_mind.hive.effects import Tallied
+from hive_mind.memory.asked import refuse_limit
+from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.memory.summary import concept_matches
+from hive_mind.model.aggregation import Aggregated, Aggregation, in_order, moment_ms
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.fact import Fact
+
+
+def aggregated_of(wanted: Aggregation, facts: Iterable[Fact]) -> Aggregated:
+    """What one memory holds. Raises `InvalidInput` for a limit below 1."""
+    refuse_limit(wanted.limit)
+    own = _about(wanted, facts)
+    shown = first_of(wanted, _moments(own))
+    return Aggregated(wanted, len(own), tuple(own[id] for id in shown))
+
+
+def together(wanted: Aggregation, known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
+    """The moments of all facts, the hive's where it tells one, and those of this agent. What it knows it decides by itself."""
+    own = _about(wanted, known.values())
+    others = {id: moment for id, moment in hive.moments.items() if id in own or id not in known}
+    return _moments(own) | others, own
+
+
+def first_of(wanted: Aggregation, moments: Mapping[str, int]) -> list[str]:
+    """The ids that are shown, in their order."""
+    return [] if wanted.kind == "count" else in_order(moments, wanted.kind)[: wanted.limit]
+
+
+def shown_of(ids: Iterable[str], own: Mapping[str, Fact], fetched: Iterable[HiveFact]) -> tuple[Fact, ...]:
+    """Facts in the order of their ids; one that was taken back since it was counted is left out."""
+    found = {fact.id: fact_of(fact) for fact in fetched} | dict(own)
+    return tuple(found[id] for id in ids if id in found)
+
+
+def _about(wanted: Aggregation, facts: Iterable[Fact]) -> dict[str, Fact]:
+    return {fact.id: fact for fact in facts if fact.is_current and (not wanted.about or concept_matches(fact, wanted.about))}
+
+
+def _moments(facts: Mapping[str, Fact]) -> dict[str, int]:
+    return {id: moment_ms(fact.said_at, fact.learned_at_us // 1000) for id, fact in facts.items()}

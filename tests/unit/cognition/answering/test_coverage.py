@@ -1,0 +1,51 @@
+from hive_mind.cognition.answering.coverage import is_repeated
+from tests.unit.cognition.reading import answer, hit
+
+
+def contents(question: str, *hits: object) -> list[str]:
+    return [source.fact.content for source in answer(question, *hits).sources]  # type: ignore[arg-type]
+
+
+def test_the_same_in_nearly_the_same_words_is_quoted_once():
+    told = [hit(f"{lead}the limit of the valve {verb} 5 bar.", 1.0, keyword=5.0) for lead, verb in LEADS]
+
+    assert contents("What is the limit of the valve?", *told) == [told[0].fact.content]
+
+
+LEADS = (("", "is"), ("Reminder: ", "remains at"), ("Data point: ", "is still"))
+
+
+def test_another_figure_is_another_statement():
+    one, other = hit("The limit of the valve is 5 bar.").fact, hit("The limit of the valve is 6 bar.").fact
+
+    assert is_repeated(one, one)
+    assert not is_repeated(one, other)
+
+
+def test_what_adds_to_what_is_asked_comes_before_more_of_the_same():
+    same = [
+        hit(f"Ana sold the boat to {name}.", 1.0 - n / 100, keyword=9.0) for n, name in enumerate(("Ben", "Cem", "Dan", "Eva"))
+    ]
+    further = hit("The boat had a mast of oak.", 0.9, keyword=3.0)
+
+    assert further.fact.content in contents("Who sold the boat with the oak mast?", *same, further)[:3]
+
+
+def test_a_fact_that_answers_comes_before_one_that_only_shares_words():
+    aside = hit("Pump D4 was painted on the quay.", 0.9, keyword=5.0)
+    answering = hit("Pump D4 was painted by Ana.", 0.8, keyword=5.0)
+
+    assert contents("Who painted pump D4?", aside, answering)[0] == answering.fact.content
+
+
+def test_what_was_superseded_is_quoted_only_where_the_past_is_asked_about():
+    old = hit("The budget was 5,000 EUR.", 1.0, keyword=5.0, superseded_by="newer")
+    new = hit("The budget is 6,000 EUR.", 0.9, keyword=5.0)
+
+    assert contents("How much is the budget?", old, new) == [new.fact.content]
+    assert not answer("How much is the budget?", old).is_known
+    assert old.fact.content in contents("How much was the budget before?", old, new)
+
+
+def test_a_question_that_nobody_answered_is_no_answer():
+    assert not answer("What is the limit of the valve?", hit("Ana: What is the limit of the valve?", speaker="Ana")).is_known

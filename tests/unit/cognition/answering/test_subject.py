@@ -1,0 +1,68 @@
+import pytest
+
+from hive_mind.cognition.answering.relevance import asked_of, judgement
+from tests.unit.cognition.reading import answer, hit
+
+
+@pytest.mark.parametrize(
+    ("question", "answering", "other"),
+    [
+        ("Who runs Slender Chestnut?", "Ana Berg runs Slender Chestnut.", "Ben Holm runs Slender Bellows."),
+        ("Who runs Slender Chestnut?", "Ana Berg runs Chestnut.", "Ben Holm runs Bellows."),
+        ("What does Pia Zanetti play?", "Pia Zanetti plays the flute.", "Pia Nolde plays the flute."),
+    ],
+)
+def test_a_fact_about_a_namesake_does_not_answer(question: str, answering: str, other: str):
+    assert answer(question, hit(answering, keyword=9.0)).is_known
+    assert not answer(question, hit(other, keyword=9.0)).is_known
+
+
+def test_a_namesake_that_speaks_is_another_person_too():
+    question = "What does Pia Zanetti play?"
+
+    assert answer(question, hit("I play the flute.", speaker="Pia Zanetti", keyword=9.0)).is_known
+    assert not answer(question, hit("I play the flute.", speaker="Pia Nolde", keyword=9.0)).is_known
+
+
+def test_it_is_what_was_named_just_before_and_is_quoted_with_that():
+    before = "Gideon: Hidden Wolf is next, who starts?"
+    told = "Xenia: The date of the survey of it is 10 August 2021."
+    question = "What is the date of the survey of Hidden Wolf?"
+
+    found = answer(question, hit(told, speaker="Xenia", before=before, keyword=9.0))
+
+    assert found.text.endswith(f"“{told}” (after “{before}”)")
+    assert not answer(question, hit(told, speaker="Xenia", before="Gideon: Lunar Hornet is next.", keyword=9.0)).is_known
+
+
+def test_it_behind_another_name_is_not_what_stands_before():
+    found = judgement(asked_of("Who runs Hidden Wolf?"), hit("Ana Berg runs it.", before="Hidden Wolf is next."))
+
+    assert found is None
+
+
+def test_an_identifier_may_stand_just_before():
+    repaired = hit("It got a new cable.", before="wren-vpn-11 is down.", keyword=5.0)
+
+    assert (found := judgement(asked_of("What cable did wren-vpn-11 get?"), repaired))
+    assert found.is_named
+    assert found.is_carried
+
+
+def test_an_address_that_shares_a_word_is_no_other_name():
+    assert answer("How do I get a key for the Tern API?", hit("Mail keys@tern.example for a key.", keyword=9.0)).is_known
+
+
+@pytest.mark.parametrize("told", ["Ana, I sold my boat.", "Hey Ana! I sold my boat yesterday.", "I sold my boat, Ana!"])
+def test_what_somebody_tells_ana_about_themselves_is_not_about_ana(told: str):
+    assert not answer("Who did Ana sell the boat to?", hit(told, speaker="Ben", keyword=9.0)).is_known
+    assert not answer("When did Ana sell her boat?", hit(told, speaker="Ben", keyword=9.0)).is_known
+
+
+def test_what_somebody_tells_ana_about_her_is():
+    assert judgement(asked_of("What was Ana sold?"), hit("I sold you the boat, Ana.", speaker="Ben")) is not None
+    assert judgement(asked_of("What did Ana sell?"), hit("My sister Ana sold her boat.", speaker="Ben")) is not None
+
+
+def test_who_spoke_just_before_is_not_whom_it_is_about():
+    assert judgement(asked_of("What is the boat of Ana like?"), hit("It is blue.", speaker="Ben", before="Ana: A boat?")) is None
