@@ -19,7 +19,7 @@ from hive_mind.memory.commits import Commits, Outcome, Plan
 from hive_mind.memory.editions.editions import edits_of, vouched_by
 from hive_mind.memory.editions.sources import WITHDRAWN, KnownSource, SourceNote, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
-from hive_mind.memory.intake import Intake, by_hand, new_fact, refuse_source, retracting, superseding, take_in
+from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
@@ -31,7 +31,6 @@ from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.fact import CONFIDENCE, Fact, Relation
-from hive_mind.model.ids import episode_id
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
@@ -104,16 +103,7 @@ class CognitiveMemory:
 
     def episode_of(self, content: Content, summary: str = "") -> Episode:
         """Content as the episode it would be kept as; nothing is stored."""
-        return Episode(
-            id=episode_id(content.text, content.source),
-            text=content.text,
-            source=content.source,
-            said_at=content.said_at,
-            learned_at_us=self._clock(),
-            speaker=content.speaker,
-            title=content.title,
-            summary=summary,
-        )
+        return new_episode(content, summary, self._clock())
 
     @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
@@ -152,10 +142,7 @@ class CognitiveMemory:
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
-        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`.
-
-        `request`: its key; where that was carried out already, the fact as it is now.
-        """
+        """Take a fact back: it is found by id only, and what it had superseded holds again. `request`: see `done`."""
         async with self.awake() as awake:
             replaced = awake.recall.replaced_by(fact_id)
 
@@ -166,10 +153,7 @@ class CognitiveMemory:
 
     @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
-        """Keep a newer statement in place of a fact, which is then found only by queries `with_superseded`.
-
-        `request`: its key; where that was carried out already, the newer fact as it is now.
-        """
+        """Keep a newer statement in place of a fact, which only queries `with_superseded` find then. `request`: see `done`."""
         newer = new_fact(replacement, source, self._clock())
         if newer.id == fact_id:
             raise InvalidInput("a fact can't supersede itself: the new statement says the same")
@@ -183,7 +167,10 @@ class CognitiveMemory:
             return await self._once(awake, request, [newer.id, fact_id], plan, new)
 
     async def done(self, request: str) -> Fact | None:
-        """The fact that a request left, as it is now; None where none with this key was carried out."""
+        """The fact that a request left, as it is now; None where none with this key was carried out.
+
+        Whoever puts the same request again, by its key, gets this; it is not carried out twice.
+        """
         if not request:
             return None
         async with self.awake() as awake:

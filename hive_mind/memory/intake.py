@@ -11,9 +11,9 @@ from typing import Any
 
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.entities import entities
-from hive_mind.model.content import Candidate, Episode
+from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.fact import FORGOTTEN, KEPT_HOME, Fact, Relation, Sharing
-from hive_mind.model.ids import canonical, entity_id, fact_id
+from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id
 from hive_mind.model.said import LISTS, TEXTS, names_of, said_of
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, ReviseFact
 
@@ -43,6 +43,20 @@ def statement(candidate: Candidate) -> str:
 def _laid_out(content: str) -> str:
     """Code as it stands: with its lines joined it would be another command."""
     return unicodedata.normalize("NFC", "\n".join(line.rstrip() for line in content.split("\n"))).strip("\n")
+
+
+def new_episode(content: Content, summary: str, learned_at_us: int) -> Episode:
+    """Content as the episode it is kept as."""
+    return Episode(
+        id=episode_id(content.text, content.source),
+        text=content.text,
+        source=content.source,
+        said_at=content.said_at,
+        learned_at_us=learned_at_us,
+        speaker=content.speaker,
+        title=content.title,
+        summary=summary,
+    )
 
 
 def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:

@@ -44,7 +44,7 @@ def is_in_make_test(path: str, name: str) -> bool:
     for one in ast.parse((ROOT / path).read_text("utf-8")).body:
         if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "pytestmark" and thorough in ast.unparse(one.value):
             return False
-        if isinstance(one, ast.FunctionDef) and one.name == name:
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name == name:
             return thorough not in map(ast.unparse, one.decorator_list)
     return False
 

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from hive_mind.runtime.calls import AgentCalls
 
 
-class Asked(Protocol):
+class Called(Protocol):
+    """What answers the requests of `runtime.calls`."""
+
+    async def call(self, what: str, /, **fields: object) -> Any:
+        """Put a request to it. Raises `HiveError`."""
+        ...
+
+
+class Asked(Called, Protocol):
     """One agent. `fleet` is "" where its memory is open in this process."""
 
     @property
@@ -30,10 +38,6 @@ class Asked(Protocol):
 
     @property
     def fleet(self) -> str: ...
-
-    async def call(self, what: str, **fields: object) -> Any:
-        """Put a request to it. Raises `HiveError`."""
-        ...
 
 
 class LocalAgent:
@@ -44,7 +48,7 @@ class LocalAgent:
     def __init__(self, name: str, calls: "AgentCalls") -> None:
         self.name, self._calls = name, calls
 
-    async def call(self, what: str, **fields: object) -> Any:
+    async def call(self, what: str, /, **fields: object) -> Any:
         """See `Asked`; what comes back is what JSON would give."""
         from hive_mind.runtime.requests import Call
 

@@ -2,22 +2,14 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
+from hive_mind.cli.asking.asked import Called
 from hive_mind.cli.output import say, short_id, show, show_indented, shown_source
 from hive_mind.errors import HiveError, InvalidInput
 
 _FACTS = 10
 _ID_CHARACTERS_MIN = 6
 HELP = "/facts [WORDS] lists facts, /why [NUMBER or ID] says where one comes from, /retract NUMBER or ID takes it back"
-
-
-class Called(Protocol):
-    """An agent that answers requests of `runtime.calls`."""
-
-    async def call(self, what: str, **fields: object) -> Any:
-        """Raises `HiveError`."""
-        ...
 
 
 @dataclass(slots=True)

@@ -52,7 +52,7 @@ class FleetAgent:
     fleet: str
     name: str
 
-    async def call(self, what: str, **fields: object) -> Any:
+    async def call(self, what: str, /, **fields: object) -> Any:
         """Put a request to it, see `runtime.calls`. Raises `BackendError`."""
         return await self.controller.call(self.name, what, timeout_s=_CALL_S, **fields)
 

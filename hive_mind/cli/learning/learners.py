@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned, Progress
+from hive_mind.cli.asking.asked import Called
 from hive_mind.cognition.reader import LeftOut
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.editions.former import former_of
@@ -80,14 +81,6 @@ class Learner(Protocol):
 
     async def note(self, source: str, note: SourceNote, /) -> None:
         """Keep what was read of a source, and when."""
-        ...
-
-
-class Called(Protocol):
-    """An agent that runs elsewhere."""
-
-    async def call(self, what: str, **fields: object) -> Any:
-        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
         ...
 
 

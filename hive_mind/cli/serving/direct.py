@@ -26,7 +26,7 @@ class DirectAgent:
     name: str
     fleet: str = RESIDENT
 
-    async def call(self, what: str, **fields: object) -> Any:
+    async def call(self, what: str, /, **fields: object) -> Any:
         """Put a request to it, see `runtime.calls`. Raises `HiveError`."""
         body = msgspec.json.encode({"do": what, **fields})
         try:
