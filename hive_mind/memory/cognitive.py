@@ -169,7 +169,7 @@ class CognitiveMemory:
     async def done(self, request: str) -> Fact | None:
         """The fact that a request left, as it is now; None where none with this key was carried out.
 
-        Whoever puts the same request again, by its key, gets this; it is not carried out twice.
+        A request that is put again under its key gets this; it is not carried out twice.
         """
         if not request:
             return None
