@@ -111,7 +111,7 @@ def readiness(town: HiveMind, process: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_broker_whose_memory_is_full_is_named_and_nothing_is_green_over_it(fleet: HiveMind, client: "Redis[str]") -> None:
-    assert condition(until_ready(fleet), "BrokerMemory")["status"] == "True"
+    until(fleet, lambda ended: condition(ended, "BrokerMemory")["status"] == "True")
     assert readiness(fleet, "ann")[0] == 200
     client.config_set("maxmemory", "1mb")
 

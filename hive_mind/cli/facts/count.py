@@ -14,7 +14,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.model.aggregation import Kind
 
-About = Annotated[str, typer.Argument(metavar="[ABOUT]", help="A word of their concept, or a name they mention; all without it.")]
+About = Annotated[str, typer.Argument(metavar="ABOUT", help="A word of their concept, or a name they mention; all without it.")]
 
 
 def register(group: typer.Typer) -> None:

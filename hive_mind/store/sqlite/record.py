@@ -24,6 +24,7 @@ _Result = TypeVar("_Result")
 # Places of nodes that were written or looked up last, so that the same entities are not looked up each time; some 150 bytes each.
 _KNOWN_MAX = 2000
 _DAMAGED_MAX, _NAMED_MAX = 1000, 3
+_PROBE_BYTES = 64 << 10
 
 
 @dataclass(slots=True)
@@ -99,6 +100,8 @@ class Record:
     def tidy(self) -> None:
         """Write the log back and give the cache back to the system; after a failed write, find out whether one goes now."""
         if self._health.failure:
+            # Where one more page goes, a fact with its links may not.
+            self.write([SetMeta(PROBE_KEY, " " * _PROBE_BYTES)])
             self.write([SetMeta(PROBE_KEY, "")])
         with self._file.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -18,11 +18,14 @@ HANDLED = [number for number, _ in CODES]
 
 @pytest.fixture(autouse=True)
 def handlers_are_as_before() -> Iterator[None]:
+    # Ignored where a shell started the tests in the background.
+    started_with = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = [signal.getsignal(number) for number in HANDLED]
     yield
     after = [signal.getsignal(number) for number in HANDLED]
     for number, handler in zip(HANDLED, before, strict=True):
         signal.signal(number, handler)
+    signal.signal(signal.SIGINT, started_with)
     assert after == before
 
 

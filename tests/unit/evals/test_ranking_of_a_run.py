@@ -31,7 +31,7 @@ def _noting(used):
     from hive_mind.ranking.pipeline import rank
 
     def noting(*arguments):
-        used.append(arguments[-1])
+        used.extend(one for one in arguments if isinstance(one, RankingSettings))
         return rank(*arguments)
 
     return noting

@@ -3,13 +3,14 @@
 import pytest
 
 from hive_mind.evals.experiments.values import Arm
+from hive_mind.ranking.pipeline import RankingSettings
 from tests.unit.evals.arms.notes import drawn, scope_of, told
 
 
-def test_keywords_alone_rank_as_one_memory_does_by_keywords():
-    scope = drawn()
+def test_keywords_alone_rank_as_one_memory_does_by_keywords_without_what_was_said_around_them():
+    scope, alone = drawn(), RankingSettings(neighbour_weight=0.0)
 
-    assert told(Arm("bm25"), scope).facts == told(Arm("single"), scope, "lexical").facts
+    assert told(Arm("bm25"), scope).facts == told(Arm("single"), scope, "lexical", ranking=alone).facts
 
 
 def test_keywords_alone_know_nothing_of_identifiers():

@@ -292,7 +292,7 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "kind", "text"),
     [
-        ({"id": 1, "do": "dance"}, "InvalidInput", "there is no 'dance'; known: ask,"),
+        ({"id": 1, "do": "dance"}, "InvalidInput", "there is no 'dance'; known: aggregate, ask,"),
         ({"id": 1, "do": "__init__"}, "InvalidInput", "there is no"),
         ({"id": 1, "do": "retract", "fact_id": "0" * 32}, "InvalidInput", "no fact"),
         ({"id": 1, "do": "store", "content": " "}, "InvalidInput", ""),

@@ -17,7 +17,7 @@ from tests.unit.runtime.worker_builders import config
 class Asked:
     """Notes how it is asked; the other calls are told apart by their names."""
 
-    promote, retract, write, fetch, facts = "promote", "retract", "write", "fetch", "facts"
+    promote, retract, write, fetch, facts, tally = "promote", "retract", "write", "fetch", "facts", "tally"
 
     def __init__(self) -> None:
         self.domains: list[tuple[str, ...]] = []
