@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.texts.document import Document, Refused, Unreadable
 from hive_mind.runtime.texts.documents.register import PACKAGES_MISSING, is_installed, named
 
@@ -29,6 +30,8 @@ _TOO_MUCH = f"needs more than {MEMORY_MAX_BYTES >> 20} MB of memory to be read: 
 _TOO_MUCH_TEXT = f"holds more than {_CHARS_MAX >> 20} million characters: split it"
 # Of the current folder nothing takes the place of a package.
 _CODE = f"import sys; sys.path.append({str(Path(__file__).parents[4])!r}); from {__name__} import main; main()"
+# Of numpy, which openpyxl loads: each thread takes memory, and there are as many as cores.
+_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 _SPARE_S = 30
 
 
@@ -39,7 +42,14 @@ def read_apart(format: str, body: bytes) -> Document | Unreadable:
     command = (sys.executable, "-P", "-c", _CODE, format)
     try:
         # Time that others take on a busy machine is not the document's.
-        done = subprocess.run(command, input=body, capture_output=True, timeout=TIME_MAX_S * 2 + _SPARE_S, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=body,
+            capture_output=True,
+            timeout=TIME_MAX_S * 2 + _SPARE_S,
+            env=environment_with(_THREADS),
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return _TOO_LONG
     if sys.platform != "win32" and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
@@ -64,9 +74,10 @@ def _said(format: str, body: bytes) -> Mapping[str, object]:
         document = named(format).read(body)
     except Refused as refused:
         return {"refused": str(refused)}
-    except MemoryError:
-        return {"refused": _TOO_MUCH}
     except Exception as error:  # noqa: BLE001 - whatever a library makes of bytes that are no such document
+        # A parser of XML says so in words.
+        if isinstance(error, MemoryError) or "out of memory" in str(error):
+            return {"refused": _TOO_MUCH}
         return {"refused": f"is damaged or no {format.upper()} ({type(error).__name__})"}
     if len(document.text) > _CHARS_MAX:
         return {"refused": _TOO_MUCH_TEXT}
