@@ -105,7 +105,7 @@ class Surroundings:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     rng: random.Random = field(default_factory=lambda: random.Random())  # noqa: S311 - jitter
     # A short change is waited for; of a long one a person hears within five seconds who is at it.
-    lock_wait_s: float = 2.0
+    lock_wait_s: float = 1.0
 
     def patience(self, timeout_s: float) -> Patience:
         """A deadline from now."""
