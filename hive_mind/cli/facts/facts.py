@@ -27,7 +27,9 @@ Concept = Annotated[str, typer.Option(help="Only facts about this: part of their
 Confirmed = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 group = typer.Typer(
-    name="facts", help="Look at single facts: list, count, search, show, retract, export, import.", no_args_is_help=True
+    name="facts",
+    help="Look at single facts: list, count, search, show, retract, forget, supersede, export, import.",
+    no_args_is_help=True,
 )
 
 
