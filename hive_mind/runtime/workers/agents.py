@@ -134,7 +134,8 @@ class WorkerAgent:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, _LAST_PAUSE_S)
             else:
-                self._is_open, self._error = True, ""
+                # Not "ready" for the moment before it learns.
+                self._is_open, self._is_learning, self._error = True, bool(self._due_sources()), ""
 
     async def learn(self, turns: asyncio.Semaphore) -> None:
         """Learn the sources that were not learned in their present form; what fails is tried again."""
@@ -227,8 +228,7 @@ class WorkerAgent:
 
     async def _learn_all(self, turns: asyncio.Semaphore) -> bool:
         """Whether something is left to try again."""
-        digests = self._sources.digests
-        wanted = [one.path for one in self.config.sources if digests.get(one.path) != one.digest or one.path in self._bad_sources]
+        wanted = self._due_sources()
         self._is_learning = bool(wanted)
         try:
             async with turns:
@@ -239,6 +239,10 @@ class WorkerAgent:
             self._is_learning = False
             self._used_s = time.monotonic()
         return bool(self._bad_sources)
+
+    def _due_sources(self) -> list[str]:
+        digests = self._sources.digests
+        return [one.path for one in self.config.sources if digests.get(one.path) != one.digest or one.path in self._bad_sources]
 
     async def _learn_one(self, path: str) -> None:
         try:

@@ -62,11 +62,11 @@ def agent(worker: Worker, name: str) -> AgentStatus:
     return next(one for one in worker.status().agents if one.name == name)
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def until(holds: Callable[[], bool], every_s: float = 0.01) -> None:
     """Return when it holds."""
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(every_s)
 
 
 def play(work: Any) -> None:

@@ -46,6 +46,13 @@ async def test_pages_and_settings_are_read_as_a_person_sees_them(tmp_path: Path)
         assert {fact["content"] for fact in facts} == {"The gate opens at nine.", "gate.motor.volts: 24"}
 
 
+async def test_an_agent_is_not_ready_before_it_has_learned(tmp_path: Path, notes: Path) -> None:
+    async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
+        await until(lambda: worker.status().is_ready, every_s=0)
+
+        assert str(notes) in agent(worker, "ada").learned
+
+
 async def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path: Path, notes: Path) -> None:
     async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
         await until(lambda: worker.status().is_ready)
