@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
 
 Kind = Literal["internal", "client", "server", "producer", "consumer"]
-Value = str | int | float | bool
+Value = str | int | float | bool | list[str]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Work: TypeAlias = Callable[P, Coroutine[Any, Any, R]]
 
 _NAME = "hive-mind"
+_OF_ONE_RECORD = ("update_memory", "delete_memory")
+_tells_queries = False
 
 
 class Span(Protocol):
@@ -55,23 +57,44 @@ def span(
 
 
 def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
-    """Makes a span of each call of an async function, named as the `gen_ai` conventions name it, such as "search_memory".
+    """Makes a span of each call of a memory's async method, named as the `gen_ai` conventions name it, such as "search_memory".
 
-    It says how many there are of what comes back in a list, and no word of what is in it.
+    It says whose memory it is, how many records come back and which (ids are digests), and no word of what is in them.
     """
 
     def of(work: Work[P, R]) -> Work[P, R]:
         @wraps(work)
         async def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
+            if _tracer() is None:
+                return await work(*args, **kwargs)
             with span(name, {"gen_ai.operation.name": name}) as made:
+                memory, given = (*args, None, None)[:2]
+                made.note("gen_ai.memory.store.id", str(getattr(memory, "store_id", "")))
+                if name in _OF_ONE_RECORD:
+                    made.note("gen_ai.memory.record.id", str(given))
+                elif _tells_queries and name == "search_memory":
+                    made.note("gen_ai.memory.query.text", str(getattr(given, "text", given)))
                 result = await work(*args, **kwargs)
-                if isinstance(result, list):
-                    made.note("hive.results", len(result))
+                ids = _ids_of(result)
+                made.note("gen_ai.memory.record.count", len(ids))
+                made.note("hive.record.ids", ids)
                 return result
 
         return recorded
 
     return of
+
+
+def _ids_of(result: object) -> list[str]:
+    """Of facts, or of hits that have one."""
+    found = result if isinstance(result, list) else [result]
+    return [str(getattr(getattr(one, "fact", one), "id", "")) for one in found]
+
+
+def tell_queries() -> None:
+    """Let spans of this process hold what is searched for: off unless a person asks for it."""
+    global _tells_queries
+    _tells_queries = True
 
 
 def traceparent() -> str:

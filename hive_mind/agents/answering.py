@@ -55,13 +55,15 @@ class AnsweringSteps:
 
     async def decide(self, oriented: Asked) -> Evidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
-        for wanted in aggregations_of(oriented.question.text):
+        intent, asked = oriented.intent, oriented.question
+        # What counts all facts counts those of today.
+        for wanted in aggregations_of(asked.text) if not asked.as_of_us else ():
             collected = await self.memory.aggregate(wanted)
             if collected.count:
-                return Evidence(oriented.question, SearchResult(), collected)
-        intent = oriented.intent
-        query = Query(oriented.question.text, max(self.limit, intent.hits), self.method, with_superseded=intent.wants_superseded)
-        return Evidence(oriented.question, await self.memory.search_facts(query))
+                return Evidence(asked, SearchResult(), collected)
+        former = {"with_superseded": intent.wants_superseded, "as_of_us": asked.as_of_us}
+        query = Query(asked.text, max(self.limit, intent.hits), self.method, **former)
+        return Evidence(asked, await self.memory.search_facts(query))
 
     async def act(self, decided: Evidence) -> Answer:
         """The answer, or an honest "not known"."""

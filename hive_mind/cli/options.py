@@ -50,6 +50,7 @@ Model = Annotated[
 ]
 Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are found; hybrid uses both others.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
+AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was held true then: a day or a time, ISO 8601.")]
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
@@ -100,6 +101,11 @@ def iso_time(text: str) -> str:
     if text and not (_ISO.fullmatch(text) and _is_real(text)):
         raise InvalidInput(f"--said-at is a time like 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30, not {text!r}")
     return text
+
+
+def as_of_field(as_of: str) -> dict[str, str]:
+    """A request's field, where a time was given: a process of an earlier version has none."""
+    return {"as_of": as_of} if as_of else {}
 
 
 def examples(*lines: str) -> str:

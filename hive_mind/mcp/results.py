@@ -1,10 +1,13 @@
 """What the tools give: plain values with a schema, made of the answers of `runtime.calls`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any
 
 from typing_extensions import TypedDict
+
+from hive_mind.runtime.told import fact_of
 
 # What models count as one token is about this much of an English text.
 _CHARACTERS_PER_TOKEN = 4
@@ -44,8 +47,14 @@ class Remembered(TypedDict):
     left_out: dict[str, int]
 
 
+Held = TypedDict("Held", {"from": str, "until": str})
+
+
 class Why(TypedDict):
-    """`said_in`: the texts it was taken from, the beginning of each."""
+    """`said_in`: the texts it was taken from, the beginning of each.
+
+    `held`: when it was held true, the first time first; `until` is "" where it still is, "unknown" where that was not noted.
+    """
 
     id: str
     text: str
@@ -53,6 +62,7 @@ class Why(TypedDict):
     sources: list[str]
     said_at: str
     learned_at: str
+    held: list[Held]
     sharing: str
     held_back: str
     replaces: list[str]
@@ -146,6 +156,7 @@ def why_of(told: Mapping[str, Any]) -> Why:
         "sources": told["sources"],
         "said_at": told["said_at"],
         "learned_at": _time(told["learned_at_us"]),
+        "held": list(_held(fact_of(told).times_held)),
         "sharing": told["sharing"],
         "held_back": told["held_back"],
         "replaces": told["replaces"],
@@ -187,6 +198,11 @@ def _fitting(facts: Iterable[Recalled], room: int) -> Iterator[Recalled]:
         if number and room < 0:
             return
         yield fact
+
+
+def _held(times: Sequence[int]) -> Iterator[Held]:
+    for start, end in zip_longest(times[::2], times[1::2]):
+        yield {"from": _time(start), "until": "" if end is None else "unknown" if end == start else _time(end)}
 
 
 def _time(at_us: int) -> str:

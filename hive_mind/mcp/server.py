@@ -83,11 +83,13 @@ class _Tools:
         self,
         query: Annotated[str, Field(description="A question or key words.")],
         limit: Annotated[int, Field(ge=1, le=100)] = LIMIT,
+        as_of: Annotated[str, Field(description="What was held true then: a day or a time, ISO 8601.")] = "",
         max_tokens: Annotated[int, Field(ge=0, description="Room for the facts' texts; 0: no limit.")] = 0,
     ) -> Recall:
         """Search memory. Gives an answer that rests on facts alone, and the facts with their sources, the best first."""
-        found = await self._agent.call("search", query=query, limit=limit)
-        return recall_of(found, await self._agent.call("ask", question=query, limit=limit), max_tokens)
+        asked: dict[str, object] = {"limit": limit, "as_of": as_of} if as_of else {"limit": limit}
+        found = await self._agent.call("search", query=query, **asked)
+        return recall_of(found, await self._agent.call("ask", question=query, **asked), max_tokens)
 
     async def remember(
         self,

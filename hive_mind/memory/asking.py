@@ -23,7 +23,7 @@ from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.fusion import confirmation_share, trust_share
-from hive_mind.ranking.index import Accept, FactIndex
+from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
@@ -81,7 +81,7 @@ class Asking:
         evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
         first = rank(found.pool, evidence, 1, found.method, settings, found.related)
         try:
-            facts = await self._facts([one.id for one in first], found.gathered.holders)
+            facts = await self._facts([one.id for one in first], found.gathered.holders, query)
             further = next((second_probe(probe, _as_fact(fact)) for fact in facts.values()), None)
             second = await self._found(further, found.method, query) if further else None
         except BackendError:
@@ -96,33 +96,33 @@ class Asking:
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
         """What one question finds, of the hive and of the agent's own."""
         own = total(part.statistics(probe.terms) for part in self._own_parts(query))
-        probe = replace(probe, beside=own if own.documents else None)
+        probe = replace(probe, beside=own if own.documents else None, as_of_ms=query.as_of_us // 1000)
         with self.home.leaving() as left:
             gathered = await self._asked(probe, query)
         scored = replace(probe, statistics=gathered.statistics, beside=None)
-        is_confident = self._is_confident(query)
-        pools = [part.pool(scored, is_confident) for part in self._own_parts(query)]
-        pools += self._left_behind(scored, left, gathered, is_confident)
+        accept = self.home.recall.accept(query)
+        pools = [part.pool(scored, accept) for part in self._own_parts(query)]
+        pools += self._left_behind(scored, left, gathered, query)
         known = frozenset(gathered.pool.ids)
         evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in pools)]
         return Candidates(*merge_found([gathered.pool, *pools], evidence, probe.depth), method, gathered)
 
-    async def hits(self, found: Candidates, limit: int) -> list[Hit]:
+    async def hits(self, found: Candidates, query: Query) -> list[Hit]:
         """The best candidates as facts, best first. Raises `BackendError`."""
         facts: dict[str, HiveFact | Fact] = {}
         for _ in range(_FETCHES_MAX):
             evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-            ranked = rank(found.pool, evidence, limit, found.method, settings, found.related)
+            ranked = rank(found.pool, evidence, query.limit, found.method, settings, found.related)
             wanted = [one.id for one in ranked if one.id not in facts]
-            facts |= await self._facts(wanted, found.gathered.holders)
+            facts |= await self._facts(wanted, found.gathered.holders, query)
             # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
-            facts |= await self._facts([fact_id for fact_id in wanted if fact_id not in facts], {})
+            facts |= await self._facts([fact_id for fact_id in wanted if fact_id not in facts], {}, query)
             gone = {fact_id for fact_id in wanted if fact_id not in facts}
             if not gone:
                 break
             found = _without(found, gone)
         rivals = await self._rivals(
-            [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered
+            [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered, query
         )
         hits = with_rivals(after_successors([_hit(facts[one.id], one) for one in ranked if one.id in facts]), rivals)
         return likeliest_first(hits, await self._votes(hits, facts, found.gathered))
@@ -138,53 +138,60 @@ class Asking:
         return {fact.id: fact.votes for fact in found if isinstance(fact, HiveFact)}
 
     async def _rivals(
-        self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered
+        self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
     ) -> dict[str, list[Fact]]:
         """What the nodes say contradicts the facts that are shown; those that hold them have it too."""
         away = {rival: gathered.holders.get(fact.id, "") for fact in shown for rival in fact.disputed_by if rival not in facts}
         wanted = dict(list(away.items())[:_RIVALS_FETCHED_MAX])
-        known = {**facts, **(await self._facts(wanted, wanted) if wanted else {})}
+        known = {**facts, **(await self._facts(wanted, wanted, query) if wanted else {})}
         return {fact.id: [_as_fact(known[rival]) for rival in fact.disputed_by if rival in known] for fact in shown}
 
-    async def _facts(self, wanted: Iterable[str], holders: Mapping[str, str]) -> dict[str, HiveFact | Fact]:
-        known = self.home.recall.facts
-        own: dict[str, HiveFact | Fact] = {fact_id: known[fact_id] for fact_id in wanted if fact_id in known}
-        away = [(fact_id, holders.get(fact_id, "")) for fact_id in wanted if fact_id not in known]
-        return own | {found.id: found for found in (await self.hive.fetch(away) if away else ())}
+    async def _facts(self, wanted: Iterable[str], holders: Mapping[str, str], query: Query) -> dict[str, HiveFact | Fact]:
+        recall = self.home.recall
+        accept = recall.accept(replace(query, min_confidence=0.0))
+        own: dict[str, HiveFact | Fact] = {
+            fact_id: recall.then(fact_id, query)
+            for fact_id in wanted
+            if fact_id in recall.facts and (accept is None or accept(fact_id))
+        }
+        away = [(fact_id, holders.get(fact_id, "")) for fact_id in wanted if fact_id not in recall.facts]
+        found = await self.hive.fetch(away) if away else ()
+        # A member of an earlier version does not know that a question may be about a time before.
+        return own | {one.id: one for one in found if not 0 < query.as_of_us < fact_of(one).learned_at_us}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:
         """What the hive has, without what this agent knows to be past: it asks for more until that leaves enough."""
         depth = probe.depth
         while True:
             gathered = await self.hive.ask(replace(probe, depth=depth), confidence_min=query.min_confidence)
-            kept = [row for row, fact_id in enumerate(gathered.pool.ids) if not self._is_past(fact_id)]
+            kept = [row for row, fact_id in enumerate(gathered.pool.ids) if not self._is_past(fact_id, query)]
             if len(kept) == len(gathered.pool):
                 return gathered
             if len(kept) >= probe.depth or len(gathered.pool) < depth:
                 return replace(gathered, pool=_rows(gathered.pool, kept), evidence=rows_of(gathered.evidence, kept))
             depth *= 4
 
-    def _is_past(self, fact_id: str) -> bool:
+    def _is_past(self, fact_id: str, query: Query) -> bool:
         fact = self.home.recall.facts.get(fact_id)
-        return fact is not None and not fact.is_current
+        return fact is not None and not (fact.held_at(query.as_of_us) if query.as_of_us else fact.is_current)
 
     def _own_parts(self, query: Query) -> list[FactIndex]:
-        return [self.home.index, self.home.recall.past] if query.with_superseded else [self.home.index]
+        return [self.home.index, *self.home.recall.former(query)]
 
-    def _is_confident(self, query: Query) -> Accept:
-        facts = self.home.recall.facts
-        return lambda fact_id: facts[fact_id].confidence >= query.min_confidence
+    def _left_behind(self, probe: Probe, left: set[str], gathered: Gathered, query: Query) -> list[Pool]:
+        """Own facts the hive could not be asked about: those shared meanwhile, and all that are, where a part of it is silent.
 
-    def _left_behind(self, probe: Probe, left: set[str], gathered: Gathered, is_confident: Accept) -> list[Pool]:
-        """Own facts the hive could not be asked about: those shared meanwhile, and all that are, where a part of it is silent."""
+        Of a question about a time before, all: they may have been shared after it.
+        """
         recall = self.home.recall
+        accept, asks_all = recall.accept(query), bool(gathered.missing or query.as_of_us)
         looked_for = {fact_id for fact_id in left if fact_id in recall.current}
-        if not looked_for and not gathered.missing:
+        if not looked_for and not asks_all:
             return []
 
         def is_left(fact_id: str) -> bool:
-            is_unasked = bool(gathered.missing) or fact_id in looked_for
-            return is_unasked and not is_at_home(recall.facts[fact_id]) and is_confident(fact_id)
+            is_unasked = asks_all or fact_id in looked_for
+            return is_unasked and not is_at_home(recall.facts[fact_id]) and (accept is None or accept(fact_id))
 
         return [recall.current.pool(probe, is_left)]
 

@@ -17,11 +17,12 @@ from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, Plan
 from hive_mind.memory.editions.editions import edits_of, vouched_by
+from hive_mind.memory.editions.former import timed
 from hive_mind.memory.editions.sources import WITHDRAWN, KnownSource, SourceNote, noted, sources_of
 from hive_mind.memory.erasure.erasing import kept_changes, kept_episode, kept_of, refuse_erased, the_one
 from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refuse_source, retracting, superseding, take_in
 from hive_mind.memory.one_loop import OneLoop
-from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, record, wake
+from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, look_back, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
@@ -30,7 +31,7 @@ from hive_mind.memory.transfer.unindexed import current_count
 from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
-from hive_mind.model.fact import CONFIDENCE, Fact, Relation
+from hive_mind.model.fact import CONFIDENCE, Fact, Relation, turned
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
@@ -45,7 +46,7 @@ Listener = Callable[[Fact], None]
 class CognitiveMemory:
     """The `Memory` protocol over one store. For one event loop; any number of its tasks.
 
-    `open_store` opens the database and is called again after each sleep. `new_arm` makes a vector index for a dimension.
+    `open_store` opens the database and is called again after each sleep. `new_arm` makes a vector index. Spans name `store_id`.
     """
 
     def __init__(
@@ -56,8 +57,9 @@ class CognitiveMemory:
         ranking: RankingSettings | None = None,
         new_arm: NewVectorArm = ExactVectors,
         clock: Clock = lambda: time.time_ns() // 1000,
+        store_id: str = "",
     ) -> None:
-        self._open_store, self._new_arm, self._clock = open_store, new_arm, clock
+        self._open_store, self._new_arm, self._clock, self.store_id = open_store, new_arm, clock, store_id
         self._ranking = ranking or RankingSettings()
         self._vectors = VectorSource(embedder)
         self._commits = Commits()
@@ -112,6 +114,7 @@ class CognitiveMemory:
         async with self.awake() as awake:
             is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
             vector = None if is_lexical else await self._vectors.of_query(asked.text)
+            await self.look_back(awake, asked)
             return SearchResult(awake.recall.search(asked, vector))
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
@@ -147,7 +150,7 @@ class CognitiveMemory:
             replaced = awake.recall.replaced_by(fact_id)
 
             def plan() -> Intake:
-                return retracting(_fact_in(awake, fact_id), awake.recall.replaced_by(fact_id))
+                return retracting(awake.recall.facts.named(fact_id), awake.recall.replaced_by(fact_id))
 
             return await self._once(awake, request, [fact_id, *(fact.id for fact in replaced)], plan, NewVectors())
 
@@ -162,7 +165,7 @@ class CognitiveMemory:
             new = await self._new_vectors(awake, [newer])
 
             def plan() -> Intake:
-                return superseding(newer, _fact_in(awake, fact_id), awake.recall.facts.get)
+                return superseding(newer, awake.recall.facts.named(fact_id), awake.recall.facts.get)
 
             return await self._once(awake, request, [newer.id, fact_id], plan, new)
 
@@ -211,8 +214,9 @@ class CognitiveMemory:
         """Change how far facts have gone, in one write; `revised` gets each as it is then, and must keep its content."""
 
         def plan() -> Plan[list[Fact]]:
-            facts = [revised(_fact_in(awake, fact_id)) for fact_id in fact_ids]
-            changes = [ReviseFact(fact) for fact in facts if fact != awake.recall.facts[fact.id]]
+            known = awake.recall.facts
+            facts = [turned(revised(fact), fact, self._clock()) for fact in map(known.named, fact_ids)]
+            changes = [ReviseFact(fact) for fact in facts if fact != known[fact.id]]
             return Plan([*changes, *links], lambda: self._applied(awake, facts, NewVectors()))
 
         return await self._commits.run(awake.store, fact_ids, plan)
@@ -223,7 +227,7 @@ class CognitiveMemory:
             raise InvalidInput("a fact can't contradict itself: name two facts")
         async with self.awake() as awake:
             for named in (fact_id, other_id):
-                _fact_in(awake, named)
+                awake.recall.facts.named(named)
             link = Link(Relation.CONTRADICTS, fact_id, other_id)
             await self._commits.run(awake.store, [fact_id, other_id], lambda: Plan([link], lambda: None))
 
@@ -235,8 +239,12 @@ class CognitiveMemory:
     async def episodes_of(self, fact_id: str) -> list[Episode]:
         """What a fact was taken from, verbatim."""
         async with self.awake() as awake:
-            ids = await awake.store.linked(Relation.DERIVES_FROM, fact_id)
-            return list((await awake.store.episodes(ids)).values())
+            return list((await awake.store.episodes(await awake.store.linked(Relation.DERIVES_FROM, fact_id))).values())
+
+    async def look_back(self, awake: Awake, query: Query) -> None:
+        """Let a query about a time before find what was retracted since."""
+        if query.as_of_us:
+            await look_back(awake, self._vectors)
 
     async def query_vector(self, awake: Awake, text: str) -> Vector | None:
         """A query's vector, or None where keywords have to do."""
@@ -329,7 +337,7 @@ class CognitiveMemory:
 
             def plan() -> Plan[list[Fact]]:
                 refuse_erased(kept, awake.erasures)
-                intake = take_in(kept, awake.recall.facts.get, known)
+                intake = timed(take_in(kept, awake.recall.facts.get, known), awake.recall.facts.get, self._clock())
                 return Plan([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
@@ -345,8 +353,8 @@ class CognitiveMemory:
 
         def plan() -> Plan[Fact]:
             if done := awake.done.fact_id(request):
-                return Plan((), lambda: _fact_in(awake, done))
-            intake = planned()
+                return Plan((), lambda: awake.recall.facts.named(done))
+            intake = timed(planned(), awake.recall.facts.get, self._clock())
             first = intake.facts[0].id
 
             def apply() -> Fact:
@@ -440,9 +448,3 @@ class CognitiveMemory:
                 await self._transition.run(self._wake_up())
             assert self._state is not None  # noqa: S101 - a transition that fails raises
             return self._state
-
-
-def _fact_in(awake: Awake, fact_id: str) -> Fact:
-    if (fact := awake.recall.facts.get(fact_id)) is None:
-        raise InvalidInput(f"there is no fact {fact_id!r}: `hive-mind facts list` shows the ids")
-    return fact

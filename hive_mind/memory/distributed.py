@@ -62,6 +62,7 @@ class DistributedCognitiveMemory:
         has_lost: Callable[[], bool] = lambda: False,
     ) -> None:
         self._local, self._hive, self._agent, self.forgets = local, hive, agent, forgets
+        self.store_id = agent
         self._has_lost, self._has_made_good = has_lost, False
         self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
         self._home: Home | None = None
@@ -366,9 +367,10 @@ class DistributedCognitiveMemory:
 
     async def _search(self, awake: Awake, query: Query) -> SearchResult:
         asking = Asking(self._hive, self._home_of(awake))
+        await self._local.look_back(awake, query)
         found = await self._candidates(awake, asking, query)
         self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
-        return SearchResult(await asking.hits(found, query.limit), found.gathered)
+        return SearchResult(await asking.hits(found, query), found.gathered)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""

@@ -6,6 +6,7 @@ a lookup (the fact is stated again) reads it, in some tens of microseconds.
 
 from collections.abc import Callable, Iterator, ValuesView
 
+from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact
 
 _HEX_CHARACTERS = 32
@@ -36,6 +37,12 @@ class KnownFacts:
         fact = self.held.get(fact_id)
         if fact is None and self._fetch is not None and self._is_put_away(fact_id):
             return self._fetch(fact_id)
+        return fact
+
+    def named(self, fact_id: str) -> Fact:
+        """A fact that somebody names. Raises `InvalidInput` where there is none."""
+        if (fact := self.get(fact_id)) is None:
+            raise InvalidInput(f"there is no fact {fact_id!r}: `hive-mind facts list` shows the ids")
         return fact
 
     def __getitem__(self, fact_id: str) -> Fact:

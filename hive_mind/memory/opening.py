@@ -18,6 +18,8 @@ from hive_mind.memory.recall import Recall
 from hive_mind.memory.requests_done import RequestsDone
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.erasure import Erasures
+from hive_mind.ranking.form import weighted_terms
+from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.sealed import KnownTerms
 from hive_mind.ranking.vector import VectorArm
@@ -132,15 +134,37 @@ def _no_collections() -> Iterator[None]:
 
 
 async def _load(awake: Awake, vectors: VectorSource) -> None:
-    cached: dict[str, Narrow] = {}
-    if vectors.is_on and awake.recorded == vectors.model:
-        async for some in awake.store.vectors(vectors.model):
-            cached.update(usable(some, vectors.dimension))
+    cached = await _cached(awake, vectors)
     awake.recall.current.reserve(len(cached))
     facts = [fact async for batch in awake.store.facts() for fact in batch]
     known = KnownTerms(await awake.store.aside())
     for _ in awake.recall.load(facts, vectors.mixed_all(facts, cached), known):
         await asyncio.sleep(0)
+
+
+async def look_back(awake: Awake, vectors: VectorSource) -> None:
+    """Let questions about a time before find what was retracted since: it is in no index until somebody asks one."""
+    recall = awake.recall
+    if recall.taken_back is not None:
+        return
+    cached = await _cached(awake, vectors)
+    # From here on nothing may be awaited, or what is retracted meanwhile would be missed.
+    facts = (recall.facts[id] for id in list(recall.facts.ids()))
+    gone = [fact for fact in facts if fact.is_retracted]
+    index, found = FactIndex(recall.new_arm()), vectors.mixed_all(gone, cached)
+    for fact in gone:
+        index.add(fact.id, weighted_terms(fact))
+    index.set_vectors({fact.id: found[fact.id] for fact in gone if fact.id in found})
+    recall.taken_back = index
+
+
+async def _cached(awake: Awake, vectors: VectorSource) -> dict[str, Narrow]:
+    """Vectors of texts, as the store has them."""
+    found: dict[str, Narrow] = {}
+    if vectors.is_on and awake.recorded == vectors.model:
+        async for some in awake.store.vectors(vectors.model):
+            found.update(usable(some, vectors.dimension))
+    return found
 
 
 def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow]:

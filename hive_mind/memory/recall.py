@@ -49,6 +49,8 @@ class Recall:
     facts: KnownFacts = field(default_factory=KnownFacts)
     current: FactIndex = field(init=False)
     past: FactIndex = field(init=False)
+    taken_back: FactIndex | None = None
+    """Of retracted facts, for questions about a time before; None until somebody asks one."""
     tokenized: int = 0
     """How many facts were, as their terms were not known."""
     _empty_places: Counter[str] = field(default_factory=Counter)
@@ -100,6 +102,8 @@ class Recall:
             self.tokenized += former is None
         if former is not None:
             self._renew("current" if former is self.current else "past")
+        if self.taken_back is not None:
+            self._follow_back(fact, vector, self.taken_back)
 
     def search(self, query: Query, vector: Vector | None) -> list[Hit]:
         """The best facts, best first. Without a vector, by keywords."""
@@ -109,13 +113,35 @@ class Recall:
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)
         ranked = rank(pool, self._evidence, query.limit, method, self.settings, related)
-        hits = [Hit(self.facts[found.id], found.score, found.components, found.contributions) for found in ranked]
+        hits = [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def places(self, fact_ids: Iterable[str]) -> bytes:
         """Where these facts were said, as `PLACE`s; empty where none of them has a place."""
         found = b"".join([self._places.get(id) or self._place(id) for id in fact_ids])
         return found if found.strip(b"\0") else b""
+
+    def then(self, fact_id: str, query: Query) -> Fact:
+        """A fact as it was at the time that a query is about."""
+        fact = self.facts[fact_id]
+        return fact.as_held_at(query.as_of_us) if query.as_of_us else fact
+
+    def accept(self, query: Query) -> Accept | None:
+        """Which facts a query may find, of those in its indexes; None: all."""
+        if query.min_confidence <= 0 and not query.as_of_us:
+            return None
+
+        def is_meant(fact_id: str) -> bool:
+            fact = self.facts[fact_id]
+            return fact.confidence >= query.min_confidence and (not query.as_of_us or fact.held_at(query.as_of_us))
+
+        return is_meant
+
+    def former(self, query: Query) -> list[FactIndex]:
+        """What a query looks into besides what is current."""
+        if query.as_of_us:
+            return [self.past] if self.taken_back is None else [self.past, self.taken_back]
+        return [self.past] if query.with_superseded and len(self.past) else []
 
     def names_exactly(self, query: Query) -> bool:
         """Whether the query is nothing but identifiers that some fact names, so that comparing meanings adds nothing."""
@@ -145,6 +171,13 @@ class Recall:
             if index is not None and index.vector(fact.id) is None:
                 yield fact
 
+    def _follow_back(self, fact: Fact, vector: Vector | None, taken_back: FactIndex) -> None:
+        if fact.is_retracted and fact.id not in taken_back:
+            taken_back.add(fact.id, weighted_terms(fact), vector)
+        elif not fact.is_retracted and fact.id in taken_back:
+            # Said again. Its former words are not known any more: the next question makes the index anew.
+            self.taken_back = None
+
     def _renew(self, which: Literal["current", "past"]) -> None:
         """A fact was taken out of an index: make that anew if it is mostly empty places."""
         former: FactIndex = getattr(self, which)
@@ -172,18 +205,12 @@ class Recall:
         return pool, Related(self.places(pool.ids), lent(second, first[0].id))
 
     def _pool(self, probe: Probe, query: Query) -> Pool:
-        accept = self._accept(query)
-        if not query.with_superseded or not len(self.past):
+        accept, former = self.accept(query), self.former(query)
+        if not former:
             return self.current.pool(probe, accept)
-        parts = (self.current, self.past)
+        parts = (self.current, *former)
         shared = with_statistics(probe, parts)
         return merge_pools([part.pool(shared, accept) for part in parts], probe.depth)
-
-    def _accept(self, query: Query) -> Accept | None:
-        def is_confident(fact_id: str) -> bool:
-            return self.facts[fact_id].confidence >= query.min_confidence
-
-        return is_confident if query.min_confidence > 0 else None
 
     def _evidence(self, fact_id: str) -> Evidence:
         fact = self.facts[fact_id]

@@ -8,10 +8,11 @@ from hive_mind.model.query import Hit
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person asks. `asked_at` (ISO 8601, or "") is what "yesterday" in the question refers to."""
+    """What a person asks. `asked_at` (ISO 8601, or "") is what "yesterday" in the question refers to; `as_of_us`: see `Query`."""
 
     text: str
     asked_at: str = ""
+    as_of_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

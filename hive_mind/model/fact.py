@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -53,7 +53,8 @@ class Fact:
     `learned_at_us` is microseconds since 1970-01-01 UTC; `said_at` is ISO 8601 as precise as known, or "".
     `superseded_by` is the id of the fact that replaced it, or of the episode that no longer says it, or "". `held_back` says why
     it was not shared, or "". `offered` are the sources for which the hive may hold it for this agent, none where it surely does
-    not: compared with `sources` they give what is still to be sent to the hive.
+    not: compared with `sources` they give what is still to be sent to the hive. `turned_at_us` are the times at which it began to
+    hold, ceased, held again, and so on, in turn; empty where it only began, with `learned_at_us`. See `times_held`.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Fact:
     superseded_by: str = ""
     held_back: str = ""
     offered: tuple[str, ...] = ()
+    turned_at_us: tuple[int, ...] = ()
 
     @property
     def confirmations(self) -> int:
@@ -86,6 +88,35 @@ class Fact:
     def is_current(self) -> bool:
         """Whether a search may return it: neither retracted nor superseded."""
         return not self.superseded_by and not self.is_retracted
+
+    @property
+    def times_held(self) -> tuple[int, ...]:
+        """When it began to hold, ceased, and so on, in turn: an odd number for a current fact.
+
+        Records of earlier versions do not say when a fact ceased to hold: then it ceased when it began, and held at no time that
+        is known.
+        """
+        times = self.turned_at_us or (self.learned_at_us,)
+        return times if len(times) % 2 == int(self.is_current) else (*times, times[-1])
+
+    def held_at(self, at_us: int) -> bool:
+        """Whether it had been learned by then, and was neither superseded nor retracted at that time."""
+        return sum(1 for time in self.times_held if time <= at_us) % 2 == 1
+
+    def as_held_at(self, at_us: int) -> "Fact":
+        """A fact that `held_at` a time as it was then. Its sources are those of today: when each was heard is not kept."""
+        sharing = Sharing.PRIVATE if self.is_retracted else self.sharing
+        times = tuple(time for time in self.times_held if time <= at_us)
+        learned_at_us, turned_at_us = min(self.learned_at_us, times[-1]), times if len(times) > 1 else ()
+        return replace(self, superseded_by="", sharing=sharing, learned_at_us=learned_at_us, turned_at_us=turned_at_us)
+
+
+def turned(fact: Fact, earlier: Fact | None, now_us: int) -> Fact:
+    """A changed fact, with the time of the change where it ceases to hold or holds again."""
+    if earlier is None or fact.is_current == earlier.is_current:
+        return fact
+    times = earlier.times_held
+    return replace(fact, turned_at_us=(*times, max(now_us, times[-1] + 1)))
 
 
 def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:

@@ -50,6 +50,8 @@ class Probe:
     """Of the whole hive; None: this index is the whole."""
     beside: TermStatistics | None = None
     """Where `statistics` are not known: of what will be ranked beside this index, which with it is the whole."""
+    as_of_ms: int = 0
+    """Of a hive: only what was said there by this time; 0: all."""
 
 
 class Pool(msgspec.Struct, frozen=True):

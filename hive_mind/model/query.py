@@ -16,13 +16,17 @@ LIMIT = 10
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """`min_confidence` filters and never adds to a score. `with_superseded` also finds what was true before."""
+    """`min_confidence` filters and never adds to a score. `with_superseded` also finds what was true before.
+
+    `as_of_us` finds what was held at that time instead: learned by then, and then neither superseded nor retracted; 0: now.
+    """
 
     text: str
     limit: int = LIMIT
     method: Method = METHOD
     min_confidence: float = 0.0
     with_superseded: bool = False
+    as_of_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import msgspec
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EVERYONE
+from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
@@ -22,6 +23,7 @@ from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
 from hive_mind.model.aggregation import KINDS, Aggregation
+from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation
@@ -181,19 +183,20 @@ class AgentCalls:
         _log.info("%s takes back %s%s", self._agent.name, call.fact_id[:64], f": {call.text[:_REASON_MAX]}" if call.text else "")
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id, request=_request(call)))
 
-    @request("limit", "method", "with_superseded", needs=("query",), gives=Found)
+    @request("limit", "method", "with_superseded", "as_of", needs=("query",), gives=Found)
     async def _do_search(self, call: Call) -> Any:
-        """Find facts, the best first."""
-        query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded)
+        """Find facts, the best first. `as_of`: a day or a time, for what was held true then."""
+        query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded, as_of_us=_as_of_us(call))
         return found_told(await self._agent.memory.search_facts(query), self._agent.name)
 
-    @request("limit", "method", needs=("question",), gives=Answered, reports=True)
+    @request("limit", "method", "as_of", needs=("question",), gives=Answered, reports=True)
     async def _do_ask(self, call: Call, on_event: OnEvent | None) -> Any:
-        """Answer a question from facts alone, or say that it is not known."""
+        """Answer a question from facts alone, or say that it is not known. `as_of`: see `search`."""
+        question = Question(call.question, as_of_us=_as_of_us(call))
         if on_event:
-            found = await self._agent.memory.search_facts(Query(call.question, call.limit, call.method))
-            on_event("found", found_told(found, self._agent.name))
-        return answer_told(await self._agent.answer_question(call.question, call.limit, call.method), self._agent.name)
+            query = Query(call.question, call.limit, call.method, as_of_us=question.as_of_us)
+            on_event("found", found_told(await self._agent.memory.search_facts(query), self._agent.name))
+        return answer_told(await self._agent.answer_question(question, call.limit, call.method), self._agent.name)
 
     @request("limit", "local", "concept", gives=Listed)
     async def _do_facts(self, call: Call) -> Any:
@@ -404,6 +407,14 @@ def _erasures(call: Call) -> list[Erasure]:
     if len(found) != len(call.erasures) or not found:
         raise InvalidInput("`erasures` are keys such as subject/2/3f…, at least one")
     return found
+
+
+def _as_of_us(call: Call) -> int:
+    if not call.as_of:
+        return 0
+    if (moment := end_us(call.as_of)) is None or moment <= 0:
+        raise InvalidInput(f"`as_of` is a day or a time such as 2026-03-01 or 2026-03-01T14:30Z, not {call.as_of[:40]!r}")
+    return moment
 
 
 def _held(fact: Fact) -> Reply:

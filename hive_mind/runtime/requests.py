@@ -42,6 +42,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     method: Method = METHOD
     limit: int = LIMIT
     with_superseded: bool = False
+    as_of: str = ""
     question: str = ""
     fact_id: str = ""
     local: bool = False

@@ -33,6 +33,7 @@ class FactTold(TypedDict):
     superseded_by: str
     held_back: str
     offered: list[str]
+    turned_at_us: list[int]
 
 
 # "from" is a keyword of Python, so no class can have it as a name.

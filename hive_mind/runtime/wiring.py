@@ -104,7 +104,8 @@ async def unindexed(settings: Settings, agent: str) -> AsyncIterator[Unindexed]:
 
 def memory_with(settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
-    return CognitiveMemory(_store_opener(settings, agent), embedder, ranking=ranking, new_arm=vector_arms(settings))
+    arms = vector_arms(settings)
+    return CognitiveMemory(_store_opener(settings, agent), embedder, ranking=ranking, new_arm=arms, store_id=agent)
 
 
 async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> LearningAgent:

@@ -61,7 +61,8 @@ def _check_one(change: Change) -> None:
 def _check_fact(fact: Fact) -> None:
     texts = (fact.id, *texts_of(fact), *names_of(fact), fact.superseded_by, fact.held_back)
     _check_texts("fact", fact.id, (*texts, *fact.sources, *fact.offered))
-    _check_time("fact", fact.id, fact.learned_at_us)
+    for time_us in (fact.learned_at_us, *fact.turned_at_us):
+        _check_time("fact", fact.id, time_us)
     if not (isfinite(fact.confidence) and 0.0 <= fact.confidence <= 1.0):
         raise InvalidInput(f"fact {fact.id!r}: confidence {fact.confidence} is not in [0, 1]; correct it and write again")
 
@@ -87,7 +88,7 @@ def _check_texts(kind: str, id: str, texts: Iterable[str]) -> None:
 
 def _check_time(kind: str, id: str, time_us: int) -> None:
     if not -_INT64_LIMIT <= time_us < _INT64_LIMIT:
-        raise InvalidInput(f"{kind} {id!r}: learned_at_us {time_us} does not fit 64 bits; it is microseconds since 1970")
+        raise InvalidInput(f"{kind} {id!r}: the time {time_us} does not fit 64 bits; it is microseconds since 1970")
 
 
 def _check_vector(model: str, key: str, vector: Vector) -> None:

@@ -43,13 +43,21 @@ PROMISED = {
         "now: ['Ines works in hall 4.']",
         "left: []",
     ],
+    "12_a_session_for_openai_agents": [
+        "conversation 1: nothing",
+        "conversation 2: You remember: The gateway listens on port 8443. (conversation 1)",
+    ],
     "06_members_on_a_bus": [
         "nobody is missing: True",
         "ben found: The gateway listens on port 8443. (100% of the hive was reached)",
     ],
 }
 # Packages that the tests do without elsewhere; where one is missing, its example is not run.
-NEEDED = {"10_a_toolset_for_pydantic_ai": ("pydantic_ai",), "11_a_store_for_langgraph": ("langgraph.store.base",)}
+NEEDED = {
+    "10_a_toolset_for_pydantic_ai": ("pydantic_ai",),
+    "11_a_store_for_langgraph": ("langgraph.store.base",),
+    "12_a_session_for_openai_agents": ("agents.memory.session",),
+}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -2,6 +2,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from opentelemetry import trace
@@ -81,13 +82,54 @@ def test_without_the_packages_there_are_no_spans() -> None:
     assert done.stdout == "'' ''\n"
 
 
-def test_an_operation_is_a_span_that_counts_what_came_back(recorded: InMemorySpanExporter) -> None:
+@dataclass
+class Kept:
+    id: str
+
+
+class Memory:
+    store_id = "ada"
+
     @tracing.operation("search_memory")
-    async def search(limit: int) -> list[str]:
-        return ["a secret"] * limit
+    async def search(self, query: str, limit: int) -> list[Kept]:
+        assert query
+        return [Kept(f"f{number}") for number in range(limit)]
 
-    assert asyncio.run(search(3)) == ["a secret"] * 3
+    @tracing.operation("delete_memory")
+    async def retract(self, fact_id: str) -> Kept:
+        return Kept(fact_id)
 
-    (done,) = recorded.get_finished_spans()
-    assert done.name == "search_memory"
-    assert dict(done.attributes or {}) == {"gen_ai.operation.name": "search_memory", "hive.results": 3}
+
+def test_an_operation_is_a_span_that_says_whose_memory_and_which_records_and_not_what_was_asked(
+    recorded: InMemorySpanExporter,
+) -> None:
+    assert len(asyncio.run(Memory().search("a secret", 2))) == 2
+    asyncio.run(Memory().retract("f7"))
+
+    searched, retracted = recorded.get_finished_spans()
+    assert searched.name == "search_memory"
+    assert dict(searched.attributes or {}) == {
+        "gen_ai.operation.name": "search_memory",
+        "gen_ai.memory.store.id": "ada",
+        "gen_ai.memory.record.count": 2,
+        "hive.record.ids": ("f0", "f1"),
+    }
+    assert dict(retracted.attributes or {}) == {
+        "gen_ai.operation.name": "delete_memory",
+        "gen_ai.memory.store.id": "ada",
+        "gen_ai.memory.record.id": "f7",
+        "gen_ai.memory.record.count": 1,
+        "hive.record.ids": ("f7",),
+    }
+
+
+def test_what_is_searched_for_is_told_only_where_somebody_wants_it(
+    recorded: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "_tells_queries", False)
+    tracing.tell_queries()
+
+    asyncio.run(Memory().search("Which pump?", 1))
+
+    (searched,) = recorded.get_finished_spans()
+    assert (searched.attributes or {})["gen_ai.memory.query.text"] == "Which pump?"

@@ -8,7 +8,7 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_reply
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, SearchMethod, examples, settings_for
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, settings_for
 from hive_mind.cli.output import printable, say
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import command
@@ -17,6 +17,7 @@ from hive_mind.model.query import LIMIT
 _EPILOG = examples(
     'hive-mind ask "When does the ferry leave?"',
     'hive-mind ask "Which pump failed in March?" --explain',
+    'hive-mind ask "Which port does the gateway use?" --as-of 2026-03-01',
     'hive-mind ask "What does PMP-014 say?" --output json',
 )
 
@@ -36,6 +37,7 @@ async def ask(
     limit: options.Limit = LIMIT,
     explain: Explain = False,
     method: options.Method = SearchMethod.HYBRID,
+    as_of: options.AsOf = "",
     config: ConfigFile = None,
     agent: Agent = "",
     fleet: Fleet = "",
@@ -54,6 +56,7 @@ async def ask(
     async with asked_agent(settings, fleet, agent, ways.ranking) as asked:
         if asked.fleet and ways.ranking:
             say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
-        reply = await asked.call("ask", question=question, limit=ways.limit, method=ways.method)
+        wanted = {"limit": ways.limit, "method": ways.method, **as_of_field(as_of)}
+        reply = await asked.call("ask", question=question, **wanted)
     told = {"question": question, "fleet": asked.fleet, "agent": asked.name}
     show_reply(told, reply, is_json=output is Format.JSON, explain=explain)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from hive_mind import __version__
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cli.output import say
@@ -66,6 +67,11 @@ async def asked_agent(
     found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT)
     if found is not None:
         say(f"using agent {found.name} of fleet {found.fleet}", style="dim")
+        if found.contact.version != __version__:
+            say(
+                f"note: its process runs version {found.contact.version or 'unknown'}: hive-mind serve starts it anew",
+                style="yellow",
+            )
         yield found
         return
     async with fleet_agent(settings.home, fleet, agent) as running:

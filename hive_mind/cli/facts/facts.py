@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ from hive_mind.cli.facts import count, facts_former, facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, SearchMethod, examples, settings_for
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, settings_for
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -79,6 +80,7 @@ async def search(
     limit: options.Limit = LIMIT,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     former: Annotated[bool, typer.Option("--with-superseded", help="Also find what was true before.")] = False,
+    as_of: options.AsOf = "",
     method: options.Method = SearchMethod.HYBRID,
     agent: Agent = "",
     fleet: Fleet = "",
@@ -93,7 +95,7 @@ async def search(
     folder, one of its agents searches what all of them share.
     """
     async with asked_agent(settings_for(home, embed, model), fleet, agent) as asked:
-        wanted = {"limit": limit, "method": method.value, "with_superseded": former}
+        wanted = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
         found = await asked.call("search", query=printable(query), **wanted)
     if output is Format.JSON:
         show_json(found["hits"])
@@ -175,6 +177,7 @@ def _details(fact: Fact, episodes: Sequence[Told], newer: Sequence[Fact]) -> lis
         ("confidence", f"{fact.confidence:.2f}"),
         ("sharing", ": ".join(part for part in (fact.sharing.value, fact.held_back) if part)),
         ("no longer true", _end_told(fact, newer)),
+        ("held until", _held_until(fact)),
     ]
 
 
@@ -182,6 +185,12 @@ def _end_told(fact: Fact, newer: Sequence[Fact]) -> str:
     if not fact.superseded_by:
         return ""
     return f"replaced by {short_id(newer[0].id)}: {newer[0].content}" if newer else "its source no longer says it"
+
+
+def _held_until(fact: Fact) -> str:
+    *_, before, last = (0, *fact.times_held)
+    # A record of an earlier version does not say when.
+    return "" if fact.is_current or before == last else f"{datetime.fromtimestamp(last / 1e6, UTC):%Y-%m-%d %H:%M}"
 
 
 def _episode_summary(episode: Told) -> dict[str, str]:

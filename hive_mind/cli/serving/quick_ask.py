@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hive_mind import __version__
 from hive_mind.errors import HiveError
 from hive_mind.runtime.settings import Settings
 
@@ -20,7 +21,7 @@ from hive_mind.runtime.settings import Settings
 _NO_READER = 141
 _CALL_S = 600.0
 _OPTIONS = {"--agent": "agent", "-a": "agent", "--home": "home", "--limit": "limit", "-n": "limit", "--method": "method"}
-_OPTIONS |= {"--output": "output", "-o": "output"}
+_OPTIONS |= {"--output": "output", "-o": "output", "--as-of": "as_of"}
 _NUMBER, _NAME = re.compile(r"[0-9]{1,4}"), re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AGENT, _FLEET = "default", "resident"
 
@@ -66,6 +67,7 @@ def _reply(given: dict[str, str]) -> Any:
         home = Path(given["home"]) if given.get("home") else Settings.from_environment().home
         contact = _contact(home)
         request = {"question": printable(given["question"]), "limit": int(limit), "method": given.get("method", "hybrid")}
+        request |= {"as_of": given["as_of"]} if "as_of" in given else {}
         return _called(contact, agent, request)
     except (OSError, ValueError, KeyError, TypeError, HiveError):
         return None
@@ -76,7 +78,11 @@ def _contact(home: Path) -> Any:
     if [folder.name for folder in (home / "fleets").iterdir() if folder.is_dir()] != [_FLEET]:
         raise ValueError(home)
     (file,) = (home / "fleets" / _FLEET / "run").glob("*.json")
-    return json.loads(file.read_bytes())
+    contact = json.loads(file.read_bytes())
+    if not isinstance(contact, dict) or contact.get("version") != __version__:
+        # The whole command line says so, and asks it all the same.
+        raise ValueError(contact)
+    return contact
 
 
 def _called(contact: Any, agent: str, request: dict[str, object]) -> Any:

@@ -9,9 +9,11 @@ from uuid import uuid4
 
 import msgspec
 
+from hive_mind import __version__
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT
+from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable, InvalidInput
@@ -113,6 +115,16 @@ class ResidentAgent:
     def _url(self, contact: Contact) -> str:
         return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}"
 
+    async def renew(self) -> None:
+        """Start a resident process anew that runs another version of this package."""
+        contact = await self._contact() if self.fleet == RESIDENT else None
+        if contact is None or contact.version == __version__:
+            return
+        say(f"the process of agent {self.name} runs version {contact.version or 'unknown'}: it is started anew", style="dim")
+        outcome = await self._found.controller.restart(self.name)
+        if not outcome.is_converged:
+            raise CommandError(f"agent {self.name} can't be started anew: {'; '.join(outcome.problems)}")
+
     async def _revive(self) -> None:
         from hive_mind.control.resident import keep_open
 
@@ -127,9 +139,13 @@ async def resident_agent(settings: Settings, fleet: str, agent: str) -> AsyncIte
 
     async with fleet_agent(settings.home, fleet, agent) as found:
         if found is not None:
-            yield ResidentAgent(found, settings)
+            served = ResidentAgent(found, settings)
+            await served.renew()
+            yield served
             return
     name = agent or DEFAULT_AGENT
+    loads = "" if settings.embed == "none" else f", which loads {settings.embed_model}"
+    say(f"starting a process for agent {name}{loads} …", style="dim")
     async with fleets.opened(settings.home, RESIDENT) as controller:
         outcome = await keep_open(controller, name, settings)
         if not outcome.is_converged:

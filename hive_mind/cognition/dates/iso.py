@@ -5,7 +5,7 @@ Reads and writes the forms; which words of a text mean them is the business of `
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
 Grain = Literal["time", "day", "weekend", "range", "week", "month", "quarter", "year"]
@@ -15,6 +15,7 @@ TIME_PATTERN = r"(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d
 
 _POINT = re.compile(rf"(?P<year>\d{{4}})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ]{TIME_PATTERN})?)?)?", re.ASCII)
 _SECONDS = re.compile(r"(?<=\d\d:\d\d):\d{2}(?:\.\d{1,9})?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _WEEK = re.compile(r"(\d{4})-W(\d\d)(?:-([1-7]))?", re.ASCII)
 
@@ -51,6 +52,32 @@ def anchor_of(text: str) -> Anchor | None:
     except ValueError:
         return None
     return Anchor(day, "time" if clock else "day" if match["day"] else "month" if match["month"] else "year", clock)
+
+
+def end_us(text: str) -> int | None:
+    """When a time, a day, a month or a year is over, in microseconds since 1970-01-01 UTC; None for anything else.
+
+    Where no offset is given it is UTC. A time is over at once.
+    """
+    if (anchor := anchor_of(text)) is None:
+        return None
+    try:
+        clock = anchor.clock or datetime.combine(_day_after(anchor), time.min)
+    except (ValueError, OverflowError):
+        # The last year that there is.
+        return None
+    moment = clock if clock.tzinfo else clock.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1) - (anchor.clock is None)
+
+
+def _day_after(anchor: Anchor) -> date:
+    match anchor.grain:
+        case "year":
+            return date(anchor.day.year + 1, 1, 1)
+        case "month":
+            return (anchor.day + timedelta(days=31)).replace(day=1)
+        case _:
+            return anchor.day + timedelta(days=1)
 
 
 def readable(text: str) -> str:

@@ -20,6 +20,7 @@ from hive_mind.evals.experiments.values import ArmKind
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.llm.base import Usage
 from hive_mind.model.query import Hit
+from hive_mind.tracing import span
 
 # More digits than a reader needs, and fewer than the order of a sum can change.
 _DIGITS = 6
@@ -39,9 +40,10 @@ class Asking:
 
 
 async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row, Timing]:
-    """Ask it. What goes wrong with one question is a row that says so."""
+    """Ask it. What goes wrong with one question is a row that says so. The span has the row's id."""
     try:
-        outcome = await asking.arm.ask(question, asking.limit)
+        with span("eval_question", {"hive.eval.row": id}):
+            outcome = await asking.arm.ask(question, asking.limit)
     except HiveError as error:
         return _labelled(Row(id, error=str(error)), question), Timing(id, 0.0, 0.0)
     hits = outcome.hits[: asking.limit]

@@ -172,7 +172,7 @@ class Replica:
     def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
         """Candidates among the facts that have their home here, and what their keyword scores are made of."""
         self._refresh(judge)
-        accept = self._accept(confidence_min, judge)
+        accept = self._accept(confidence_min, judge, probe.as_of_ms)
         pool, positions, words = self._home.index.told(answerable(probe, self._dimension), accept)
         return pool, self._evidence(self._home, pool, positions, judge), words
 
@@ -183,7 +183,7 @@ class Replica:
         statistics = with_statistics(probe, [part.index for part in parts]).statistics or TermStatistics(0, 0.0)
         total = statistics + probe.beside if probe.beside else statistics
         whole = replace(probe, statistics=total)
-        accept = self._accept(confidence_min, judge)
+        accept = self._accept(confidence_min, judge, probe.as_of_ms)
         found = [self._found(part, whole, accept, judge) for part in parts if len(part.index)]
         # A fact is in one of the two, so no evidence is counted twice.
         merged = merge_found([pool for pool, _ in found], [evidence for _, evidence in found], probe.depth)
@@ -345,14 +345,14 @@ class Replica:
         known = self._known[fact_id]
         return place_of(known.statement, known.root, known.tenant)
 
-    def _accept(self, confidence_min: float, judge: Judge) -> Accept | None:
-        """Without expiry and without a least confidence nothing has to be looked at one by one."""
-        if confidence_min <= 0 and not judge.may_expire():
+    def _accept(self, confidence_min: float, judge: Judge, as_of_ms: int = 0) -> Accept | None:
+        """Without expiry, a time and a least confidence nothing has to be looked at one by one."""
+        if confidence_min <= 0 and not judge.may_expire() and not as_of_ms:
             return None
 
         def is_wanted(fact_id: str) -> bool:
             known = self._known[fact_id]
-            if judge.faded(known.confidence, known.stamp) < confidence_min:
+            if judge.faded(known.confidence, known.stamp) < confidence_min or 0 < as_of_ms < known.stamp.ms:
                 return False
             return not judge.may_expire() or bool(self._shares.visible(fact_id, known.partitions, judge))
 

@@ -44,6 +44,7 @@ class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fie
     sharing: Sharing = Sharing.PRIVATE
     superseded_by: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
     held_back: NameOrNone = ""
+    turned_at_us: tuple[Microseconds, ...] = ()
 
 
 class _EpisodeLine(msgspec.Struct, tag_field="type", tag="episode", forbid_unknown_fields=True, omit_defaults=True):
@@ -109,6 +110,8 @@ def _fact(line: _FactLine) -> Fact:
     identity = _matched(line.id, fact_id(content))
     if not any(character.isalnum() for character in content):
         raise InvalidInput("a fact needs words: `content` has neither letters nor digits")
+    if list(line.turned_at_us) != sorted(line.turned_at_us):
+        raise InvalidInput("`turned_at_us` are times in the order in which they came")
     # How far a fact had gone into another hive is nothing this memory can vouch for; that it was taken back is.
     sharing = Sharing.RETRACTED if line.sharing is Sharing.RETRACTED else Sharing.PRIVATE
     return Fact(
@@ -120,6 +123,7 @@ def _fact(line: _FactLine) -> Fact:
         sharing=sharing,
         superseded_by=line.superseded_by,
         held_back=line.held_back,
+        turned_at_us=line.turned_at_us,
     )
 
 

@@ -3,8 +3,10 @@
 It decides what to write as a memory does, and asks the store what is known of the facts at hand instead of holding them all.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from hive_mind.memory.editions.former import timed
 from hive_mind.memory.erasure.erasing import erasures_in, kept_changes, kept_of
 from hive_mind.memory.intake import take_in
 from hive_mind.memory.opening import MODEL_KEY, may_embed, record, tell_other_model
@@ -31,7 +33,7 @@ class Unindexed:
         changes = await kept_changes(self.store, said, changes, self._erasures)
         said = kept_of(said, self._erasures)
         known = await self.store.find({fact.id for fact in said})
-        intake = take_in(said, known.get, None)
+        intake = timed(take_in(said, known.get, None), known.get, time.time_ns() // 1000)
         await self.store.write([*intake.changes, *await self._new_vectors(said, known), *changes])
         return current_count(intake.facts) - current_count(known.values())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.observing.logs import JsonLines
@@ -76,7 +77,7 @@ async def _run(config: WorkerConfig, digest: str, host: str, contact: Path, stop
     stack.push_async_callback(server.close)
     stack.callback(worker.drain)
     started = psutil.Process().create_time()
-    known = Contact(config.process, os.getpid(), started, server.port, token, digest)
+    known = Contact(config.process, os.getpid(), started, server.port, token, digest, __version__)
     await asyncio.to_thread(write_whole, contact, msgspec.json.encode(known))
     waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(worker.over.wait())]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -117,7 +117,10 @@ HANGS_AFTER_S = 60.0
 
 
 class Contact(msgspec.Struct, frozen=True):
-    """How to reach a worker: `run/<process>.json`, readable by its owner alone. `started` is the process's own start time."""
+    """How to reach a worker: `run/<process>.json`, readable by its owner alone. `started` is the process's own start time.
+
+    `version` is that of the package it runs; "" for one from before it was noted.
+    """
 
     process: str
     pid: int
@@ -125,3 +128,4 @@ class Contact(msgspec.Struct, frozen=True):
     port: int
     token: str
     config: str
+    version: str = ""

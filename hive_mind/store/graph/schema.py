@@ -32,7 +32,14 @@ STANDARD = (
     Pair(Relation.MENTIONS.value, FACT, ENTITY),
 )
 
-_TYPES = {str: "STRING", Sharing: "STRING", int: "INT64", float: "DOUBLE", tuple[str, ...]: "STRING[]"}
+_TYPES = {
+    str: "STRING",
+    Sharing: "STRING",
+    int: "INT64",
+    float: "DOUBLE",
+    tuple[str, ...]: "STRING[]",
+    tuple[int, ...]: "INT64[]",
+}
 
 
 def _columns(of: type) -> dict[str, str]:

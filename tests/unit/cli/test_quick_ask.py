@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hive_mind import __version__
 from hive_mind.cli.serving.quick_ask import _given, asked_and_answered
 
 REPLY = {
@@ -60,7 +61,7 @@ def resident() -> Iterator[Resident]:
 def home(tmp_path: Path, resident: Resident) -> Path:
     run = tmp_path / "fleets" / "resident" / "run"
     run.mkdir(parents=True)
-    (run / "resident-1.json").write_text(json.dumps({"port": resident.server_port, "token": "t"}))
+    (run / "resident-1.json").write_text(json.dumps({"port": resident.server_port, "token": "t", "version": __version__}))
     return tmp_path
 
 
@@ -117,3 +118,17 @@ def test_where_it_refuses_or_is_gone_or_another_fleet_may_be_meant_the_command_a
         (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
         assert not asked_and_answered(question)
     assert not asked_and_answered(["ask", "When?", "--home", str(home / "nowhere")])
+
+
+def test_one_of_another_version_is_left_to_the_command_which_says_so(home: Path, resident: Resident) -> None:
+    contact = json.dumps({"port": resident.server_port, "token": "t", "version": "0.0.1"})
+    (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
+
+    assert not asked_and_answered(["ask", "When?", "--home", str(home)])
+    assert resident.asked == []
+
+
+def test_a_time_goes_along(home: Path, resident: Resident) -> None:
+    assert asked_and_answered(["ask", "When?", "--home", str(home), "--as-of", "2026-03-01"])
+
+    assert resident.asked[0][2]["as_of"] == "2026-03-01"

@@ -153,7 +153,19 @@ def test_of_a_long_learning_a_client_hears_how_far_it_is(era: str) -> None:
 
 def told_of(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[str, Any]:
     told = {"fact_id": id, "content": f"Fact {id}.", "concept": "gate", "sources": ["ben"], "said_at": "", "learned_at_us": 0}
+    told |= {"confidence": 0.9, "turned_at_us": [0, 60_000_000] if by else []}
     return told | {"sharing": "held", "held_back": "", "superseded_by": by, "replaces": list(replaces), "said_in": []}
+
+
+def test_a_time_is_asked_for_and_nothing_else_changes(era: str) -> None:
+    agent = finding(HIT)
+
+    called(agent, era, "recall", query="port?", as_of="2026-03-01")
+
+    assert agent.asked == [
+        ("search", {"query": "port?", "limit": 10, "as_of": "2026-03-01"}),
+        ("ask", {"question": "port?", "limit": 10, "as_of": "2026-03-01"}),
+    ]
 
 
 def test_the_history_of_a_fact_is_what_it_replaced_and_what_replaced_it(era: str) -> None:
@@ -174,6 +186,7 @@ def test_the_history_of_a_fact_is_what_it_replaced_and_what_replaced_it(era: str
         told = [
             json.loads((await client.read_resource(f"hive://facts/{id}/history")).contents[0].text) for id in ("f1", "f2", "f3")
         ]
+        assert told[0][0]["held"] == [{"from": "1970-01-01T00:00:00+00:00", "until": "1970-01-01T00:01:00+00:00"}]
         return [[one["id"] for one in some] for some in told]
 
     assert talk(ScriptedAgent(why=why), era, story) == [["f1", "f2", "f3"], ["f1", "f2", "f3"], ["f1", "f4", "f2", "f3"]]

@@ -79,7 +79,7 @@ def test_a_retracted_fact_returns_with_its_new_sources_alone():
     gone = retracted(fact(sources=("ines", "otto")))
 
     assert confirmed(gone, fact(sources=("otto",))) == gone
-    assert confirmed(gone, fact(sources=("zoe", "otto"))) == fact(sources=("zoe",))
+    assert confirmed(gone, fact(sources=("zoe", "otto"))) == fact(sources=("zoe",), turned_at_us=gone.times_held)
     assert confirmed(fact(), retracted(fact(sources=("zoe",)))) == fact()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -115,3 +116,28 @@ def test_an_agent_counts_and_tells_the_latest() -> None:
 def test_what_can_not_be_aggregated_is_refused_with_what_can() -> None:
     with pytest.raises(InvalidInput, match="one of count, list, latest, earliest, not 'sum'"):
         asked(lambda calls: calls.do(Call("aggregate", kind="sum")))
+
+
+def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
+    async def story(calls: AgentCalls) -> Any:
+        old = (await calls.do(Call("learn", text=OLD, source="runbook")))["facts"][0]
+        await calls.do(Call("correct", fact_id=old, content=NEW, source="correction"))
+        began, ceased = [datetime.fromtimestamp(at / 1e6, UTC).isoformat() for at in (await times(calls, old))]
+        asked = [await calls.do(Call("ask", question="Which port does the gateway use?", as_of=at)) for at in (began, ceased, "")]
+        found = await calls.do(Call("search", query="port", as_of=began))
+        early = await calls.do(Call("ask", question="Which port does the gateway use?", as_of="2001"))
+        return [one["answer"] for one in asked], [hit["content"] for hit in found["hits"]], early["is_known"]
+
+    async def times(calls: AgentCalls, fact_id: str) -> Any:
+        return (await calls.do(Call("why", fact_id=fact_id)))["turned_at_us"]
+
+    (then, later, now), found, is_known = asked(story)
+    assert OLD in then
+    assert NEW in later == now
+    assert (found, is_known) == ([OLD], False)
+
+
+@pytest.mark.parametrize("what", ["search", "ask"])
+def test_a_time_that_is_none_is_refused(what: str) -> None:
+    with pytest.raises(InvalidInput, match="`as_of` is a day or a time such as"):
+        asked(lambda calls: calls.do(Call(what, query="x", question="x", as_of="last spring")))
