@@ -154,4 +154,4 @@ class Queue:
 
 def _of_dead_letters(settings: QueueSettings) -> QueueSettings:
     """Dead letters neither expire nor die."""
-    return replace(settings, deliveries_max=maxsize, ttl_s=inf, buries_expired=False, duplicate_window_s=0.0)
+    return replace(settings, deliveries_max=maxsize, ttl_s=inf, duplicate_window_s=0.0)
