@@ -7,11 +7,10 @@ is answered with a rejection, from `manage` the request gets an error status. Al
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import Message
-from hive_mind.devbroker.faults import Fault
 
 OutcomeKind = Literal["accepted", "rejected", "released", "modified"]
 
@@ -62,10 +61,6 @@ class Host(Protocol):
         """Add to one of the broker's figures."""
         ...
 
-    def take_fault(self, kind: str, address: str) -> Fault | None:
-        """The fault ordered for this moment, if any. The engine asks for "send", "attach", "cbs" and "mgmt" itself."""
-        ...
-
 
 class Link(Protocol):
     """An attached link as an entity sees it. Links are compared and hashed by identity."""
@@ -84,10 +79,6 @@ class Link(Protocol):
     """What the client desires."""
     unsettled: dict[int, Any]
     """Delivery id → what `send` was given as `held`. An entity may take out what it no longer waits for."""
-    answer_filters: Mapping[str, Any] | None
-    """To be set in `on_attach` when the source is to be answered with other filters (the session that was taken)."""
-    answer_properties: dict[Any, Any]
-    """To be filled in `on_attach` for the answer."""
 
     @property
     def can_send(self) -> bool:
@@ -102,37 +93,36 @@ class Link(Protocol):
         """End the link from our side; `on_detach` is called."""
         ...
 
-    def answer_later(self) -> None:
-        """From `on_attach`: the attach is answered by a later `answer`. The link may be closed before."""
-        ...
 
-    def answer(self, error: AmqpError | None = None) -> None:
-        """Accept or refuse after `answer_later`. A refused link gets no `on_detach`; on a closed link this does nothing."""
-        ...
+L = TypeVar("L", bound=Link, contravariant=True)
 
 
-class Entity(Protocol):
-    """A place where messages are kept."""
+class Endpoint(Protocol[L]):
+    """What a link leads to."""
 
-    def on_attach(self, link: Link) -> None:
+    def on_attach(self, link: L) -> None:
         """A client attaches, with its token already checked. Raises `AmqpError` to refuse."""
         ...
 
-    def on_detach(self, link: Link) -> None:
-        """The link is gone: detached, or its session or connection ended. Once per accepted (or still waiting) link."""
+    def on_detach(self, link: L) -> None:
+        """The link is gone: detached, or its session or connection ended. Once per accepted link."""
         ...
 
-    def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
+    def on_message(self, link: L, payload: bytes, fmt: int) -> None:
         """A whole delivery arrived. Returning means it is accepted. Raises `AmqpError` or `DecodeError` to reject it."""
         ...
 
-    def pump(self, link: Link) -> None:
+    def pump(self, link: L) -> None:
         """The link may be able to send (again): send while `link.can_send`. Never called before the attach is answered."""
         ...
 
-    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: L, held: Any, outcome: Outcome) -> None:
         """The client settled what was sent with `held`; it is out of `link.unsettled` already."""
         ...
+
+
+class Entity(Endpoint[Link], Protocol):
+    """A place where messages are kept."""
 
     def manage(self, request: Message) -> Reply:
         """A request to `<entity>/$management`: its operation and parameters are application properties and `request.value()`."""

@@ -1,14 +1,11 @@
 """How a link begins: its entity is found and asked, and the client is answered, now or later."""
 
-from typing import Any
-
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.encoding import FALSE, NULL, TRUE, boolean, described, encode, ubyte, uint, ulong
 from hive_mind.devbroker.amqp.error import RESOURCE_LIMIT, AmqpError
 from hive_mind.devbroker.amqp.link import ServerLink, ordered
 from hive_mind.devbroker.amqp.performatives import Attach, Terminus
 from hive_mind.devbroker.amqp.session import Session
-from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.faults import Fault
 
 
@@ -20,7 +17,7 @@ def attach(session: Session, said: Attach) -> None:
         raise AmqpError("amqp:connection:framing-error", f"handle {said.handle} is above handle-max")
     if session.connection.links >= session.connection.limits.links_max:
         raise AmqpError(RESOURCE_LIMIT, "too many links on one connection")
-    link = ServerLink(session, said, answer)
+    link = ServerLink(session, said)
     fault = session.connection.broker.take_fault("attach", link.address)
     if fault is not None and _is_lost(session, fault):
         session.detached.add(said.handle)
@@ -30,7 +27,7 @@ def attach(session: Session, said: Attach) -> None:
     _ask_entity(link, fault)
 
 
-def answer(link: ServerLink, error: AmqpError | None = None) -> None:
+def _answer(link: ServerLink, error: AmqpError | None = None) -> None:
     """Accept a link, or refuse it: the answer then lacks one end, and a detach with the error follows."""
     link.session.write(amqp.ATTACH, _fields(link, is_refused=error is not None))
     if error is not None:
@@ -62,11 +59,9 @@ def _ask_entity(link: ServerLink, fault: Fault | None) -> None:
         link.entity = link.peer.broker.route(link)
         link.entity.on_attach(link)
     except AmqpError as error:
-        link.is_waiting = False
-        answer(link, error)
+        _answer(link, error)
         return
-    if not link.is_waiting:
-        answer(link)
+    _answer(link)
     if fault is not None and fault.action == "detach":
         link.detach(ordered(fault))
     if fault is not None and fault.action == "accept-then-drop":
@@ -75,21 +70,15 @@ def _ask_entity(link: ServerLink, fault: Fault | None) -> None:
 
 def _fields(link: ServerLink, *, is_refused: bool) -> list[bytes]:
     said = link.attach
-    source = NULL if is_refused and link.is_sender else _encoded(amqp.SOURCE, said.source, link.answer_filters)
+    source = NULL if is_refused and link.is_sender else _encoded(amqp.SOURCE, said.source)
     target = NULL if is_refused and not link.is_sender else _encoded(amqp.TARGET, said.target)
     settling = [ubyte(said.sender_settles), ubyte(said.receiver_settles)]
     first_count = uint(0) if link.is_sender else NULL
     size_max = ulong(link.peer.limits.message_bytes_max)
-    properties = encode(link.answer_properties) if link.answer_properties else NULL
     head = [encode(said.name), uint(said.handle), boolean(not link.is_sender), *settling, source, target]
-    return [*head, NULL, FALSE, first_count, size_max, NULL, NULL, properties]
+    # Clients index these fields by place, so the empty ones are written too.
+    return [*head, NULL, FALSE, first_count, size_max, NULL, NULL, NULL]
 
 
-def _encoded(code: int, terminus: Terminus | None, filters: Any = None) -> bytes:
-    if terminus is None:
-        return NULL
-    fields = list(terminus.fields)
-    if filters is not None:
-        fields += [None] * (8 - len(fields))
-        fields[7] = {Symbol(key): value for key, value in filters.items()}
-    return described(code, map(encode, fields))
+def _encoded(code: int, terminus: Terminus | None) -> bytes:
+    return NULL if terminus is None else described(code, map(encode, terminus.fields))

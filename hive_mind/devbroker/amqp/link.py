@@ -4,7 +4,7 @@
 is sent and what is accepted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -95,9 +95,9 @@ class ServerLink:
 
     entity: Entity | Requests
 
-    def __init__(self, session: LinkSession, attach: Attach, answer: Callable[["ServerLink", AmqpError | None], None]) -> None:
+    def __init__(self, session: LinkSession, attach: Attach) -> None:
         terminus = attach.source if attach.is_receiver else attach.target
-        self.session, self.attach, self._answer = session, attach, answer
+        self.session, self.attach = session, attach
         self.is_sender = attach.is_receiver
         self.address = address_path(terminus.address if terminus else "")
         self.reply_address = attach.target.address if attach.is_receiver and attach.target else ""
@@ -105,10 +105,8 @@ class ServerLink:
         self.filters: Mapping[str, Any] = attach.source.filters if attach.source else {}
         self.properties, self.capabilities = attach.properties, attach.capabilities
         self.unsettled: dict[int, Any] = {}
-        self.answer_filters: Mapping[str, Any] | None = None
-        self.answer_properties: dict[Any, Any] = {}
         self.requests: Requests | None = None
-        self.is_closed = self.is_waiting = self.is_answered = False
+        self.is_closed = self.is_answered = False
         self.credit = self.delivery_count = 0
         self._is_draining = False
         self._incoming = _Incoming(self)
@@ -177,22 +175,12 @@ class ServerLink:
         """End the link from our side."""
         self.session.detach(self, error)
 
-    def answer_later(self) -> None:
-        """The entity calls `answer` when it knows."""
-        self.is_waiting = True
-
-    def answer(self, error: AmqpError | None = None) -> None:
-        """What the entity knows now."""
-        if self.is_waiting and not self.is_closed:
-            self.is_waiting = False
-            self._answer(self, error)
-
     def close(self) -> None:
         """The link is no more; tell the entity, if it ever knew."""
         if not self.is_closed:
             self.is_closed = True
             self._incoming.forget()
-            if self.is_answered or self.is_waiting:
+            if self.is_answered:
                 self.entity.on_detach(self)
 
 

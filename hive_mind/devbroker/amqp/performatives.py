@@ -10,7 +10,7 @@ from hive_mind.devbroker.amqp.types import Described
 from hive_mind.devbroker.entity import Outcome, OutcomeKind
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
-SASL_MECHANISMS, SASL_INIT, SASL_CHALLENGE, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
+SASL_MECHANISMS, SASL_INIT, _, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
 ACCEPTED, REJECTED, RELEASED, MODIFIED = range(0x24, 0x28)
 SOURCE, TARGET = 0x28, 0x29
 

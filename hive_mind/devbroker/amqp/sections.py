@@ -60,11 +60,6 @@ class Message:
         """What the sender calls it; a string, a number, a UUID, bytes, or None."""
         return self.property_fields[MESSAGE_ID]
 
-    @property
-    def session_id(self) -> Any:
-        """The session, or group, it belongs to."""
-        return self.property_fields[SESSION_ID]
-
     def value(self) -> Any:
         """The body of a message that consists of one value. Raises `DecodeError`."""
         described_value = decode(self.body)[0] if self.body else None

@@ -3,12 +3,12 @@
 Only protocols and values, so that neither side imports the other.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.entity import Entity, Link, Outcome, Timer
+from hive_mind.devbroker.entity import Endpoint, Entity, Host, Link
 from hive_mind.devbroker.faults import Fault
 
 
@@ -32,7 +32,7 @@ class Limits:
     idle_timeout_s: float = 120.0
 
 
-class Switchboard(Protocol):
+class Switchboard(Host, Protocol):
     """The broker behind a connection."""
 
     name: str
@@ -56,14 +56,6 @@ class Switchboard(Protocol):
 
     def take_fault(self, kind: str, address: str) -> Fault | None:
         """The fault that strikes here and now."""
-        ...
-
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to a figure."""
-        ...
-
-    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
-        """Call after a while."""
         ...
 
 
@@ -131,28 +123,8 @@ class RoutedLink(Link, Protocol):
         ...
 
 
-class Requests(Protocol):
-    """An entity that answers requests instead of keeping messages. See `entity.Entity` for the first five calls."""
-
-    def on_attach(self, link: RoutedLink) -> None:
-        """A client attaches. Raises `AmqpError` to refuse."""
-        ...
-
-    def on_detach(self, link: RoutedLink) -> None:
-        """The link ended."""
-        ...
-
-    def on_message(self, link: RoutedLink, payload: bytes, fmt: int) -> None:
-        """A request arrived. Raises `AmqpError` or `DecodeError` to reject it."""
-        ...
-
-    def pump(self, link: RoutedLink) -> None:
-        """Send waiting answers while `link.can_send`."""
-        ...
-
-    def settle(self, link: RoutedLink, held: Any, outcome: Outcome) -> None:
-        """The client settled what was sent with `held`."""
-        ...
+class Requests(Endpoint[RoutedLink], Protocol):
+    """An entity that answers requests instead of keeping messages."""
 
     def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None:
         """Answer a request with an error."""

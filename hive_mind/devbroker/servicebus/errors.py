@@ -10,26 +10,6 @@ def message_lock_lost() -> AmqpError:
     return AmqpError("com.microsoft:message-lock-lost", "the lock expired, or the message was settled already; receive it again")
 
 
-def session_lock_lost(session: str) -> AmqpError:
-    """The session is not held by this receiver."""
-    return AmqpError("com.microsoft:session-lock-lost", f"the lock on session {session!r} was lost; accept the session again")
-
-
-def session_taken(session: str) -> AmqpError:
-    """Somebody else holds it."""
-    return AmqpError("com.microsoft:session-cannot-be-locked", f"session {session!r} is held by another receiver")
-
-
-def no_session() -> AmqpError:
-    """Waited for any session in vain."""
-    return AmqpError("com.microsoft:timeout", "no session with messages became free in time")
-
-
-def no_such_message(sequence: int) -> AmqpError:
-    """Gone, or in another state than the request needs."""
-    return AmqpError("com.microsoft:message-not-found", f"message {sequence} is gone, or in another state than the request needs")
-
-
 def quota_reached(what: str) -> AmqpError:
     """The sender has to wait until receivers made room."""
     return AmqpError(RESOURCE_LIMIT, f"com.microsoft:quota-exceeded: {what}; receive messages, also dead ones, to make room")

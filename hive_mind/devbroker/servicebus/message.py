@@ -5,7 +5,6 @@ The queue never looks into `content`; what it adds (numbers, locks, counts) is w
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from math import inf
 from typing import Any
 from uuid import UUID, uuid4
@@ -25,8 +24,9 @@ from hive_mind.devbroker.amqp.sections import (
     TO,
     Message,
     annotations_section,
+    unbatch,
 )
-from hive_mind.devbroker.amqp.types import Int, Symbol, Timestamp, UInt
+from hive_mind.devbroker.amqp.types import Symbol, Timestamp, UInt
 from hive_mind.devbroker.servicebus.errors import wrong_argument
 from hive_mind.devbroker.servicebus.sql_filter import Properties
 
@@ -48,31 +48,34 @@ _SEQUENCE = encode(Symbol("x-opt-sequence-number"))
 _ORIGIN = encode(Symbol("x-opt-enqueue-sequence-number"))
 _ENQUEUED = encode(Symbol("x-opt-enqueued-time"))
 _LOCKED_UNTIL = encode(Symbol("x-opt-locked-until"))
-_STATE = encode(Symbol("x-opt-message-state"))
 _DIED_IN = encode(Symbol("x-opt-deadletter-source"))
 _TOKEN = Symbol("x-opt-lock-token")
+_SCHEDULED = "x-opt-scheduled-enqueue-time"
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """`id` and `session` as the sender gave them; `scheduled_at` is a time, 0 for at once."""
+    """`id` as the sender gave it."""
 
     content: Message
     id: Hashable | None = None
-    session: str | None = None
     ttl_s: float = inf
-    scheduled_at: float = 0.0
     size: int = 0
 
 
+def letters_of(payload: bytes, fmt: int, now: float) -> list[Letter]:
+    """Those of a delivery: one, or a batch. Raises `AmqpError` or `DecodeError`."""
+    return [letter_of(message, now) for message in unbatch(payload, fmt)]
+
+
 def letter_of(message: Message, now: float) -> Letter:
-    """Read what a queue needs. Raises `AmqpError` for ids of wrong types or lengths."""
+    """Read what a queue needs. Raises `AmqpError` for ids of wrong types or lengths, and for what is to be sent later."""
+    if message.annotations and message.annotation_map.get(_SCHEDULED) is not None:
+        raise wrong_argument("this broker sends everything at once; it schedules no messages")
     return Letter(
         message if message.message_id is not None else _named(message),
         id=_id_of(message.message_id),
-        session=_session_of(message.session_id),
         ttl_s=_ttl_of(message, now),
-        scheduled_at=_scheduled_at(message),
         size=sum(map(len, (message.header, message.annotations, message.properties, message.application, message.body))),
     )
 
@@ -110,33 +113,12 @@ def _id_of(value: object) -> Hashable | None:
     raise wrong_argument(f"a message id is a string of up to {ID_LENGTH_MAX} characters, a number or a UUID")
 
 
-def _session_of(value: object) -> str | None:
-    if value is None or (isinstance(value, str) and len(value) <= ID_LENGTH_MAX):
-        return value
-    raise wrong_argument(f"a session id is a string of up to {ID_LENGTH_MAX} characters")
-
-
 def _ttl_of(message: Message, now: float) -> float:
     """SDKs write it twice, and some cap the first at 49 days. A time to live of 0 means none was given."""
     ttl_ms, expiry_ms = message.header_fields[_TIME_TO_LIVE], message.property_fields[_ABSOLUTE_EXPIRY]
     if isinstance(ttl_ms, int) and ttl_ms > 0:
         return ttl_ms / 1000
     return max(expiry_ms / 1000 - now, 0.0) if isinstance(expiry_ms, int) and expiry_ms > 0 else inf
-
-
-def _scheduled_at(message: Message) -> float:
-    if not message.annotations:
-        return 0.0
-    at_ms = message.annotation_map.get("x-opt-scheduled-enqueue-time")
-    return at_ms / 1000 if isinstance(at_ms, int) else 0.0
-
-
-class State(IntEnum):
-    """As it goes over the wire."""
-
-    ACTIVE = 0
-    DEFERRED = 1
-    SCHEDULED = 2
 
 
 @dataclass(slots=True)
@@ -148,7 +130,6 @@ class Kept:
     origin: int
     enqueued_at: float
     expires_at: float = inf
-    state: State = State.ACTIVE
     attempts: int = 0
     token: UUID | None = None
     locked_until: float = 0.0
@@ -162,8 +143,6 @@ def rendered(kept: Kept, locked_until: float | None = None) -> bytes:
         (_ORIGIN, encode(kept.origin)),
         (_ENQUEUED, encode(milliseconds(kept.enqueued_at))),
     ]
-    if kept.state is not State.ACTIVE:
-        notes.append((_STATE, encode(Int(kept.state))))
     if kept.died_in:
         notes.append((_DIED_IN, encode(kept.died_in)))
     first = _header(kept)

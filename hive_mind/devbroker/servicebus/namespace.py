@@ -15,7 +15,6 @@ from hive_mind.devbroker.servicebus.queue_entity import QueueEntity
 from hive_mind.devbroker.servicebus.rules import rules_of
 from hive_mind.devbroker.servicebus.settings import settings_of
 from hive_mind.devbroker.servicebus.topic import Topic
-from hive_mind.devbroker.servicebus.topic_entity import TopicEntity
 from hive_mind.errors import InvalidInput
 
 _DEAD_LETTERS = "/$deadletterqueue"
@@ -28,7 +27,7 @@ class Namespace:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._queues: dict[str, QueueEntity] = {}
-        self._topics: dict[str, TopicEntity] = {}
+        self._topics: dict[str, Topic] = {}
 
     def add_queue(self, name: str, properties: Mapping[str, Any] | None = None) -> QueueEntity:
         self._refuse_taken(name)
@@ -36,10 +35,10 @@ class Namespace:
         self._queues[name.lower()] = queue
         return queue
 
-    def add_topic(self, name: str, properties: Mapping[str, Any] | None = None) -> TopicEntity:
+    def add_topic(self, name: str, properties: Mapping[str, Any] | None = None) -> Topic:
         """A new topic, whose messages nobody gets until it has subscriptions."""
         self._refuse_taken(name)
-        topic = TopicEntity(self._host, Topic(settings_of(properties or {})))
+        topic = Topic(self._host, settings_of(properties or {}))
         self._topics[name.lower()] = topic
         return topic
 
@@ -51,9 +50,9 @@ class Namespace:
             raise InvalidInput(f"there is no topic {topic!r} for subscription {name!r}")
         path = f"{topic}/Subscriptions/{name}"
         self._refuse_taken(path)
-        own_rules = rules_of(rules)
-        subscription = QueueEntity(self._host, Queue(path, settings_of(properties or {})), own_rules)
-        self._topics[topic.lower()].topic.subscribe(subscription.queue, own_rules)
+        wants = rules_of(rules)
+        subscription = QueueEntity(self._host, Queue(path, settings_of(properties or {})), is_subscription=True)
+        self._topics[topic.lower()].subscribe(subscription.queue, wants)
         self._queues[path.lower()] = subscription
         return subscription
 

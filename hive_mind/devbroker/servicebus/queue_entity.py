@@ -1,34 +1,32 @@
 """A queue, a subscription or a dead-letter queue as clients reach it: links that send, links that receive, requests.
 
-The queue decides; here its messages are dealt to receivers in turn, and receivers wait for sessions.
+The queue decides; here its messages are dealt to receivers in turn.
 """
 
 from collections import deque
 from typing import Any
 from uuid import UUID, uuid4
 
-from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.amqp.sections import Message, unbatch
+from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
 from hive_mind.devbroker.servicebus.errors import not_allowed
 from hive_mind.devbroker.servicebus.management import manage_queue
-from hive_mind.devbroker.servicebus.message import letter_of, rendered, tag_of, text_of
+from hive_mind.devbroker.servicebus.message import letters_of, rendered, tag_of, text_of
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.rules import Rules
-from hive_mind.devbroker.servicebus.session_links import SESSION_FILTER, SessionLinks
 from hive_mind.devbroker.servicebus.wake_timer import WakeTimer
+
+_SESSION_FILTER = "com.microsoft:session-filter"
 
 
 class QueueEntity:
-    """With `rules` it is a subscription, which only its topic sends to."""
+    """See `entity.Entity`. Only its topic sends to a subscription."""
 
-    def __init__(self, host: Host, queue: Queue, rules: Rules | None = None) -> None:
-        self.queue, self.rules = queue, rules
+    def __init__(self, host: Host, queue: Queue, *, is_subscription: bool = False) -> None:
+        self.queue, self._is_subscription = queue, is_subscription
         self.dead_letters = QueueEntity(host, queue.dead_letters) if queue.dead_letters else None
         self._host = host
         self._receivers: deque[Link] = deque()
         self._deliveries: dict[UUID, tuple[Link, int]] = {}
-        self._sessions = SessionLinks(host, queue, self._receivers.append)
         self._wake_timer = WakeTimer(host, self._look)
         queue.changed = self._wake_timer.ring
         queue.locks.opened = self._forget
@@ -37,25 +35,21 @@ class QueueEntity:
         """Accept receivers, and senders unless this is a subscription or a dead-letter queue."""
         if not link.is_sender:
             self._refuse_sender()
-        elif self.queue.settings.requires_session:
-            self._sessions.attach(link)
-            self._wake_timer.expect(self.queue.next_due())
-        elif link.filters.get(SESSION_FILTER) is not None:
-            raise not_allowed("this entity has no sessions; receive from it without one")
+        elif _SESSION_FILTER in link.filters:
+            raise not_allowed("this broker has no sessions; receive without one")
         else:
             self._receivers.append(link)
 
     def on_detach(self, link: Link) -> None:
-        """A session goes with its link. Locks without a session stay until they end, as they do in the service."""
+        """Its locks stay until they end, as they do in the service."""
         if link in self._receivers:
             self._receivers.remove(link)
-        self._sessions.detach(link)
 
     def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
         """One message, or a batch that is taken as a whole or not at all."""
         del link
         now = self._host.now()
-        letters = [letter_of(message, now) for message in unbatch(payload, fmt)]
+        letters = letters_of(payload, fmt, now)
         self.queue.send(letters, now)
         self._host.count("messages_in", len(letters))
 
@@ -76,25 +70,23 @@ class QueueEntity:
             said = {text_of(name): text_of(value) for name, value in outcome.info.items() if value is not None}
             self.queue.bury(token, now, said.get("DeadLetterReason", ""), said.get("DeadLetterErrorDescription", ""))
         elif outcome.is_undeliverable_here:
-            self.queue.defer(token, now)
+            raise not_allowed("this broker can't put a message aside; complete or abandon it")
         else:
             self.queue.abandon(token, now, is_failed=outcome.kind == "modified")
 
     def manage(self, request: Message) -> Reply:
-        reply = manage_queue(request, self.queue, self.rules, self._host.now())
+        reply = manage_queue(request, self.queue, self._host.now())
         self._wake_timer.expect(self.queue.next_due())
         return reply
 
     def _refuse_sender(self) -> None:
-        if self.rules is not None:
+        if self._is_subscription:
             raise not_allowed("a subscription gets its messages from its topic; send to that")
         if self.queue.dead_letters is None:
             raise not_allowed("nobody sends to dead letters; send to the queue itself")
 
     def _look(self) -> float | None:
         self.queue.advance(self._host.now())
-        self._sessions.end_lost()
-        self._sessions.serve_waiting()
         in_vain = 0
         while self._receivers and in_vain < len(self._receivers):
             link = self._receivers[0]
@@ -106,17 +98,13 @@ class QueueEntity:
         """Whether the link was given a message."""
         if not link.can_send:
             return False
-        try:
-            kept = self.queue.take(self._host.now(), self._sessions.lease_of(link), for_good=link.is_presettled)
-        except AmqpError as error:
-            link.detach(error)
-            return False
+        kept = self.queue.take(self._host.now(), for_good=link.is_presettled)
         if kept is None:
             return False
         if kept.token is None:
             link.send(rendered(kept), uuid4().bytes)
         else:
-            payload = rendered(kept, self.queue.locked_until(kept))
+            payload = rendered(kept, kept.locked_until)
             self._deliveries[kept.token] = link, link.send(payload, tag_of(kept.token), held=kept.token)
         self._host.count("messages_out")
         return True

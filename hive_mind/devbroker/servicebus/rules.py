@@ -1,10 +1,9 @@
-"""The rules of a subscription: it gets a message when one of its filters matches.
+"""The rules of a subscription, from Config.json: it gets a message when one of its filters matches.
 
-A filter comes from Config.json, or from a client in a request; the two spell names differently (`ContentType`, `content-type`).
 Actions, which change messages, are not supported.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,6 @@ from hive_mind.devbroker.servicebus.sql_filter import SYSTEM_NAMES, Filter, Prop
 from hive_mind.errors import InvalidInput
 
 RULES_MAX = 100
-DEFAULT = "$Default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,58 +28,21 @@ class Correlation:
         return not self.system or all(properties.system.get(name) == value for name, value in self.system.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """`expression` is the text of a SQL filter, or None where `matches` is a `Correlation`."""
-
-    name: str
-    matches: Filter | Correlation
-    expression: str | None = None
-
-
-class Rules:
-    """By name, in the order in which they were added."""
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules: dict[str, Rule] = {}
-        for rule in rules:
-            self.add(rule)
-
-    def __iter__(self) -> Iterator[Rule]:
-        return iter(tuple(self._rules.values()))
-
-    def match(self, properties: Properties) -> bool:
-        """Whether any rule wants such a message."""
-        return any(rule.matches(properties) for rule in self._rules.values())
-
-    def add(self, rule: Rule) -> None:
-        """One more. Raises `InvalidInput` when there is one of this name, or too many."""
-        if rule.name in self._rules:
-            raise InvalidInput(f"there is a rule {rule.name!r} already")
-        if len(self._rules) >= RULES_MAX:
-            raise InvalidInput(f"a subscription has at most {RULES_MAX} rules")
-        self._rules[rule.name] = rule
-
-    def remove(self, name: str) -> bool:
-        """Whether there was one of this name."""
-        return self._rules.pop(name, None) is not None
+def rules_of(configured: Iterable[Mapping[str, Any]]) -> Filter:
+    """From the `Rules` of a subscription in Config.json; without any it gets everything. Raises `InvalidInput`."""
+    filters: dict[str, Filter] = {}
+    for entry in configured:
+        name, its_filter = _configured(entry)
+        if name in filters:
+            raise InvalidInput(f"there is a rule {name!r} already")
+        filters[name] = its_filter
+    if len(filters) > RULES_MAX:
+        raise InvalidInput(f"a subscription has at most {RULES_MAX} rules")
+    each = tuple(filters.values())
+    return lambda properties: not each or any(is_match(properties) for is_match in each)
 
 
-def rules_of(configured: Iterable[Mapping[str, Any]]) -> Rules:
-    """From the `Rules` of a subscription in Config.json; without any it gets everything."""
-    rules = [_configured(entry) for entry in configured]
-    return Rules(rules or [sql_rule(DEFAULT, "1=1")])
-
-
-def sql_rule(name: str, expression: Any) -> Rule:
-    """A rule with a SQL filter. Raises `InvalidInput`."""
-    if not isinstance(expression, str):
-        raise InvalidInput(f"rule {name!r}: a SQL filter must be text")
-    return Rule(name, filter_of(expression), expression)
-
-
-def correlation_rule(name: str, given: Mapping[Any, Any]) -> Rule:
-    """A rule with a correlation filter. Raises `InvalidInput`."""
+def _correlation(name: str, given: Mapping[Any, Any]) -> Correlation:
     system: dict[str, Any] = {}
     application: Mapping[str, Any] = {}
     for key, value in given.items():
@@ -94,10 +55,10 @@ def correlation_rule(name: str, given: Mapping[Any, Any]) -> Rule:
             raise InvalidInput(f"rule {name!r}: {key!r} of a correlation filter can't be {value!r}")
     if not system and not application:
         raise InvalidInput(f"rule {name!r}: a correlation filter names at least one property")
-    return Rule(name, Correlation(system, application))
+    return Correlation(system, application)
 
 
-def _configured(entry: Mapping[str, Any]) -> Rule:
+def _configured(entry: Mapping[str, Any]) -> tuple[str, Filter]:
     name, given = entry.get("Name"), entry.get("Properties")
     if not isinstance(name, str) or not isinstance(given, Mapping):
         raise InvalidInput(f"a rule has a Name and Properties, unlike {entry!r}")
@@ -109,7 +70,12 @@ def _configured(entry: Mapping[str, Any]) -> Rule:
     filter_given = given.get(f"{kind}Filter") or {}
     if not isinstance(filter_given, Mapping):
         raise InvalidInput(f"rule {name!r}: {kind}Filter is an object, not {filter_given!r}")
-    return sql_rule(name, filter_given.get("SqlExpression", "1=1")) if kind == "Sql" else correlation_rule(name, filter_given)
+    if kind == "Correlation":
+        return name, _correlation(name, filter_given)
+    expression = filter_given.get("SqlExpression", "1=1")
+    if not isinstance(expression, str):
+        raise InvalidInput(f"rule {name!r}: a SQL filter must be text")
+    return name, filter_of(expression)
 
 
 def _is_same(value: Any, wanted: Any) -> bool:

@@ -24,7 +24,6 @@ class QueueSettings:
     ttl_s: float = inf
     buries_expired: bool = False
     """Whether a message that expires becomes a dead letter. Else it is gone."""
-    requires_session: bool = False
     duplicate_window_s: float = 0.0
     """How long message ids are remembered; 0: they are not looked at."""
     messages_max: int = 100_000
@@ -43,7 +42,7 @@ def settings_of(properties: Mapping[str, Any]) -> QueueSettings:
     is_detecting = _flag("RequiresDuplicateDetection", given.pop("RequiresDuplicateDetection", False))
     for name in _UNSUPPORTED:
         if given.pop(name, ""):
-            raise InvalidInput(f"{name} is not supported by this broker; leave it out or empty")
+            raise InvalidInput(f"{name} is not supported by this broker; leave it out")
     return QueueSettings(
         duplicate_window_s=window_s if is_detecting else 0.0,
         **{_field(name): _READERS[name][1](name, value) for name, value in given.items()},
@@ -81,13 +80,12 @@ def _megabytes(name: str, value: Any) -> int:
     return _count(name, value) << 20
 
 
-_UNSUPPORTED = ("ForwardTo", "ForwardDeadLetteredMessagesTo")
+_UNSUPPORTED = ("ForwardTo", "ForwardDeadLetteredMessagesTo", "RequiresSession")
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "LockDuration": ("lock_s", _seconds),
     "MaxDeliveryCount": ("deliveries_max", _count),
     "DefaultMessageTimeToLive": ("ttl_s", _seconds),
     "DeadLetteringOnMessageExpiration": ("buries_expired", _flag),
-    "RequiresSession": ("requires_session", _flag),
     "MaxMessageCount": ("messages_max", _count),
     "MaxSizeInMegabytes": ("bytes_max", _megabytes),
 }

@@ -1,84 +1,79 @@
-"""A topic keeps nothing but what is scheduled: each message goes to every subscription with a rule that matches."""
+"""A topic, to which clients send. It keeps nothing: each message goes to every subscription with a rule that matches."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from hive_mind.devbroker.servicebus.admission import Duplicates, Quota
-from hive_mind.devbroker.servicebus.message import Kept, Letter, State, properties_of
+from hive_mind.devbroker.amqp.sections import Message
+from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
+from hive_mind.devbroker.servicebus.admission import Duplicates
+from hive_mind.devbroker.servicebus.errors import not_allowed
+from hive_mind.devbroker.servicebus.management import unknown_operation
+from hive_mind.devbroker.servicebus.message import Letter, letters_of, properties_of
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.rules import Rules
+from hive_mind.devbroker.servicebus.request import Request
 from hive_mind.devbroker.servicebus.settings import QueueSettings
-from hive_mind.devbroker.servicebus.store import Schedule
+from hive_mind.devbroker.servicebus.sql_filter import Filter
 
 
 class Topic:
-    """`changed` is called when a timer may have to be set earlier."""
+    """See `entity.Entity`."""
 
-    def __init__(self, settings: QueueSettings) -> None:
-        self.changed: Callable[[], None] = lambda: None
-        self._settings = settings
-        self._subscriptions: list[tuple[Queue, Rules]] = []
-        self._quota = Quota(settings.messages_max, settings.bytes_max)
-        self._schedule = Schedule()
+    def __init__(self, host: Host, settings: QueueSettings) -> None:
+        self._host, self._settings = host, settings
+        self._subscriptions: list[tuple[Queue, Filter]] = []
         self._duplicates = Duplicates(settings.duplicate_window_s)
         self._sequence = 0
 
-    def subscribe(self, queue: Queue, rules: Rules) -> None:
-        """From now on `queue` gets what matches `rules`."""
-        self._subscriptions.append((queue, rules))
+    def subscribe(self, queue: Queue, wants: Filter) -> None:
+        """From now on `queue` gets what it wants."""
+        self._subscriptions.append((queue, wants))
 
-    def send(self, letters: Sequence[Letter], now: float) -> list[int]:
-        """All to everybody who wants them, or none: raises `AmqpError` when a subscription is full. Numbers of the new ones."""
-        self.advance(now)
+    def send(self, letters: Sequence[Letter], now: float) -> None:
+        """All to everybody who wants them, or none: raises `AmqpError` when a subscription is full."""
         fresh = [self._limited(letter) for letter in self._duplicates.without(letters, now)]
-        later = [letter for letter in fresh if letter.scheduled_at > now]
-        self._quota.check(len(later), sum(letter.size for letter in later))
-        plan = [(letter, [] if letter.scheduled_at > now else self._wanting(letter)) for letter in fresh]
-        self._check(plan, now)
-        self._duplicates.note(fresh, now)
-        return [self._put(letter, queues, now) for letter, queues in plan]
-
-    def cancel(self, sequences: Sequence[int], now: float) -> None:
-        """Take back scheduled messages, all or none."""
-        self.advance(now)
-        for sequence in sequences:
-            self._schedule.check(sequence)
-        for sequence in dict.fromkeys(sequences):
-            self._quota.give_back(self._schedule.cancel(sequence).letter.size)
-
-    def advance(self, now: float) -> None:
-        """Send what is due. A full subscription exceeds its quota here: no sender is left to be refused."""
-        for kept in self._schedule.pop_due(now):
-            self._quota.give_back(kept.letter.size)
-            self._put(kept.letter, self._wanting(kept.letter), now)
-
-    def next_due(self) -> float | None:
-        """When there is something to send."""
-        return self._schedule.first_due()
-
-    def _check(self, plan: Iterable[tuple[Letter, list[Queue]]], now: float) -> None:
-        """Raises `AmqpError` when what is planned does not fit everywhere."""
+        plan = [(letter, self._wanting(letter)) for letter in fresh]
         wanted: dict[Queue, list[Letter]] = {}
         for letter, queues in plan:
             for queue in queues:
                 wanted.setdefault(queue, []).append(letter)
-        for queue, letters in wanted.items():
+        for queue, its_letters in wanted.items():
             queue.advance(now)
-            queue.check(letters)
+            queue.check(its_letters)
+        self._duplicates.note(fresh, now)
+        for letter, queues in plan:
+            self._sequence += 1
+            for queue in queues:
+                queue.put(letter, now, self._sequence)
 
-    def _put(self, letter: Letter, queues: Sequence[Queue], now: float) -> int:
-        self._sequence += 1
-        if letter.scheduled_at > now:
-            self._quota.take(letter.size)
-            self._schedule.add(Kept(letter, self._sequence, self._sequence, now, state=State.SCHEDULED))
-            self.changed()
-        for queue in queues:
-            queue.put(letter, now, self._sequence)
-        return self._sequence
+    def on_attach(self, link: Link) -> None:
+        """Accept senders only."""
+        if link.is_sender:
+            raise not_allowed("a topic keeps nothing; receive from one of its subscriptions")
+
+    def on_detach(self, link: Link) -> None:
+        """Nothing was kept for it."""
+
+    def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
+        """One message, or a batch that is taken as a whole or not at all."""
+        del link
+        now = self._host.now()
+        letters = letters_of(payload, fmt, now)
+        self.send(letters, now)
+        self._host.count("messages_in", len(letters))
+
+    def pump(self, link: Link) -> None:
+        """There are no receivers."""
+
+    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+        """There are no receivers."""
+
+    def manage(self, request: Message) -> Reply:
+        return unknown_operation(Request(request))
 
     def _wanting(self, letter: Letter) -> list[Queue]:
         properties = properties_of(letter.content)
-        return [queue for queue, rules in self._subscriptions if rules.match(properties)]
+        return [queue for queue, wants in self._subscriptions if wants(properties)]
 
     def _limited(self, letter: Letter) -> Letter:
         limit_s = self._settings.ttl_s

@@ -5,7 +5,6 @@ the question's text, when it is asked, and the hits, and none of the question's 
 """
 
 import asyncio
-import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +13,9 @@ from typing import Literal, Protocol
 from hive_mind.cognition.answering.quoting import PREFACE
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.cognition.prices import usd_of
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.answers.spending import Metered, since
+from hive_mind.evals.answers.spending import Metered, MeteredModel, since
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.answer import Question
@@ -26,8 +24,6 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_model
 
 AnswererKind = Literal["none", "quoting", "model"]
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +84,16 @@ class QuotingAnswerer:
         """Nothing to let go of."""
 
 
-class ModelAnswerer:
-    """Implements `Answerer` with a language model, which it closes. `has_price`: whether its provider's prices hold for it."""
+class ModelAnswerer(MeteredModel):
+    """Implements `Answerer` with a language model, which it closes."""
+
+    purpose = "answers"
 
     def __init__(self, model: LanguageModel, budget: Budget, *, has_price: bool = True) -> None:
-        self._model, self._budget, self._has_price = model, budget, has_price
+        super().__init__(model, budget, has_price=has_price)
         # The arm decides the number of hits; full context is all of them.
         self._reader = PromptedReader(model, budget, PromptedSettings(hits_max=sys.maxsize))
         self._turn = asyncio.Lock()
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def spent(self) -> Usage:
-        """What all of it cost so far, calls that failed included."""
-        return self._budget.spent
-
-    def usd(self, used: Usage) -> float | None:
-        """By the provider's published prices."""
-        return usd_of(self.name, used) if self._has_price else None
 
     async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:
         """One answer at a time, so that what is spent meanwhile is what this answer costs."""
@@ -117,8 +102,3 @@ class ModelAnswerer:
             given = await self._reader.synthesise(Question(question.text, question.asked_at), hits)
             cost = since(before, self.spent)
         return GivenAnswer(given.text, given.is_known, cost.input_tokens, cost.output_tokens, self.usd(cost))
-
-    async def close(self) -> None:
-        """Close the model and tell what it cost."""
-        await self._model.close()
-        _log.info("%s: %d calls, %d tokens spent on answers", self.name, self.spent.calls, self.spent.tokens)

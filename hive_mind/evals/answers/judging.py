@@ -14,14 +14,13 @@ from typing import Literal, Protocol
 import msgspec
 
 from hive_mind.cognition.budget import Budget, used_by
-from hive_mind.cognition.prices import usd_of
 from hive_mind.cognition.prompts import fenced
 from hive_mind.cognition.replies import numbered
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.answers.answering import GivenAnswer
-from hive_mind.evals.answers.spending import Metered
+from hive_mind.evals.answers.spending import Metered, MeteredModel
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.llm.base import LanguageModel, Prompt, Usage
+from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, Sleep, retried
 from hive_mind.runtime.settings import Settings
@@ -61,8 +60,10 @@ class _Verdict(msgspec.Struct, frozen=True):
     grounded: bool
 
 
-class ModelJudge:
+class ModelJudge(MeteredModel):
     """Implements `Judge` with a language model, which it closes. Each answer that gets no verdict is logged with the reason."""
+
+    purpose = "judging"
 
     def __init__(
         self,
@@ -74,23 +75,10 @@ class ModelJudge:
         sleep: Sleep = asyncio.sleep,
         has_price: bool = True,
     ) -> None:
-        self._model, self._budget, self._has_price = model, budget, has_price
+        super().__init__(model, budget, has_price=has_price)
         self._retry = retry or RetrySettings()
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
         self._sleep = sleep
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def spent(self) -> Usage:
-        """What all of it cost so far, calls that failed included."""
-        return self._budget.spent
-
-    def usd(self, used: Usage) -> float | None:
-        """By the provider's published prices."""
-        return usd_of(self.name, used) if self._has_price else None
 
     async def is_grounded(self, question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> bool | None:
         """One call. "I don't know" claims nothing, so nothing is asked; an answer from no source is not supported by any."""
@@ -108,11 +96,6 @@ class ModelJudge:
         if verdict is None:
             self._no_verdict(question, "its reply can't be used")
         return verdict
-
-    async def close(self) -> None:
-        """Close the model and tell what it cost."""
-        await self._model.close()
-        _log.info("%s: %d calls, %d tokens spent on judging", self.name, self.spent.calls, self.spent.tokens)
 
     async def _attempt(self, asked: Prompt) -> str:
         async with self._budget.spending(asked) as spending:

@@ -4,17 +4,21 @@ Cells run in processes of their own, and a run may be interrupted and go on. So 
 folder, and every call looks there first: cells side by side can't overspend together, and a run that goes on goes on counting.
 """
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from hive_mind.cognition.budget import Budget, Spending, estimated_input_tokens
+from hive_mind.cognition.prices import usd_of
 from hive_mind.errors import BudgetExceeded
 from hive_mind.file_lock import lock
-from hive_mind.llm.base import Prompt, Usage
+from hive_mind.llm.base import LanguageModel, Prompt, Usage
 
 FILE = "tokens.txt"
+
+_log = logging.getLogger(__name__)
 
 
 class Metered(Protocol):
@@ -37,6 +41,32 @@ class Metered(Protocol):
     async def close(self) -> None:
         """Let go of the model."""
         ...
+
+
+class MeteredModel:
+    """`Metered` for what asks a language model for `purpose`. `has_price`: whether its provider's prices hold for it."""
+
+    purpose = ""
+
+    def __init__(self, model: LanguageModel, budget: Budget, *, has_price: bool = True) -> None:
+        self._model, self._budget, self._has_price = model, budget, has_price
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def spent(self) -> Usage:
+        return self._budget.spent
+
+    def usd(self, used: Usage) -> float | None:
+        """By the provider's published prices."""
+        return usd_of(self.name, used) if self._has_price else None
+
+    async def close(self) -> None:
+        """Close the model and tell what it cost."""
+        await self._model.close()
+        _log.info("%s: %d calls, %d tokens spent on %s", self.name, self.spent.calls, self.spent.tokens, self.purpose)
 
 
 class RunBudget(Budget):

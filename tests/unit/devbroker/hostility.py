@@ -15,8 +15,6 @@ from tests.unit.devbroker.peers import LIMITS, Peer, selector
 from tests.unit.devbroker.test_tokens import default_sas
 from tests.unit.devbroker.values import damaged, section
 
-_SESSION_FILTER = Symbol("com.microsoft:session-filter")
-
 
 def full_broker() -> Broker:
     """With something of everything, and little room."""
@@ -24,7 +22,6 @@ def full_broker() -> Broker:
     broker.entities.add_hub("hub", 4)
     namespace = broker.entities.namespace
     namespace.add_queue("queue", {"MaxSizeInMegabytes": 1, "RequiresDuplicateDetection": True})
-    namespace.add_queue("sessions", {"MaxSizeInMegabytes": 1, "RequiresSession": True})
     namespace.add_topic("topic")
     sql = {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "target = 'a' OR size > 5 OR sys.label LIKE 'a%'"}}
     namespace.add_subscription("topic", "a", {"MaxSizeInMegabytes": 1}, [{"Name": "mine", "Properties": sql}])
@@ -83,38 +80,25 @@ _REQUEST = {
     "message-count": UInt(3),
     "from-sequence-number": 1,
     "lock-tokens": Array(["x"]),
-    "session-id": "session",
-    "messages": [{"message": section(0x75, b"later"), "message-id": "m"}],
-    "sequence-numbers": Array([1, 2]),
     "disposition-status": "suspended",
-    "receiver-settle-mode": UInt(1),
-    "session-state": b"state",
-    "rule-name": "mine",
-    "rule-description": {"sql-filter": {"expression": "1=1"}, "correlation-filter": {"label": "x"}},
-    "top": 5,
-    "skip": 0,
+    "deadletter-reason": "why",
 }
 
-_OPERATIONS = (
-    "peek-message renew-lock schedule-message cancel-scheduled-message receive-by-sequence-number update-disposition "
-    "renew-session-lock get-session-state set-session-state add-rule remove-rule enumerate-rules"
-).split()
+_OPERATIONS = ("peek-message", "renew-lock", "update-disposition", "schedule-message")
 
 _PAIRS = (
     ("hub/Partitions/0", "hub/ConsumerGroups/$Default/Partitions/0", selector("amqp.annotation.x-opt-sequence-number > '3'")),
     ("hub", "hub/ConsumerGroups/$Default/Partitions/1", None),
     ("queue", "queue", None),
-    ("sessions", "sessions", {_SESSION_FILTER: Described(ULong(1), "session")}),
     ("topic", "topic/Subscriptions/a", None),
     ("$management", "$management", None),
     ("queue/$management", "queue/$management", None),
-    ("sessions/$management", "sessions/$management", None),
     ("topic/Subscriptions/a/$management", "topic/Subscriptions/a/$management", None),
     ("new", "new/Subscriptions/a", None),
 )
 
-# The handles at which requests to a queue, one with sessions and a subscription are sent.
-_MANAGEMENT = (22, 24, 26)
+# The handles at which requests to a queue and a subscription are sent.
+_MANAGEMENT = (20, 22)
 
 
 def _attached(handle: int, sender: str, receiver: str = "", filters: Any = None) -> list[bytes]:

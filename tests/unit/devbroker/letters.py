@@ -11,8 +11,8 @@ from hive_mind.devbroker.servicebus.message import Letter
 _numbers = count()
 
 
-def letter(text="", *, id=None, session=None, ttl_s=inf, at=0.0, size=1) -> Letter:
-    return Letter(split(value_message(text, application={})), id=id, session=session, ttl_s=ttl_s, scheduled_at=at, size=size)
+def letter(text="", *, id=None, ttl_s=inf, size=1) -> Letter:
+    return Letter(split(value_message(text, application={})), id=id, ttl_s=ttl_s, size=size)
 
 
 def text_of(kept) -> str:
@@ -48,9 +48,6 @@ class TurnedHost:
 
     def count(self, name, by=1):
         self.figures[name] = self.figures.get(name, 0) + by
-
-    def take_fault(self, *_place):
-        return None
 
     def run(self, seconds=0.0):
         """Let so much time pass, with everything that is called in it."""

@@ -7,7 +7,7 @@ from hive_mind.devbroker.entity import Outcome
 
 ACCEPTED, RELEASED = Outcome("accepted"), Outcome("released")
 ABANDONED = Outcome("modified", has_failed=True)
-DEFERRED = Outcome("modified", has_failed=True, is_undeliverable_here=True)
+PUT_ASIDE = Outcome("modified", has_failed=True, is_undeliverable_here=True)
 
 
 class PlayedLink:
@@ -15,9 +15,7 @@ class PlayedLink:
         self.is_sender, self.credit, self.is_presettled = receives, credit, is_presettled
         self.address, self.capabilities = "q", frozenset()
         self.filters, self.properties = filters or {}, properties or {}
-        self.unsettled, self.answer_filters, self.answer_properties = {}, None, {}
-        self.is_closed = self.is_waiting = False
-        self.error = None
+        self.unsettled, self.is_closed, self.error = {}, False, None
         self.sent = []
         self._ids = count()
         self.entity = None
@@ -25,13 +23,12 @@ class PlayedLink:
     def attach(self, entity):
         self.entity = entity
         entity.on_attach(self)
-        if not self.is_waiting:
-            entity.pump(self)
+        entity.pump(self)
         return self
 
     @property
     def can_send(self):
-        return self.credit > 0 and not self.is_closed and not self.is_waiting
+        return self.credit > 0 and not self.is_closed
 
     def send(self, payload, tag, held=None, fmt=0):
         self.credit -= 1
@@ -40,16 +37,6 @@ class PlayedLink:
             self.unsettled[delivery] = held
         self.sent.append((split(payload), tag, fmt))
         return delivery
-
-    def answer_later(self):
-        self.is_waiting = True
-
-    def answer(self, error=None):
-        self.is_waiting, self.error = False, error
-        if error is not None:
-            self.is_closed = True
-        elif not self.is_closed:
-            self.entity.pump(self)
 
     def detach(self, error=None):
         self.is_closed, self.error = True, error

@@ -86,18 +86,6 @@ async def test_a_subscription_that_is_made_gets_what_is_for_its_name_and_for_eve
 
 
 @with_peer(auto_partitions=4)
-async def test_a_subscription_that_is_named_for_a_hive_gets_what_is_for_everyone_in_it(peer):
-    peer.attach_receiver(0, "hive/Subscriptions/h1.ada")
-    peer.attach_sender(1, "hive")
-    for target in ("h1.ada", "h1.bob", "h1.*", "h2.*", "*"):
-        peer.transfer(1, section(0x74, {"target": target}) + section(0x75, b"x"))
-    await peer.turn()
-
-    got = [split(heard.payload).application_map["target"] for heard in peer.heard(amqp.TRANSFER)]
-    assert got == ["h1.ada", "h1.*"]
-
-
-@with_peer(auto_partitions=4)
 async def test_everyone_is_everyone_of_ones_own_hive_where_names_tell_the_hive(peer):
     peer.attach_receiver(0, "hive/Subscriptions/north.ada")
     peer.attach_sender(1, "hive")

@@ -91,37 +91,24 @@ async def test_an_error_rejects_one_message(peer):
     assert peer.broker.stats["faults send error"] == 1
 
 
+@pytest.mark.parametrize(
+    ("action", "codes", "end", "kept"),
+    [
+        ("detach", [amqp.DETACH], "", 0),
+        ("ignore", [], "", 0),
+        ("drop-connection", [], "aborted", 0),
+        ("accept-then-drop", [], "aborted", 1),
+    ],
+)
 @with_peer()
-async def test_a_detach_ends_the_link_and_keeps_nothing(peer):
-    peer.broker.faults.add(Fault("send", action="detach"))
-    peer.attach_sender(0, HUB)
-    peer.message(0, "lost")
-    peer.message(0, "under way")
-
-    assert peer.heard(amqp.DETACH)[0].error(2) == "com.microsoft:server-busy"
-    assert (ends(peer)[0], peer.connection.is_closed) == (0, False)
-
-
-@pytest.mark.parametrize(("action", "kept"), [("drop-connection", 0), ("accept-then-drop", 1)])
-@with_peer()
-async def test_a_dropped_connection_says_nothing_of_what_it_kept(peer, action, kept):
+async def test_a_fault_may_leave_a_message_without_an_answer(peer, action, codes, end, kept):
     peer.broker.faults.add(Fault("send", action=action))
     peer.attach_sender(0, HUB)
     peer.heard()
     peer.message(0, "in doubt")
     await peer.turn()
 
-    assert (peer.wire.end, peer.heard(), ends(peer)[0]) == ("aborted", [], kept)
-
-
-@with_peer()
-async def test_an_ignored_message_is_never_answered(peer):
-    peer.broker.faults.add(Fault("send", action="ignore"))
-    peer.attach_sender(0, HUB)
-    peer.message(0, "ignored")
-    peer.message(0, "taken", number=7)
-
-    assert [said.fields[1] for said in peer.heard(amqp.DISPOSITION)] == [7]
+    assert ([heard.code for heard in peer.heard()], peer.wire.end, ends(peer)[0]) == (codes, end, kept)
 
 
 @with_peer()

@@ -340,25 +340,6 @@ async def test_the_entity_is_told_once_when_a_link_ends(peer):
     assert till.links == []
 
 
-@with_peer()
-async def test_an_entity_may_answer_later_and_the_client_may_go_before(peer):
-    till = with_till(peer)
-    till.on_attach = lambda link: (till.links.append(link), link.answer_later())
-    for handle in range(3):
-        peer.attach_receiver(handle, "till", credit=0)
-    assert peer.heard() == []
-
-    accepted, refused, gone = list(till.links)
-    peer.say(amqp.DETACH, UInt(2), True)
-    peer.heard()
-    accepted.answer()
-    refused.answer(AmqpError("com.microsoft:timeout", "nothing came"))
-    gone.answer()
-    await peer.turn()
-
-    assert [heard.code for heard in peer.heard()] == [amqp.ATTACH, amqp.ATTACH, amqp.DETACH]
-
-
 @pytest.mark.parametrize("terminus", [Described(ULong(0x30), []), "hub", Described(ULong(0x29), {}), 7])
 @with_peer()
 async def test_a_target_that_is_none_closes_the_connection(peer, terminus):

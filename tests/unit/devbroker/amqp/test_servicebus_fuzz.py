@@ -18,7 +18,7 @@ from hive_mind.devbroker.amqp.sections import (
 )
 from hive_mind.devbroker.amqp.types import Symbol
 from hive_mind.devbroker.entity import Outcome
-from hive_mind.devbroker.servicebus.management import MESSAGE_OPERATIONS, RULE_OPERATIONS, SESSION_OPERATIONS
+from hive_mind.devbroker.servicebus.management import OPERATIONS
 from hive_mind.devbroker.servicebus.namespace import Namespace
 from tests.unit.devbroker.letters import TurnedHost
 from tests.unit.devbroker.links import PlayedLink, message
@@ -26,11 +26,9 @@ from tests.unit.devbroker.values import VALUES
 
 pytestmark = pytest.mark.slow
 
-OPERATIONS = st.sampled_from([*MESSAGE_OPERATIONS, *SESSION_OPERATIONS, *RULE_OPERATIONS, "", "fly"])
+NAMES = st.sampled_from([*OPERATIONS, "", "fly"])
 PARAMETERS = st.sampled_from(
-    "lock-tokens sequence-numbers messages message message-count from-sequence-number session-id session-state skip top "
-    "rule-name rule-description sql-filter correlation-filter expression properties label disposition-status "
-    "receiver-settle-mode last-updated-time deadletter-reason".split()
+    "lock-tokens message-count from-sequence-number disposition-status deadletter-reason deadletter-description".split()
 )
 BODIES = st.recursive(
     VALUES,
@@ -46,14 +44,13 @@ def world():
     names.add_topic("t")
     return [
         names.add_queue("q"),
-        names.add_queue("s", {"RequiresSession": True}),
         names.find("t"),
         names.add_subscription("t", "all"),
         names.find("q/$DeadLetterQueue"),
     ]
 
 
-@given(operation=OPERATIONS | VALUES, body=BODIES)
+@given(operation=NAMES | VALUES, body=BODIES)
 def test_any_request_is_answered_or_refused(operation, body):
     request = split(value_message(body, application={"operation": operation}))
     for entity in world():
@@ -73,10 +70,10 @@ def test_any_request_is_answered_or_refused(operation, body):
 def test_any_message_is_taken_or_refused_and_what_was_taken_can_be_received(header, notes, properties, application):
     payload = described(HEADER, map(encode, header)) + annotations_section(ANNOTATIONS, notes)
     payload += described(PROPERTIES, map(encode, properties)) + value_message("x", application=application)
-    queue, with_sessions, topic, subscription, dead = world()
+    queue, topic, subscription, dead = world()
     receivers = [PlayedLink(credit=3).attach(queue), PlayedLink(credit=3).attach(subscription)]
 
-    for entity in (queue, with_sessions, topic):
+    for entity in (queue, topic):
         for fmt in (0, BATCH_FORMAT):
             try:
                 entity.on_message(PlayedLink(receives=False), payload, fmt)
@@ -103,16 +100,3 @@ def test_any_outcome_is_an_end_of_the_delivery(kind, info):
     link.settle(Outcome(kind, info=info))
 
     assert queue.queue.counts()["locked"] == 0
-
-
-@settings(deadline=None)
-@given(wish=VALUES, timeout=VALUES)
-def test_any_wish_for_a_session_is_granted_refused_or_waited_for(wish, timeout):
-    entity = world()[1]
-    link = PlayedLink(credit=1, filters={"com.microsoft:session-filter": wish}, properties={"com.microsoft:timeout": timeout})
-
-    try:
-        link.attach(entity)
-    except AmqpError:
-        return
-    link.close()

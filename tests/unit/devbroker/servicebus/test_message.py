@@ -11,7 +11,6 @@ from hive_mind.devbroker.amqp.sections import (
     ANNOTATIONS,
     HEADER,
     MESSAGE_ID,
-    SESSION_ID,
     SUBJECT,
     annotations_section,
     split,
@@ -49,12 +48,6 @@ def test_the_time_to_live_is_what_was_given_in_either_place(ttl_ms, expiry_s, tt
     assert read(ttl_ms=ttl_ms, properties=expiry).ttl_s == ttl_s
 
 
-def test_a_message_may_be_for_later():
-    assert read(notes={Symbol("x-opt-scheduled-enqueue-time"): Timestamp(5_000)}).scheduled_at == 5
-    assert read(notes={Symbol("x-opt-scheduled-enqueue-time"): "soon"}).scheduled_at == 0
-    assert read(notes={Symbol("x-opt-partition-key"): "p"}).scheduled_at == 0
-
-
 @pytest.mark.parametrize("id", [None, "m-1", "x" * ID_LENGTH_MAX, b"raw", 7, UUID(int=1)])
 def test_a_message_id_is_anything_that_can_be_compared(id):
     assert read(properties={MESSAGE_ID: id}).id == id
@@ -73,13 +66,17 @@ def test_a_message_without_an_id_gets_one_and_keeps_the_rest():
     [
         {MESSAGE_ID: "x" * (ID_LENGTH_MAX + 1)},
         {MESSAGE_ID: ["a", "list"]},
-        {SESSION_ID: "x" * (ID_LENGTH_MAX + 1)},
-        {SESSION_ID: 7},
     ],
 )
 def test_ids_of_the_wrong_kind_are_refused(properties):
     with pytest.raises(AmqpError, match="argument-error"):
         read(properties=properties)
+
+
+def test_a_message_for_later_is_refused_and_not_sent_at_once():
+    with pytest.raises(AmqpError, match="schedules no messages"):
+        read(notes={Symbol("x-opt-scheduled-enqueue-time"): Timestamp(5_000)})
+    read(notes={Symbol("x-opt-scheduled-enqueue-time"): None})
 
 
 def test_the_size_is_that_of_what_is_kept():

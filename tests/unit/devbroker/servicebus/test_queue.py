@@ -1,12 +1,9 @@
-"""What a queue does with messages, by examples over a clock that is handed in."""
-
-from uuid import uuid4
+"""What a queue does with messages beyond what `test_queue_machine` tries in any order."""
 
 import pytest
 
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.servicebus.admission import Duplicates
-from hive_mind.devbroker.servicebus.message import State
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of
@@ -31,46 +28,6 @@ def refused(condition):
     return pytest.raises(AmqpError, match=condition)
 
 
-def test_messages_come_in_the_order_they_were_sent():
-    assert taken(queue_of("a", "b", "c")) == ["a", "b", "c"]
-
-
-def test_a_message_that_was_completed_is_gone():
-    queue = queue_of("a")
-
-    queue.complete(queue.take(NOW).token, NOW)
-
-    assert taken(queue, NOW + 1_000) == []
-    assert queue.quota.messages == queue.quota.bytes == 0
-
-
-def test_a_message_that_was_taken_is_given_to_nobody_else_until_its_lock_ends():
-    queue = queue_of("a")
-    first = queue.take(NOW)
-    token = first.token
-
-    assert queue.take(NOW + 59.9) is None
-    again = queue.take(NOW + 60)
-
-    assert text_of(again) == "a"
-    assert again.attempts == 1
-    with refused("message-lock-lost"):
-        queue.complete(token, NOW + 60)
-
-
-def test_a_renewed_lock_lasts_from_then_on():
-    queue = queue_of("a", "b")
-    renewed, other = queue.take(NOW), queue.take(NOW)
-
-    assert queue.renew([renewed.token], NOW + 30) == [NOW + 90]
-
-    assert queue.next_due() == NOW + 60
-    assert taken(queue, NOW + 60) == ["b"]
-    assert taken(queue, NOW + 89) == []
-    queue.complete(renewed.token, NOW + 89)
-    assert other.attempts == 1
-
-
 def test_an_ended_lock_is_not_renewed_and_with_it_none_of_a_request():
     queue = queue_of("a", "b")
     late, fresh = queue.take(NOW), queue.take(NOW + 30)
@@ -79,23 +36,6 @@ def test_an_ended_lock_is_not_renewed_and_with_it_none_of_a_request():
         queue.renew([fresh.token, late.token], NOW + 60)
 
     assert fresh.locked_until == NOW + 90
-
-
-def test_an_abandoned_message_comes_again_before_later_ones():
-    queue = queue_of("a", "b")
-
-    queue.abandon(queue.take(NOW).token, NOW)
-
-    again = queue.take(NOW)
-    assert (text_of(again), again.attempts) == ("a", 1)
-
-
-def test_releasing_is_no_attempt():
-    queue = queue_of("a", deliveries_max=1)
-
-    queue.abandon(queue.take(NOW).token, NOW, is_failed=False)
-
-    assert queue.take(NOW).attempts == 0
 
 
 def test_after_the_last_attempt_a_message_is_a_dead_letter_with_the_reason():
@@ -138,17 +78,10 @@ def test_dead_letters_neither_die_nor_expire():
     assert queue.quota.messages == 0
 
 
-def test_receive_and_delete_leaves_nothing():
-    queue = queue_of("a", "b")
-
-    assert text_of(queue.take(NOW, for_good=True)) == "a"
-
-    assert queue.counts() == {"ready": 1, "locked": 0, "deferred": 0, "scheduled": 0}
-    assert queue.quota.messages == 1
-
-
-def test_a_message_expires_after_the_shorter_of_both_times():
-    queue = queue_of(ttl_s=20)
+def test_a_message_expires_after_the_shorter_of_both_times_and_is_gone_unless_the_queue_keeps_it_as_a_dead_letter():
+    queue, burying = queue_of(ttl_s=20), queue_of(buries_expired=True, ttl_s=10)
+    burying.send([letter("a")], NOW)
+    burying.advance(NOW + 10)
     queue.send([letter("own", ttl_s=10), letter("default"), letter("long", ttl_s=99)], NOW)
 
     assert queue.next_due() == NOW + 10
@@ -156,21 +89,12 @@ def test_a_message_expires_after_the_shorter_of_both_times():
     assert taken(queue, NOW + 80) == []
     assert queue.quota.messages == 0
     assert queue.dead_letters.take(NOW + 100) is None
-
-
-def test_expired_messages_become_dead_letters_where_the_queue_says_so():
-    queue = queue_of(buries_expired=True)
-    queue.send([letter("a", ttl_s=10)], NOW)
-
-    queue.advance(NOW + 10)
-
-    dead = queue.dead_letters.take(NOW + 10)
+    dead = burying.dead_letters.take(NOW + 10)
     assert dead.letter.content.application_map["DeadLetterReason"] == "TTLExpiredException"
 
 
 def test_a_message_in_somebodys_hands_does_not_expire_before_it_is_put_back():
-    queue = queue_of(ttl_s=10)
-    queue.send([letter("a"), letter("b")], NOW)
+    queue = queue_of("a", "b", ttl_s=10)
     first, second = queue.take(NOW), queue.take(NOW)
 
     queue.complete(first.token, NOW + 20)
@@ -180,80 +104,13 @@ def test_a_message_in_somebodys_hands_does_not_expire_before_it_is_put_back():
     assert queue.quota.messages == 0
 
 
-def test_a_deferred_message_comes_only_to_who_asks_for_its_number():
-    queue = queue_of("a", "b")
-    number = queue.take(NOW).sequence
-    queue.defer(next(iter(queue.locks)).token, NOW)
-
-    assert taken(queue) == ["b"]
-    [kept] = queue.take_deferred([number], NOW)
-    assert (text_of(kept), kept.state, kept.attempts) == ("a", State.DEFERRED, 1)
-    with refused("message-not-found"):
-        queue.take_deferred([number], NOW)
-    queue.complete(kept.token, NOW)
-    with refused("message-not-found"):
-        queue.take_deferred([number], NOW)
-
-
-def test_a_deferred_message_whose_lock_ends_is_deferred_still():
-    queue = queue_of("a", ttl_s=10)
-    kept = queue.take(NOW)
-    queue.defer(kept.token, NOW)
-    queue.take_deferred([1], NOW + 50)
-
-    assert taken(queue, NOW + 200) == []
-
-    assert text_of(*queue.take_deferred([1], NOW + 200, for_good=True)) == "a"
-    assert queue.quota.messages == 0
-
-
-def test_deferred_messages_are_fetched_all_or_none():
-    queue = queue_of("a", "b")
-    queue.defer(queue.take(NOW).token, NOW)
-
-    with refused("message 2"):
-        queue.take_deferred([1, 2], NOW)
-
-    assert len(queue.take_deferred([1, 1], NOW)) == 1
-
-
-def test_a_scheduled_message_comes_at_its_time_as_if_it_were_sent_then():
-    queue = queue_of()
-    [number] = queue.send([letter("later", at=NOW + 10, ttl_s=5)], NOW)
-    queue.send([letter("now")], NOW)
-
-    assert queue.next_due() == NOW + 10
-    assert taken(queue, NOW + 9.9) == ["now"]
-    kept = queue.take(NOW + 10)
-
-    assert text_of(kept) == "later"
-    assert kept.sequence > number
-    assert (kept.enqueued_at, kept.expires_at) == (NOW + 10, NOW + 15)
-
-
-def test_scheduled_messages_are_cancelled_all_or_none():
-    queue = queue_of()
-    numbers = queue.send([letter("a", at=NOW + 10), letter("b", at=NOW + 10)], NOW)
-
-    with refused("message-not-found"):
-        queue.cancel([*numbers, 99], NOW)
-    assert queue.counts()["scheduled"] == 2
-    queue.cancel([*numbers, *numbers], NOW)
-
-    assert taken(queue, NOW + 20) == []
-    assert queue.quota.messages == 0
-
-
 def test_what_is_peeked_at_stays_whatever_its_state():
-    queue = queue_of("ready", "locked", "deferred")
-    ready, _, deferred = queue.take(NOW), queue.take(NOW), queue.take(NOW)
-    queue.abandon(ready.token, NOW)
-    queue.defer(deferred.token, NOW)
-    queue.send([letter("scheduled", at=NOW + 10)], NOW)
+    queue = queue_of("locked", "ready", "new")
+    queue.take(NOW)
 
-    assert [text_of(kept) for kept in queue.peek(1, None, NOW)] == ["ready", "locked", "deferred", "scheduled"]
-    assert [kept.sequence for kept in queue.peek(3, None, NOW)] == [3, 4]
-    assert queue.counts() == {"ready": 1, "locked": 1, "deferred": 1, "scheduled": 1}
+    assert [text_of(kept) for kept in queue.peek(1, NOW)] == ["locked", "ready", "new"]
+    assert [kept.sequence for kept in queue.peek(2, NOW)] == [2, 3]
+    assert queue.counts() == {"ready": 2, "locked": 1}
 
 
 def test_what_was_seen_within_the_window_is_taken_once():
@@ -299,34 +156,6 @@ def test_a_full_queue_refuses_a_whole_batch_until_there_is_room(limit):
     queue.send([letter("c"), letter("d")], NOW)
 
     assert taken(queue) == ["b", "c", "d"]
-
-
-def test_what_expired_takes_no_room():
-    queue = queue_of(messages_max=1, ttl_s=10)
-    queue.send([letter("a")], NOW)
-
-    queue.send([letter("b")], NOW + 10)
-
-    assert taken(queue, NOW + 10) == ["b"]
-
-
-def test_dead_and_scheduled_messages_take_room_too():
-    queue = queue_of("a", messages_max=2)
-    queue.bury(queue.take(NOW).token, NOW, "", "")
-    queue.send([letter("later", at=NOW + 10)], NOW)
-
-    with refused("resource-limit-exceeded"):
-        queue.send([letter("b")], NOW)
-    queue.dead_letters.take(NOW, for_good=True)
-
-    queue.send([letter("b")], NOW)
-
-
-def test_a_token_that_locks_nothing_is_refused_by_all():
-    queue = queue_of("a")
-    for settle in (queue.complete, queue.abandon, queue.defer, lambda token, now: queue.bury(token, now, "", "")):
-        with refused("message-lock-lost"):
-            settle(uuid4(), NOW)
 
 
 def test_who_waits_is_told_when_a_message_becomes_free():

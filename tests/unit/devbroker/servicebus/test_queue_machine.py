@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.servicebus.message import State
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of
@@ -25,10 +24,8 @@ INDEX = st.integers(0, 20)
 class Known:
     text: str
     ttl_s: float
-    due: float
     expires_at: float
-    place: str = "ready"  # ready, locked, deferred, scheduled, dead, gone
-    is_deferred: bool = False
+    place: str = "ready"  # ready, locked, dead, gone
     attempts: int = 0
     until: float = 0.0
     token: object = None
@@ -54,9 +51,6 @@ class QueueMachine(RuleBasedStateMachine):
         for known in self.in_place("locked"):
             if known.until <= self.now:
                 self.put_back(known, is_failed=True)
-        for known in self.in_place("scheduled"):
-            if known.due <= self.now:
-                known.place, known.expires_at = "ready", self.now + known.ttl_s
         for known in self.in_place("ready"):
             if known.expires_at <= self.now:
                 known.place = "dead" if self.buries_expired else "gone"
@@ -64,10 +58,7 @@ class QueueMachine(RuleBasedStateMachine):
     def put_back(self, known, *, is_failed):
         known.old_tokens.append(known.token)
         known.attempts += is_failed
-        if known.attempts >= self.deliveries_max:
-            known.place = "dead"
-        else:
-            known.place = "deferred" if known.is_deferred else "ready"
+        known.place = "dead" if known.attempts >= self.deliveries_max else "ready"
 
     def locked(self, index):
         mine = self.in_place("locked")
@@ -86,27 +77,25 @@ class QueueMachine(RuleBasedStateMachine):
     def time_passes(self, seconds):
         self.now += seconds
 
-    @rule(ttl_s=st.sampled_from([inf, inf, 4.0, 15.0]), delay_s=st.sampled_from([0.0, 0.0, 5.0]), many=st.integers(1, 3))
-    def send(self, ttl_s, delay_s, many):
+    @rule(ttl_s=st.sampled_from([inf, inf, 4.0, 15.0]), many=st.integers(1, 3))
+    def send(self, ttl_s, many):
         self.tick()
         texts = [f"m{len(self.known) + number}" for number in range(many)]
-        letters = [letter(text, ttl_s=ttl_s, at=self.now + delay_s if delay_s else 0.0) for text in texts]
+        letters = [letter(text, ttl_s=ttl_s) for text in texts]
         room = MESSAGES_MAX - sum(known.place != "gone" for known in self.known)
         if many > room:
             with pytest.raises(AmqpError, match="quota"):
                 self.queue.send(letters, self.now)
             return
         self.queue.send(letters, self.now)
-        place = "scheduled" if delay_s else "ready"
-        self.known += [Known(text, ttl_s, self.now + delay_s, self.now + ttl_s, place) for text in texts]
+        self.known += [Known(text, ttl_s, self.now + ttl_s) for text in texts]
         self.tick()
 
     @rule(for_good=st.sampled_from([False, False, True]))
     def take(self, for_good):
         self.tick()
-        first = next(
-            (text_of(kept) for kept in self.queue.peek(1, None, self.now) if self.by_text(text_of(kept)).place == "ready"), ""
-        )
+        texts = map(text_of, self.queue.peek(1, self.now))
+        first = next((text for text in texts if self.by_text(text).place == "ready"), "")
         kept = self.queue.take(self.now, for_good=for_good)
 
         assert text_of(kept) == first
@@ -118,14 +107,13 @@ class QueueMachine(RuleBasedStateMachine):
             self.lock(kept, self.by_text(first))
 
     @precondition(lambda self: self.in_place("locked"))
-    @rule(index=INDEX, how=st.sampled_from(["complete", "abandon", "release", "defer", "bury"]))
+    @rule(index=INDEX, how=st.sampled_from(["complete", "abandon", "release", "bury"]))
     def settle(self, index, how):
         known = self.locked(index)
         settle = {
             "complete": lambda: self.queue.complete(known.token, self.now),
             "abandon": lambda: self.queue.abandon(known.token, self.now),
             "release": lambda: self.queue.abandon(known.token, self.now, is_failed=False),
-            "defer": lambda: self.queue.defer(known.token, self.now),
             "bury": lambda: self.queue.bury(known.token, self.now, "why", ""),
         }[how]
         self.tick()
@@ -134,7 +122,6 @@ class QueueMachine(RuleBasedStateMachine):
                 settle()
             return
         settle()
-        known.is_deferred |= how == "defer"
         if how == "complete":
             known.place = "gone"
         elif how == "bury":
@@ -163,24 +150,6 @@ class QueueMachine(RuleBasedStateMachine):
             with pytest.raises(AmqpError, match="message-lock-lost"):
                 self.queue.complete(old[index % len(old)], self.now)
 
-    @rule(index=INDEX)
-    def fetch_deferred(self, index):
-        self.tick()
-        deferred = [kept for kept in self.queue.peek(1, None, self.now) if kept.state is State.DEFERRED and kept.token is None]
-        assert {text_of(kept) for kept in deferred} == {known.text for known in self.in_place("deferred")}
-        if deferred:
-            [kept] = self.queue.take_deferred([deferred[index % len(deferred)].sequence], self.now)
-            self.lock(kept, self.by_text(text_of(kept)))
-
-    @rule(index=INDEX)
-    def cancel(self, index):
-        self.tick()
-        scheduled = [kept for kept in self.queue.peek(1, None, self.now) if kept.state is State.SCHEDULED]
-        if scheduled:
-            kept = scheduled[index % len(scheduled)]
-            self.queue.cancel([kept.sequence], self.now)
-            self.by_text(text_of(kept)).place = "gone"
-
     @rule()
     def read_the_dead(self):
         self.tick()
@@ -198,19 +167,18 @@ class QueueMachine(RuleBasedStateMachine):
         if not hasattr(self, "queue"):
             return
         self.tick()
-        here = sorted(text_of(kept) for kept in self.queue.peek(1, None, self.now))
-        dead = sorted(text_of(kept) for kept in self.queue.dead_letters.peek(1, None, self.now))
+        here = sorted(text_of(kept) for kept in self.queue.peek(1, self.now))
+        dead = sorted(text_of(kept) for kept in self.queue.dead_letters.peek(1, self.now))
         assert here == sorted(known.text for known in self.known if known.place not in ("dead", "gone"))
         assert dead == sorted(known.text for known in self.in_place("dead"))
-        assert self.queue.counts() == {place: len(self.in_place(place)) for place in ("ready", "locked", "deferred", "scheduled")}
-        assert self.queue.quota.messages == len(here) + len(dead)
+        assert self.queue.counts() == {place: len(self.in_place(place)) for place in ("ready", "locked")}
+        assert self.queue.quota.messages == self.queue.quota.bytes == len(here) + len(dead)
 
     @invariant()
     def it_wakes_when_the_next_thing_is_due(self):
         if not hasattr(self, "queue"):
             return
-        dues = [known.until for known in self.in_place("locked")] + [known.due for known in self.in_place("scheduled")]
-        dues += [known.expires_at for known in self.in_place("ready")]
+        dues = [known.until for known in self.in_place("locked")] + [known.expires_at for known in self.in_place("ready")]
         due = self.queue.next_due()
         assert (inf if due is None else due) <= min(dues, default=inf)
 
