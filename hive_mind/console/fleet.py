@@ -16,6 +16,7 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.runtime.replies import reply_of
+from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
 
 # What several pages look at in the same moment is asked once.
@@ -54,8 +55,8 @@ class Fleet(Protocol):
         """Put a request of the register to an agent; what it answers. Raises `HiveError`."""
         ...
 
-    def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
-        """Lines of the server-sent events of its runs. Raises `HiveError`."""
+    def events(self, agent: str, since: int) -> AsyncIterator[ServerEvent]:
+        """What happens in its runs, behind this event. Raises `HiveError`."""
         ...
 
     async def close(self) -> None:
@@ -94,20 +95,11 @@ class FleetOverHttp:
         except aiohttp.ClientError as error:
             raise BackendUnavailable(agent, f"process {contact.process} does not answer: {error}") from error
 
-    async def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
+    async def events(self, agent: str, since: int) -> AsyncIterator[ServerEvent]:
         """As its process sends them, until the reader stops."""
         contact = await self._contact(agent)
-        url = f"{_address(contact)}/v1/agents/{agent}/events"
-        try:
-            async with self._http.get(
-                url, params={"since": since}, headers=_token(contact), timeout=aiohttp.ClientTimeout(total=None)
-            ) as reply:
-                if reply.status != 200:
-                    reply_of(agent, await reply.content.read(_REPLY_BYTES_MAX))
-                async for line in reply.content:
-                    yield line
-        except aiohttp.ClientError as error:
-            raise BackendUnavailable(agent, f"process {contact.process} does not answer: {error}") from error
+        async for event in events_from(f"{_address(contact)}/v1/agents/{agent}/events", contact.token, str(since)):
+            yield event
 
     async def close(self) -> None:
         """Closing twice is fine."""

@@ -1,5 +1,7 @@
 """A worker of four agents with the console over it, and a browser that was let in."""
 
+import asyncio
+import html
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ from hive_mind.console.fleet import FleetOverHttp
 from hive_mind.runtime.workers.health import serve_worker
 from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import config, running, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, config, running, until
 
 TOKEN = "a-token-of-ours"  # noqa: S105 - for these tests alone
 
@@ -50,6 +52,12 @@ class Browser:
         """What the forms of a page send along."""
         page = (await self.get(path))[1]
         return page.split('name="csrf" value="')[1].split('"')[0]
+
+    async def until_page(self, path: str, shows: str) -> None:
+        """Return when a page shows this."""
+        async with asyncio.timeout(PATIENCE_S):
+            while shows not in html.unescape((await self.get(path))[1]):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
 
     async def follow(self, path: str) -> aiohttp.ClientResponse:
         """What a page is told as it comes."""

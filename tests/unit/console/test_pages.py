@@ -123,3 +123,62 @@ async def test_nothing_that_others_wrote_becomes_markup(tmp_path):
             assert "<script>alert" not in page, path
             assert "\"onload=alert(2) 'x" not in page, path
             assert 'href="javascript' not in page, path
+
+
+async def test_a_run_is_shown_with_its_graph_and_followed_step_by_step(tmp_path):
+    nodes = [{"id": "ask", "kind": "person", "outputs": ["word"], "prompt": EVIL}, {"id": "wait", "kind": "tool", "tool": "wait"}]
+    worker = {"id": "asks", "entry": "ask", "nodes": nodes, "edges": [{"source": "ask", "target": "wait"}]}
+    agents = (AgentConfig("ada", worker=worker), *(AgentConfig(name) for name in NAMES[1:]))
+    async with looking(tmp_path, agents=agents) as browser:
+        assert "ada has no runs." in (await browser.get("runs?agent=ada"))[1]
+        await browser.worker.call("ada", "run", run="r")
+        await browser.until_page("runs/r?agent=ada", "here now")
+        page = (await browser.get("runs/r?agent=ada"))[1]
+        assert all(part in page for part in ("asks", "→ wait", "It waits for a person", "parked"))
+        assert "<script>alert" not in page
+        told = await browser.first_event("runs/r/live?agent=ada")
+        assert "<strong>started</strong>" in told["line"]
+        assert "<script>alert" not in told["line"]
+        assert 'id="run-r"' in (await browser.get("runs?agent=ada"))[1]
+
+        form = {"agent": "ada", "csrf": await browser.csrf("runs/r?agent=ada")}
+        assert (await browser.post("runs/r/cancel", form))[0] == 400
+        status, page = await browser.post("runs/r/cancel", {**form, "reason": "no longer needed"})
+        assert (status, "cancelled" in page) == (200, True)
+        assert '"did":"run_cancelled"' in browser.decisions.read_text()
+
+
+async def test_queues_hold_what_waits_and_each_is_decided_with_a_reason(tmp_path):
+    worker = {
+        "id": "asks",
+        "entry": "ask",
+        "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"], "prompt": f"Why {EVIL}?"}],
+    }
+    agents = (AgentConfig("ada", worker=worker), *(AgentConfig(name) for name in NAMES[1:]))
+    async with looking(tmp_path, agents=agents) as browser:
+        call = browser.worker.call
+        held = await call("ada", "store", content=f"Perhaps {EVIL}.", confidence=0.01)
+        rivals = [await call("ada", "store", content=f"The pump in hall 3 is {one}.", concept="pump") for one in ("red", "blue")]
+        await call("ada", "run", run="r")
+        await browser.until_page("queues?agent=ada", "Questions to people (1)")
+        page = (await browser.get("queues?agent=ada"))[1]
+        assert all(part in page for part in ("Contradictions (1)", "Held back (1)", "Under quarantine (0)"))
+        assert "<script>alert" not in page
+
+        form = {"agent": "ada", "shown": "ada", "csrf": await browser.csrf("queues?agent=ada")}
+        for name, about in (("retract", rivals[1]), ("reconsider", held), ("retract", held)):
+            given = {**form, "fact": about["fact_id"]}
+            assert (await browser.post(f"queues/{name}", given))[0] == 400
+            assert (await browser.post(f"queues/{name}", {**given, "reason": EVIL}))[0] == 200
+        page = (await browser.get("queues?agent=ada"))[1]
+        assert all(part in page for part in ("Contradictions (0)", "Held back (0)"))
+        item = (await call("ada", "inbox"))["items"][0]["id"]
+        answer = {**form, "item": item, "how": "answer", "text": "Since 2019.", "by": "ines", "reason": "asked the harbour"}
+        status, page = await browser.post("queues/item", answer)
+        assert (status, "Questions to people (0)" in page) == (200, True)
+        assert "<script>alert" not in page
+        assert (await browser.post("queues/item", answer | {"by": "joe"}))[0] == 400
+        moderated = {**form, "fact": rivals[0]["fact_id"], "good": "false", "reason": "doubtful"}
+        status, page = await browser.post("queues/quarantine", moderated)
+        assert status == 400
+        assert "failed: " in browser.decisions.read_text().splitlines()[-1]
