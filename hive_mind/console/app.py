@@ -21,14 +21,14 @@ from aiohttp import web
 from hive_mind.console import PREFIX
 from hive_mind.console.decisions import Decisions
 from hive_mind.console.fleet import Fleet
-from hive_mind.console.pages import ask, facts, fleet_map, queues, runs
+from hive_mind.console.pages import ask, facts, fleet_map, messages, queues, runs
 from hive_mind.console.sessions import SESSION_S, Session, Sessions
 from hive_mind.console.visit import Console, Handler, Page, Visit
 from hive_mind.errors import BackendError, HiveError
 
 _log = logging.getLogger(__name__)
 
-PAGES: tuple[Page, ...] = (fleet_map.PAGE, ask.PAGE, facts.PAGE, queues.PAGE, runs.PAGE)
+PAGES: tuple[Page, ...] = (fleet_map.PAGE, ask.PAGE, facts.PAGE, queues.PAGE, runs.PAGE, messages.PAGE)
 """In the order in which they are offered."""
 
 POLICY = (

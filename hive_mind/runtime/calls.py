@@ -27,6 +27,7 @@ from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.query import Query
 from hive_mind.model.search_result import FactList
+from hive_mind.runtime.bus_calls import BusCalls
 from hive_mind.runtime.evidence_calls import EvidenceCalls
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.put_again import PutAgain
@@ -79,7 +80,7 @@ Nothing = dict[str, Any]
 _Kept = CognitiveMemory | DistributedCognitiveMemory
 
 
-class AgentCalls(EvidenceCalls, QueueCalls):
+class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     """Calls to one agent. `member` is the node it shares, None for an agent without a hive; `is_kept`: whether on disk."""
 
     def __init__(

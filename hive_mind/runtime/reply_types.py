@@ -196,6 +196,41 @@ class ItemDecided(TypedDict):
     counts: bool
 
 
+class DeadLetterTold(TypedDict):
+    """A message that was put aside for the node `name`, and why. `message` is its text, cut where it is long."""
+
+    id: str
+    name: str
+    at_ms: int
+    attempts: int
+    reason: str
+    type: str
+    sender: str
+    message: str
+
+
+class QueueTold(TypedDict):
+    """What lies on the bus for a node; null where the broker does not tell."""
+
+    name: str
+    waiting: int | None
+    unacknowledged: int | None
+    dead: int | None
+
+
+class DeadLetters(TypedDict):
+    """What was put aside in the hive, oldest first, and what lies on its bus for whom."""
+
+    letters: list[DeadLetterTold]
+    queues: list[QueueTold]
+
+
+class LettersMoved(TypedDict):
+    """Of how many dead letters this was done."""
+
+    count: int
+
+
 class Exported(TypedDict):
     """Lines of JSON."""
 

@@ -3,9 +3,11 @@
 import html
 from pathlib import Path
 
+from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.model.messages import Receipt
 from hive_mind.runtime.workers.config import AgentConfig
 from tests.unit.console.looking import looking
-from tests.unit.runtime.worker_builders import NAMES
+from tests.unit.runtime.worker_builders import NAMES, until
 
 EVIL = "<script>alert(1)</script>\"onload=alert(2) 'x"
 PUMP, VALVE = "The pump in hall 3 is red.", "The valve V7 in hall 3 was replaced in 2019."
@@ -182,3 +184,38 @@ async def test_queues_hold_what_waits_and_each_is_decided_with_a_reason(tmp_path
         status, page = await browser.post("queues/quarantine", moderated)
         assert status == 400
         assert "failed: " in browser.decisions.read_text().splitlines()[-1]
+
+
+async def test_dead_letters_are_shown_sent_again_and_forgotten(tmp_path):
+    async with looking(tmp_path, topology="sharded") as browser:
+        bus = browser.worker._nodes["ada"].running.runner.bus
+        taken: list[Delivery] = []
+        inbox = await bus.subscribe(Subscription("town", "zoe"), lambda: None)
+        await bus.publish([Envelope(f"id-{number}", "town", EVIL, ("zoe",), EVIL, Receipt(EVIL)) for number in range(2)])
+        for _ in range(2):
+            await until(lambda: bool(taken.extend(inbox.take(1)) or taken))
+            await taken.pop().dead_letter(EVIL)
+        await browser.until_page("messages?agent=ada", "Dead letters of its hive (2)")
+        page = (await browser.get("messages?agent=ada"))[1]
+        assert "<script>alert" not in page
+        letters = (await browser.worker.call("ada", "dead_letters"))["letters"]
+        assert {one["name"] for one in letters} == {"zoe"}
+
+        form = {"agent": "ada", "letter": letters[0]["id"], "csrf": await browser.csrf("messages?agent=ada")}
+        assert (await browser.post("messages/move", {**form, "how": "drop"}))[0] == 400
+        assert (await browser.post("messages/move", {**form, "reason": "noise", "how": "burn"}))[0] == 400
+        status, page = await browser.post("messages/move", {**form, "reason": "noise", "how": "drop"})
+        assert (status, "Dead letters of its hive (1)" in page) == (200, True)
+        again = {**form, "letter": letters[1]["id"], "reason": "mended", "how": "replay"}
+        assert (await browser.post("messages/move", again))[0] == 200
+        assert '"did":"replay"' in browser.decisions.read_text()
+
+
+async def test_a_message_is_sent_and_shown_to_whom_it_went(tmp_path):
+    async with looking(tmp_path, topology="sharded") as browser:
+        form = {"agent": "ada", "to": "ben", "text": EVIL, "csrf": await browser.csrf("messages?agent=ada")}
+        assert (await browser.post("messages/tell", form))[0] == 200
+        await browser.until_page("messages?agent=ben", "Messages to ben (1)")
+        page = (await browser.get("messages?agent=ben"))[1]
+        assert html.escape(EVIL, quote=False) in page.replace("&#34;", '"').replace("&#39;", "'")
+        assert "<script>alert" not in page
