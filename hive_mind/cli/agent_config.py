@@ -7,15 +7,22 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.output import say
 from hive_mind.cli.running import exit_codes
+from hive_mind.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from hive_mind.runtime.workers.config import WorkerConfig
 
 RUNS_ALREADY = 3
 
@@ -38,7 +45,25 @@ async def _run(path: Path) -> None:
 
     stop = asyncio.Event()
     with told_by_signals(stop, []):
-        await run_worker(path, stop, logging.StreamHandler(sys.stderr))
+        await run_worker(path, stop, logging.StreamHandler(sys.stderr), _pages)
+
+
+def _pages(config: "WorkerConfig", token: str) -> "Mapping[str, web.Application]":
+    """The console: for browsers on this machine, and elsewhere where hosts are named."""
+    from hive_mind.console import PREFIX
+    from hive_mind.console.app import console
+    from hive_mind.console.decisions import Decisions
+    from hive_mind.console.fleet import FleetOverHttp
+    from hive_mind.runtime.workers.health import is_loopback
+
+    settings = Settings.from_environment()
+    hosts = [name.strip() for name in settings.console_hosts.split(",") if name.strip()]
+    is_local = is_loopback(settings.http_host)
+    if not is_local and not hosts:
+        return {}
+    run = Path(config.run)
+    kept = Decisions(run.parent / "logs" / "decisions.jsonl" if config.models.store != "memory" else None)
+    return {PREFIX: console(FleetOverHttp(run), token, kept, () if is_local else hosts)}
 
 
 @contextmanager

@@ -27,7 +27,7 @@ _EPILOG = examples(
 MODULES = {
     **{name: f"learning.{name}" for name in ("learn", "sources")},
     **{name: f"asking.{name}" for name in ("ask", "chat")},
-    **{name: f"serving.{name}" for name in ("mcp", "serve", "hook")},
+    **{name: f"serving.{name}" for name in ("mcp", "serve", "ui", "hook")},
     **{name: f"facts.{name}" for name in ("facts", "graph")},
     **{name: f"runs.{name}" for name in ("run", "runs", "worker", "goal")},
     **{name: f"review.{name}" for name in ("rules", "inbox", "judge")},

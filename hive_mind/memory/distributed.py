@@ -32,6 +32,7 @@ from hive_mind.memory.summary import concept_matches
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
+from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation, Sharing
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.model.search_result import FactList, SearchResult
@@ -310,14 +311,18 @@ class DistributedCognitiveMemory:
             self._home = None
             await self._local.close()
 
-    async def _shared(self, fact_id: str) -> Fact | None:
-        """A fact as the hive has it."""
+    async def evidence_of(self, fact_id: str) -> HiveFact | None:
+        """A fact as the hive has it, with who vouches for it; None where it has none such, or is away."""
         try:
             found = await self._hive.fetch([(fact_id, "")]) if _is_id(fact_id) else ()
         except BackendError as error:
             self._tell_reached(0.0, str(error))
             return None
-        return fact_of(found[0]) if found else None
+        return found[0] if found else None
+
+    async def _shared(self, fact_id: str) -> Fact | None:
+        found = await self.evidence_of(fact_id)
+        return fact_of(found) if found else None
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
         """Wake now, and promote what is pending."""

@@ -29,8 +29,11 @@ from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.query import Query
 from hive_mind.model.search_result import FactList
+from hive_mind.runtime.bus_calls import BusCalls
+from hive_mind.runtime.evidence_calls import EvidenceCalls
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.put_again import PutAgain
+from hive_mind.runtime.queue_calls import QueueCalls
 from hive_mind.runtime.reply_types import (
     Collected,
     ConflictsTold,
@@ -79,7 +82,7 @@ Nothing = dict[str, Any]
 _Kept = CognitiveMemory | DistributedCognitiveMemory
 
 
-class AgentCalls:
+class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     """Calls to one agent. `member` is the node it shares, None for an agent without a hive; `is_kept`: whether on disk."""
 
     def __init__(
@@ -91,7 +94,8 @@ class AgentCalls:
         is_kept: bool,
         runs: "AgentRuns | None" = None,
     ) -> None:
-        self._agent, self._given, self._is_kept, self._given_runs = agent, member, is_kept, runs
+        super().__init__(agent, member, runs)
+        self._is_kept = is_kept
         self._sources = sources or LearnedSources()
         self._put_again, self._register = PutAgain(), requests_of(type(self))
 
@@ -198,11 +202,11 @@ class AgentCalls:
             on_event("found", found_told(await self._agent.memory.search_facts(query), self._agent.name))
         return answer_told(await self._agent.answer_question(question, call.limit, call.method), self._agent.name)
 
-    @request("limit", "local", "concept", gives=Listed)
+    @request("limit", "offset", "local", "concept", gives=Listed)
     async def _do_facts(self, call: Call) -> Any:
-        """List current facts, the newest first. `limit` 0: all."""
+        """List current facts, the newest first, behind the first `offset` of them. `limit` 0: all."""
         facts = await self._listed(call)
-        return {"facts": [fact_told(fact) for fact in facts], "completeness": facts.completeness}
+        return {"facts": [fact_told(fact) for fact in facts[max(call.offset, 0) :]], "completeness": facts.completeness}
 
     @request(needs=("fact_id",), gives=Named)
     async def _do_named(self, call: Call) -> Any:
@@ -362,25 +366,14 @@ class AgentCalls:
         held: Reply = msgspec.to_builtins(await self._agent.memory.get_statistics())
         return held | (_of_node(self._given) if self._given else {})
 
-    async def _write(self, key: str, value: str) -> None:
-        """Let everybody know. Raises `InvalidInput` where this agent may not say so."""
-        (refusal,) = await self._member.runner.write([(key, value)], self._agent.name)
-        if refusal:
-            raise InvalidInput(refusal)
-
     async def _listed(self, call: Call) -> FactList:
         """Of this agent alone where that is wanted, else of the hive, too."""
-        limit = call.limit if call.limit > 0 else None
+        limit = call.limit + max(call.offset, 0) if call.limit > 0 else None
         shared = self._shared if call.local else None
         if call.concept:
             about = shared.local_search_by_concept if shared else self._agent.memory.search_by_concept
             return await about(call.concept, limit or sys.maxsize)
         return await (shared.local_get_all_facts(limit) if shared else self._agent.memory.get_all_facts(limit))
-
-    async def _fact(self, fact_id: str) -> Fact:
-        if (fact := await self._agent.memory.get_fact(fact_id)) is None:
-            raise InvalidInput(f"{self._agent.name} knows no fact {fact_id!r}; a search gives ids")
-        return fact
 
     def _trust_in(self, agent: str) -> Reply:
         return {"agent": agent, "trust": self._member.member.node.policy.trust(agent, system_clock())}
@@ -389,17 +382,6 @@ class AgentCalls:
         if self._given_runs is None:
             raise InvalidInput(f"{self._agent.name} runs no workers here: an agent of a fleet does, or `hive-mind run`")
         return await self._given_runs.calls()
-
-    @property
-    def _member(self) -> "RunningMember":
-        if self._given is None:
-            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to ask or tell")
-        return self._given
-
-    @property
-    def _shared(self) -> DistributedCognitiveMemory | None:
-        memory = self._agent.memory
-        return memory if isinstance(memory, DistributedCognitiveMemory) else None
 
 
 def _erasures(call: Call) -> list[Erasure]:

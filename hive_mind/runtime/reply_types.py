@@ -3,7 +3,8 @@
 from typing import Any, NotRequired, TypedDict
 
 from hive_mind.memory.editions.sources import KnownSource
-from hive_mind.runtime.told import FactTold
+from hive_mind.runtime.told import Answered, FactTold, HitTold
+from hive_mind.runtime.why_not import Step
 
 
 class Held(TypedDict):
@@ -116,6 +117,118 @@ class Collected(Listed):
 
     count: int
     silent: list[str]
+
+
+class WhyNotTold(TypedDict):
+    """At which step a fact fell out on its way into an answer (`runtime.why_not`), and the same in words; the answer itself.
+
+    `fact` is what was taken for the one expected, `hit` the same with its score where it was found; `last` the last that got in.
+    """
+
+    step: Step
+    told: str
+    place: int
+    fact: FactTold | None
+    hit: HitTold | None
+    last: HitTold | None
+    answer: Answered
+
+
+class Voucher(TypedDict):
+    """An agent that vouches for a fact, and from which source it has it. `at_ms`: when it first said so."""
+
+    agent: str
+    source: str
+    confidence: float
+    at_ms: int
+
+
+class EvidenceTold(TypedDict):
+    """What stands behind a fact: `trust` is that of its most trusted voucher, `status` what the hive makes of it.
+
+    `kept_by` are the nodes that are to keep it, `silent` those of them not heard now. `disputed` can't be true beside it.
+    """
+
+    vouchers: list[Voucher]
+    confidence: float
+    confirmations: int
+    trust: float
+    status: str
+    kept_by: list[str]
+    silent: list[str]
+    disputed: list[FactTold]
+
+
+class HeldBack(TypedDict):
+    """Facts of one agent that are not shared, each with `held_back`; `count`: of all of them."""
+
+    facts: list[FactTold]
+    count: int
+
+
+class QuarantinedFact(TypedDict):
+    """`fact` is null where no member that answers has it."""
+
+    fact_id: str
+    why: str
+    fact: FactTold | None
+
+
+class Quarantined(TypedDict):
+    """Facts that moderators keep from searches; `count`: of all of them."""
+
+    facts: list[QuarantinedFact]
+    count: int
+
+
+class Inbox(TypedDict):
+    """What waits for people at the desk of `agent`: items as `hive_mind.judge.items` has them."""
+
+    items: list[dict[str, Any]]
+    count: int
+    agent: str
+
+
+class ItemDecided(TypedDict):
+    """`counts`: whether this decision is the one that counts; one that came later is a comment."""
+
+    item: str
+    counts: bool
+
+
+class DeadLetterTold(TypedDict):
+    """A message that was put aside for the node `name`, and why. `message` is its text, cut where it is long."""
+
+    id: str
+    name: str
+    at_ms: int
+    attempts: int
+    reason: str
+    type: str
+    sender: str
+    message: str
+
+
+class QueueTold(TypedDict):
+    """What lies on the bus for a node; null where the broker does not tell."""
+
+    name: str
+    waiting: int | None
+    unacknowledged: int | None
+    dead: int | None
+
+
+class DeadLetters(TypedDict):
+    """What was put aside in the hive, oldest first, and what lies on its bus for whom."""
+
+    letters: list[DeadLetterTold]
+    queues: list[QueueTold]
+
+
+class LettersMoved(TypedDict):
+    """Of how many dead letters this was done."""
+
+    count: int
 
 
 class Exported(TypedDict):

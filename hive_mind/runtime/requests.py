@@ -61,6 +61,9 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     erasures: tuple[str, ...] = ()
     digest: str = ""
     left_out: dict[str, int] = {}
+    offset: int = 0
+    letters: tuple[str, ...] = ()
+    because: str = ""
     key: str = ""
     """Of a request that may be put again; see `runtime.put_again`."""
 

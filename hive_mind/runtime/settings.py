@@ -48,6 +48,9 @@ class Settings:
     """Where the key of credentials is: "file", or "keyring" for that of the system. The secret "CREDENTIALS_KEY" goes first."""
     http_host: str = "127.0.0.1"
     """Where a worker listens for requests. "0.0.0.0" in a container; then the secret "WORKER_TOKEN" says who may ask."""
+    console_hosts: str = ""
+    """Names, with commas, by which a browser may ask for the pages of a worker that listens elsewhere than on loopback; "" for
+    none, and no pages. On loopback there always are some."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":

@@ -113,6 +113,11 @@ def answer_told(answer: Answer, agent: str) -> Answered:
     }
 
 
+def hit_told(hit: Hit | None, agent: str) -> HitTold | None:
+    """One hit."""
+    return _hit(hit, "", agent) if hit else None
+
+
 def _hits(hits: Iterable[Hit], gathered: Gathered | None, agent: str) -> list[HitTold]:
     holders = gathered.holders if gathered else {}
     return [_hit(hit, holders.get(hit.fact.id, ""), agent) for hit in hits]

@@ -101,6 +101,11 @@ class ResidentAgent:
         contact = await self._contact()
         return (self._url(contact), str(self._file(contact.process))) if contact else ("", "")
 
+    async def contact(self) -> tuple[str, str]:
+        """The address of its process, and the token; "" for both where it runs elsewhere."""
+        contact = await self._contact()
+        return (f"http://127.0.0.1:{contact.port}", contact.token) if contact else ("", "")
+
     async def _contact(self) -> Contact | None:
         fleet = await self._found.controller.status()
         process = next((agent.process for agent in fleet.agents if agent.name == self.name), "")

@@ -141,6 +141,16 @@ class NodeRunner(Requests):
         )
 
     @property
+    def bus(self) -> EventBus:
+        """What it sends and hears by; for people who look at what lies there."""
+        return self._bus
+
+    @property
+    def hive(self) -> str:
+        """Whose messages it takes."""
+        return self._settings.hive
+
+    @property
     def health(self) -> BusHealth:
         """How its bus does."""
         return self._bus.health

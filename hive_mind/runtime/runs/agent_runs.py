@@ -9,7 +9,7 @@ An agent that has no runs never loads what they need: half of what a worker proc
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -27,6 +27,7 @@ from hive_mind.runtime.wiring import open_ledger
 from hive_mind.runtime.workers.config import AgentConfig, DeskConfig, McpConfig, WatchConfig
 
 if TYPE_CHECKING:
+    from hive_mind.agents.desk import LedgerDesk
     from hive_mind.runtime.runs.health_watch import HealthWatch
     from hive_mind.runtime.runs.run_calls import RunCalls
     from hive_mind.runtime.runs.run_keeper import RunKeeper
@@ -107,6 +108,28 @@ class AgentRuns:
         from hive_mind.runtime.runs.events import events_of
 
         return events_of((await self.calls()).ledger, since)
+
+    @asynccontextmanager
+    async def desk(self) -> AsyncIterator["LedgerDesk | None"]:
+        """Where people decide what this agent asks; None where it never asked anything. Raises what a ledger raises."""
+        from hive_mind.agents.desk import LedgerDesk
+
+        if self._ledger is None and not (self._is_kept and ledger_path(self._settings, self._agent.name).exists()):
+            yield None
+            return
+        ledger = self._ledger or await self._open_ledger()
+        try:
+            desk = LedgerDesk(ledger)
+            await desk.expire()
+            yield desk
+        finally:
+            if ledger is not self._ledger:
+                await ledger.close()
+
+    @property
+    def desk_agent(self) -> str:
+        """Whose desk people decide at."""
+        return self._config.desk.agent or self._agent.name
 
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:
         """The run that a hook of this name begins; None where this agent has none such."""

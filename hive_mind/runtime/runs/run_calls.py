@@ -37,10 +37,11 @@ class RunCalls:
         return {"runs": [await self._document(run) for run in ids[: max(limit, 0)]], "count": len(ids)}
 
     async def shown(self, run: str) -> Reply:
-        """One of them, with what its models say just now."""
+        """One of them, with the graph of its worker, and with what its models say just now."""
         found = await run_called(self.ledger, run)
         said = self._keeper.saying.look(found)
-        return await self._document(found) | ({"saying": said} if said else {})
+        spec = (await RunJournal(self.ledger, found).load()).spec
+        return await self._document(found) | {"graph": _graph(spec)} | ({"saying": said} if said else {})
 
     async def resumed(self, run: str) -> Reply:
         """Look whether it can go on."""
@@ -83,3 +84,10 @@ class RunCalls:
         if wrong := faults(spec, [tool.name for tool in self._toolbox]):
             raise InvalidInput(f"worker {spec.id}: {'.'.join(map(str, wrong[0].path))}: {wrong[0].message}")
         return spec
+
+
+def _graph(spec: WorkerSpec) -> Reply:
+    """Its nodes, and where it goes on from them. `when` is the condition of an edge, or what is told to a model that chooses."""
+    nodes = [{"id": one.id, "kind": one.kind, "tool": one.tool, "description": one.description} for one in spec.nodes]
+    edges = [{"source": e.source, "target": e.target, "on": e.on, "when": e.when or e.description} for e in spec.edges]
+    return {"nodes": nodes, "edges": edges}

@@ -12,6 +12,7 @@
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
     GET  /v1/members                 who is a member, as each node here sees it: a list of `MembersSeen`
     POST /v1/evict                   {"member": …}: put another member out of the hive for good
+    GET  /ui/                        pages for people, where its process was given some (`hive_mind.console`)
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
 What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
@@ -23,9 +24,10 @@ On loopback requests for another host are refused: a page in a browser here may 
 import asyncio
 import hmac
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -74,8 +76,8 @@ class WorkerServer:
         self._is_local = True
         self.port = 0
 
-    async def start(self, host: str, port: int) -> None:
-        """Listen. Raises `BackendError` for a port that is taken."""
+    async def start(self, host: str, port: int, below: Mapping[str, web.Application]) -> None:
+        """Listen; `below` are further applications by path. Raises `BackendError` for a port that is taken."""
         app = web.Application(middlewares=[self._told], client_max_size=LINE_BYTES_MAX)
         app.add_routes(
             [
@@ -93,6 +95,8 @@ class WorkerServer:
                 web.post("/v1/hooks/{agent}/{name}", self._hook),
             ]
         )
+        for path, further in below.items():
+            app.add_subapp(path, further)
         self._is_local = is_loopback(host)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_FINISH_S)
         await self._runner.setup()
@@ -204,10 +208,12 @@ class WorkerServer:
         return _json({"ok": {}})
 
 
-async def serve_worker(worker: Worker, host: str, port: int, token: str) -> WorkerServer:
-    """Answer for a worker; port 0 is any free one. Raises `BackendError`."""
+async def serve_worker(
+    worker: Worker, host: str, port: int, token: str, below: Mapping[str, web.Application] = MappingProxyType({})
+) -> WorkerServer:
+    """Answer for a worker; port 0 is any free one. `below`: further applications by path. Raises `BackendError`."""
     server = WorkerServer(worker, token)
-    await server.start(host, port)
+    await server.start(host, port, below)
     return server
 
 

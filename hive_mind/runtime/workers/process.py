@@ -8,7 +8,7 @@ import fcntl
 import logging
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from hashlib import sha256
 from logging.handlers import RotatingFileHandler
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
+from aiohttp import web
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
@@ -36,12 +37,22 @@ _LOG_BYTES_MAX = 5_000_000
 _LOGS_KEPT = 2
 _TEXT = "%(asctime)s %(levelname)s %(message)s"
 
+Further = Callable[[WorkerConfig, str], Mapping[str, web.Application]]
+"""Of a configuration and the worker's token: applications that it is to answer beside its own, by path."""
+
 
 class AlreadyRuns(HiveError):
     """Another process has this name in this fleet."""
 
 
-async def run_worker(path: Path, stop: asyncio.Event, log_here: logging.Handler | None = None) -> None:
+def _nothing_further(config: WorkerConfig, token: str) -> Mapping[str, web.Application]:
+    del config, token
+    return {}
+
+
+async def run_worker(
+    path: Path, stop: asyncio.Event, log_here: logging.Handler | None = None, further: Further = _nothing_further
+) -> None:
     """Be the worker of a configuration file until `stop`. Raises `AlreadyRuns`, `ConfigError`, or what ended it.
 
     Off this machine's loopback, as in a container, it logs to `log_here` and not into files.
@@ -57,14 +68,16 @@ async def run_worker(path: Path, stop: asyncio.Event, log_here: logging.Handler 
             handler = stack.enter_context(_logged(config, log_here if not is_loopback(host) else None))
             try:
                 with _redacted(config, handler):
-                    await _run(config, sha256(body).hexdigest(), host, contact, stop, stack)
+                    await _run(config, sha256(body).hexdigest(), host, contact, stop, stack, further)
             except HiveError as error:
                 _log.error("%s: %s", config.process, error)
                 raise
         contact.unlink(missing_ok=True)
 
 
-async def _run(config: WorkerConfig, digest: str, host: str, contact: Path, stop: asyncio.Event, stack: AsyncExitStack) -> None:
+async def _run(
+    config: WorkerConfig, digest: str, host: str, contact: Path, stop: asyncio.Event, stack: AsyncExitStack, further: Further
+) -> None:
     set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
     token = secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
     if not is_loopback(host) and not secret("WORKER_TOKEN"):
@@ -73,7 +86,7 @@ async def _run(config: WorkerConfig, digest: str, host: str, contact: Path, stop
         stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}"))
     worker = await open_worker(config, _log.info, digest)
     stack.push_async_callback(worker.close)
-    server = await serve_worker(worker, host, config.seen.port, token)
+    server = await serve_worker(worker, host, config.seen.port, token, further(config, token))
     stack.push_async_callback(server.close)
     stack.callback(worker.drain)
     started = psutil.Process().create_time()

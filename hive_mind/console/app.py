@@ -1,0 +1,161 @@
+"""The console as an application of aiohttp: which pages there are, who may see them, and what a browser may do with them.
+
+    POST /ui/link          with the worker's token → {"path": …}: a link that lets one browser in, once
+    GET  /ui/enter/{code}  that link: gives the browser its cookie
+    GET  /ui/static/{name} scripts and styles; nobody's secret
+    …                      pages, with the cookie; a POST also with the form of one of our pages
+
+No page has a script or a style in its text, and none loads anything from elsewhere: a browser refuses what a fact smuggles in.
+"""
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from hive_mind.console import PREFIX
+from hive_mind.console.decisions import Decisions
+from hive_mind.console.fleet import Fleet
+from hive_mind.console.pages import ask, facts, fleet_map, messages, queues, runs
+from hive_mind.console.sessions import SESSION_S, Session, Sessions
+from hive_mind.console.visit import Console, Handler, Page, Visit
+from hive_mind.errors import BackendError, HiveError
+
+_log = logging.getLogger(__name__)
+
+PAGES: tuple[Page, ...] = (fleet_map.PAGE, ask.PAGE, facts.PAGE, queues.PAGE, runs.PAGE, messages.PAGE)
+"""In the order in which they are offered."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # Stricter, a browser would not say where a form of ours comes from.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_STATIC = Path(__file__).parent / "static"
+_NOBODY = Session("", "", 0.0)
+_Plain = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def console(
+    fleet: Fleet,
+    token: str,
+    decisions: Decisions,
+    hosts: Collection[str] = (),
+    clock_s: Callable[[], float] = time.monotonic,
+) -> web.Application:
+    """The application, to be put below `PREFIX`. `token` lets a program ask for a link; `hosts`: by which names it may be asked,
+    where its server does not see to that."""
+    doors = _Doors(Console(fleet, decisions, PAGES, asyncio.Event()), Sessions(clock_s), token, frozenset(hosts))
+    app = web.Application(middlewares=[doors.errors])
+    app.on_response_prepare.append(_protect)
+    app.on_shutdown.append(doors.shut)
+    app.on_cleanup.append(lambda _: fleet.close())
+    app.add_routes([web.post("/link", doors.link), web.get("/enter/{code}", doors.enter), web.static("/static", _STATIC)])
+    for page in PAGES:
+        app.add_routes([web.get(path, doors.seen(handler)) for path, handler in page.gets.items()])
+        app.add_routes([web.post(path, doors.changed(handler)) for path, handler in page.posts.items()])
+    return app
+
+
+class _Doors:
+    """Access, and what errors look like."""
+
+    def __init__(self, shared: Console, sessions: Sessions, token: str, hosts: frozenset[str]) -> None:
+        self._console, self._sessions, self._token, self._hosts = shared, sessions, token, hosts
+
+    async def link(self, request: web.Request) -> web.StreamResponse:
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
+            raise web.HTTPUnauthorized(reason="a link needs the header Authorization: Bearer <token>")
+        return web.json_response({"path": f"{PREFIX}/enter/{self._sessions.link()}"})
+
+    async def enter(self, request: web.Request) -> web.StreamResponse:
+        if (session := self._sessions.enter(request.match_info["code"])) is None:
+            raise web.HTTPUnauthorized(reason="this link was used, or is too old: hive-mind ui prints another one")
+        response = web.Response(status=303, headers={"Location": f"{PREFIX}/"})
+        name = _cookie_of(request)
+        response.set_cookie(name, session.cookie, max_age=int(SESSION_S), path=PREFIX, httponly=True, samesite="Strict")
+        return response
+
+    def seen(self, handler: Handler) -> _Plain:
+        """For a browser with the cookie."""
+
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            return await handler(Visit(self._console, request, self._known(request)))
+
+        return guarded
+
+    def changed(self, handler: Handler) -> _Plain:
+        """The same, from a form of ours alone: another page in the same browser has the cookie too."""
+
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            session = self._known(request)
+            given = request.headers.get("X-CSRF-Token", "") or str((await request.post()).get("csrf", ""))
+            if not _is_own(request) or not session.knows(given):
+                raise web.HTTPForbidden(reason="this did not come from a page of the console: load the page again, and try again")
+            return await handler(Visit(self._console, request, session))
+
+        return guarded
+
+    async def shut(self, app: web.Application) -> None:
+        """One who listens on would hold the process up."""
+        del app
+        self._console.closing.set()
+
+    @web.middleware
+    async def errors(self, request: web.Request, handler: _Plain) -> web.StreamResponse:
+        """A page that says what is wrong; a defect stands in the log alone."""
+        task = asyncio.ensure_future(self._handled(request, handler))
+        await asyncio.wait([task])
+        match task.exception():
+            case None:
+                return task.result()
+            case web.HTTPException() as error:
+                status, why = error.status, error.reason
+            case HiveError() as error:
+                status, why = (502 if isinstance(error, BackendError) else 400), str(error)
+            case error:
+                _log.error("a page failed: %s", request.path, exc_info=error)
+                status, why = 500, "this is a defect of the console; the log of its process says more"
+        session = self._sessions.find(request.cookies.get(_cookie_of(request), "")) or _NOBODY
+        return Visit(self._console, request, session).show("error.html", status=status, why=why, code=status)
+
+    async def _handled(self, request: web.Request, handler: _Plain) -> web.StreamResponse:
+        if self._hosts and request.url.host not in self._hosts:
+            raise web.HTTPMisdirectedRequest(reason="HIVE_MIND_CONSOLE_HOSTS does not name this host")
+        return await handler(request)
+
+    def _known(self, request: web.Request) -> Session:
+        if (session := self._sessions.find(request.cookies.get(_cookie_of(request), ""))) is None:
+            raise web.HTTPUnauthorized(reason="nobody is signed in here: hive-mind ui prints a link that lets this browser in")
+        return session
+
+
+def _cookie_of(request: web.Request) -> str:
+    """Cookies are common to all ports of a host, so that of another process must not replace this one's."""
+    return f"hive-mind-{request.url.port}"
+
+
+def _is_own(request: web.Request) -> bool:
+    """Whether a browser says that the form stood on a page of this host and port. An old one does not say."""
+    origin, site = request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", "same-origin")
+    return site == "same-origin" and (not origin or urlsplit(origin).netloc == request.headers.get("Host", ""))
+
+
+async def _protect(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)
+    # Pages name the version with them.
+    is_static = f"{PREFIX}/static/" in request.path
+    response.headers["Cache-Control"] = "max-age=86400" if is_static and response.status == 200 else "no-store"

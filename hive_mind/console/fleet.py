@@ -1,0 +1,154 @@
+"""What pages know of a fleet, and how they ask it: over `/v1` of its processes, as any other program with their tokens.
+
+The processes of a fleet on one machine say in one folder how to reach them. In a container a process is alone there, and its
+pages show itself.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+import msgspec
+
+from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime.replies import reply_of
+from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
+from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
+
+# What several pages look at in the same moment is asked once.
+_FRESH_S = 1.0
+# A process that sends no status within this time is shown as silent, and holds no page up.
+_STATUS_S = 2.0
+# A language model may think for minutes.
+_CALL_S = 600.0
+_REPLY_BYTES_MAX = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSeen:
+    """A process as it answered last. `error`: why it does not answer now, "" while it does."""
+
+    name: str
+    status: WorkerStatus | None = None
+    error: str = ""
+
+    @property
+    def agents(self) -> Iterator[tuple[AgentStatus, NodeStatus | None]]:
+        """Its agents, each with the node it shares at."""
+        nodes = {node.name: node for node in self.status.nodes} if self.status else {}
+        for agent in self.status.agents if self.status else ():
+            yield agent, nodes.get(agent.node)
+
+
+class Fleet(Protocol):
+    """A fleet, for pages."""
+
+    async def processes(self) -> Sequence[ProcessSeen]:
+        """All of them, those that are silent too."""
+        ...
+
+    async def call(self, agent: str, request: str, /, **fields: object) -> Any:
+        """Put a request of the register to an agent; what it answers. Raises `HiveError`."""
+        ...
+
+    def events(self, agent: str, since: int) -> AsyncIterator[ServerEvent]:
+        """What happens in its runs, behind this event. Raises `HiveError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class FleetOverHttp:
+    """The processes that say in the folder `run` how to reach them."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._client: aiohttp.ClientSession | None = None
+        self._seen: dict[str, ProcessSeen] = {}
+        self._asked_s = float("-inf")
+        self._asking = asyncio.Lock()
+
+    async def processes(self) -> Sequence[ProcessSeen]:
+        """At most a second old."""
+        async with self._asking:
+            if time.monotonic() - self._asked_s >= _FRESH_S:
+                contacts = await asyncio.to_thread(contacts_in, self._run)
+                found = await asyncio.gather(*(self._status(one) for one in contacts))
+                self._seen, self._asked_s = {one.name: one for one in found}, time.monotonic()
+        return tuple(self._seen.values())
+
+    async def call(self, agent: str, request: str, /, **fields: object) -> Any:
+        """By its process."""
+        contact = await self._contact(agent)
+        url = f"{_address(contact)}/v1/agents/{agent}/{request}"
+        try:
+            async with self._http.post(url, json=fields, headers=_token(contact), timeout=_within(_CALL_S)) as reply:
+                return reply_of(agent, await reply.content.read(_REPLY_BYTES_MAX))
+        except TimeoutError as error:
+            raise BackendTimeout(agent, f"it did not answer within {_CALL_S:g} s") from error
+        except aiohttp.ClientError as error:
+            raise BackendUnavailable(agent, f"process {contact.process} does not answer: {error}") from error
+
+    async def events(self, agent: str, since: int) -> AsyncIterator[ServerEvent]:
+        """As its process sends them, until the reader stops."""
+        contact = await self._contact(agent)
+        async for event in events_from(f"{_address(contact)}/v1/agents/{agent}/events", contact.token, str(since)):
+            yield event
+
+    async def close(self) -> None:
+        """Closing twice is fine."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @property
+    def _http(self) -> aiohttp.ClientSession:
+        if self._client is None:
+            self._client = aiohttp.ClientSession()
+        return self._client
+
+    async def _status(self, contact: Contact) -> ProcessSeen:
+        """As it is, or as it was with why it says nothing."""
+        try:
+            url = f"{_address(contact)}/v1/status"
+            async with self._http.get(url, headers=_token(contact), timeout=_within(_STATUS_S)) as reply:
+                return ProcessSeen(contact.process, msgspec.json.decode(await reply.read(), type=WorkerStatus))
+        except (aiohttp.ClientError, TimeoutError, msgspec.MsgspecError) as error:
+            before = self._seen.get(contact.process, ProcessSeen(contact.process))
+            return replace(before, error=f"it does not answer: {str(error) or 'it takes too long'}")
+
+    async def _contact(self, agent: str) -> Contact:
+        process = next((one.name for one in await self.processes() for own, _ in one.agents if own.name == agent), "")
+        contacts = await asyncio.to_thread(contacts_in, self._run)
+        if (found := next((one for one in contacts if one.process == process), None)) is None:
+            raise InvalidInput(f"no process here has an agent {agent[:64]!r}")
+        return found
+
+
+def contacts_in(run: Path) -> list[Contact]:
+    """How the processes of a folder are reached, by name. One that is just being written or taken away is left out."""
+    found = []
+    for path in sorted(run.glob("*.json")):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=Contact))
+        except (OSError, msgspec.MsgspecError):
+            continue
+    return found
+
+
+def _address(contact: Contact) -> str:
+    return f"http://127.0.0.1:{contact.port}"
+
+
+def _token(contact: Contact) -> Mapping[str, str]:
+    return {"Authorization": f"Bearer {contact.token}"}
+
+
+def _within(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds)

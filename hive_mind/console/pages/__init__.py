@@ -1,0 +1,1 @@
+"""One file per page. Each has `PAGE`, which `console.app` lists."""

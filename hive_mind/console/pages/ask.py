@@ -1,0 +1,42 @@
+"""Asking: an answer with its sources and the parts of each score, who was asked, who stayed silent; "why not this one?"."""
+
+from aiohttp import web
+
+from hive_mind.console.visit import Page, Visit
+from hive_mind.model.query import LIMIT, METHOD, METHODS
+
+_LIMIT_MAX = 50
+
+
+async def show(visit: Visit) -> web.StreamResponse:
+    """The form, and the answer where there is a question."""
+    asked = await _asked(visit)
+    answer = await visit.fleet.call(asked["agent"], "ask", **_question(asked)) if asked["question"] else None
+    return visit.show("ask.html", asked=asked, methods=METHODS, answer=answer, why=None, expected="", agents=await visit.agents())
+
+
+async def why_not(visit: Visit) -> web.StreamResponse:
+    """The same answer, with where the fact fell out that was expected."""
+    asked, expected = await _asked(visit), visit.given("expected")
+    if not asked["question"] or not expected:
+        return await show(visit)
+    why = await visit.fleet.call(asked["agent"], "why_not", text=expected, **_question(asked))
+    agents = await visit.agents()
+    return visit.show("ask.html", asked=asked, methods=METHODS, answer=why["answer"], why=why, expected=expected, agents=agents)
+
+
+async def _asked(visit: Visit) -> dict[str, str]:
+    method = visit.given("method", METHOD)
+    return {
+        "agent": await visit.agent(),
+        "question": visit.given("q"),
+        "limit": str(visit.number("limit", LIMIT, _LIMIT_MAX)),
+        "method": method if method in METHODS else METHOD,
+    }
+
+
+def _question(asked: dict[str, str]) -> dict[str, object]:
+    return {"question": asked["question"], "limit": int(asked["limit"]), "method": asked["method"]}
+
+
+PAGE = Page("Ask", "/ask", {"/ask": show, "/ask/why-not": why_not})

@@ -1,0 +1,102 @@
+"""Facts: those of an agent and its hive, newest first or as a search finds them; and all about one of them."""
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+from hive_mind.console.paging import PER_PAGE
+from hive_mind.console.visit import Page, Visit, required
+from hive_mind.errors import HiveError
+
+# Further back a search leads there sooner; each page asks members for all facts before it.
+_PAGES_MAX = 200
+_NEIGHBOURS_SHOWN = 5
+_CONCEPTS_MAX = 6
+
+
+async def show(visit: Visit) -> web.StreamResponse:
+    """A page of the list."""
+    agent, words = await visit.agent(), visit.given("q")
+    concept, number = visit.given("concept"), visit.number("page", 1, _PAGES_MAX)
+    if words:
+        found = await visit.fleet.call(agent, "search", query=words, limit=PER_PAGE)
+        listed, has_more = found["hits"], False
+    else:
+        offset = (number - 1) * PER_PAGE
+        found = await visit.fleet.call(agent, "facts", limit=PER_PAGE + 1, offset=offset, concept=concept)
+        listed, has_more = found["facts"][:PER_PAGE], len(found["facts"]) > PER_PAGE and number < _PAGES_MAX
+    asked = {"agent": agent, "q": words, "concept": concept}
+    return visit.show(
+        "facts.html",
+        asked=asked,
+        facts=listed,
+        first=(number - 1) * PER_PAGE + 1,
+        number=number,
+        has_more=has_more,
+        completeness=found["completeness"],
+        agents=await visit.agents(),
+    )
+
+
+async def show_one(visit: Visit) -> web.StreamResponse:
+    """All about one fact."""
+    agent, fact_id = await visit.agent(), visit.request.match_info["fact"]
+    call = visit.fleet.call
+    fact, evidence = await asyncio.gather(call(agent, "why", fact_id=fact_id), call(agent, "evidence", fact_id=fact_id))
+    replaced, successor, around = await asyncio.gather(
+        _named(visit, agent, fact["replaces"]), _named(visit, agent, [fact["superseded_by"]]), _around(visit, agent, fact)
+    )
+    return visit.show(
+        "fact.html", agent=agent, fact=fact, evidence=evidence, replaced=replaced, successor=successor, around=around
+    )
+
+
+async def correct(visit: Visit) -> web.StreamResponse:
+    """Put a newer statement in its place."""
+    form, fact_id = await visit.form(), visit.request.match_info["fact"]
+    agent, content = required(form, "agent", "the agent"), required(form, "content", "what holds now")
+    reason = required(form, "reason", "the reason")
+    source = f"correction on the console: {reason}"
+    newer = await visit.decide(agent, "correct", fact_id, reason, fact_id=fact_id, content=content, source=source)
+    return visit.go(f"/facts/{newer['fact_id']}", agent=agent)
+
+
+async def retract(visit: Visit) -> web.StreamResponse:
+    """Take it back."""
+    form, fact_id = await visit.form(), visit.request.match_info["fact"]
+    agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
+    await visit.decide(agent, "retract", fact_id, reason, fact_id=fact_id, text=reason)
+    return visit.go(f"/facts/{fact_id}", agent=agent)
+
+
+async def _named(visit: Visit, agent: str, ids: list[str]) -> list[dict[str, Any]]:
+    """What stands in for facts, by their ids; those that nobody has any more, and what is no fact, are left out."""
+    found = []
+    for fact_id in filter(None, ids):
+        found += (await visit.fleet.call(agent, "named", fact_id=fact_id))["facts"]
+    return found
+
+
+async def _around(visit: Visit, agent: str, fact: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """By concept or entity: other facts about it."""
+    names = [name for name in dict.fromkeys((fact["concept"], *fact["entities"])) if name][:_CONCEPTS_MAX]
+    asking = (visit.fleet.call(agent, "facts", concept=name, limit=_NEIGHBOURS_SHOWN + 1) for name in names)
+    found = await asyncio.gather(*asking, return_exceptions=True)
+    around = []
+    for name, listed in zip(names, found, strict=True):
+        if isinstance(listed, HiveError):
+            continue
+        if isinstance(listed, BaseException):
+            raise listed
+        others = [one for one in listed["facts"] if one["fact_id"] != fact["fact_id"]]
+        around.append((name, others[:_NEIGHBOURS_SHOWN]))
+    return around
+
+
+PAGE = Page(
+    "Facts",
+    "/facts",
+    {"/facts": show, "/facts/{fact}": show_one},
+    {"/facts/{fact}/correct": correct, "/facts/{fact}/retract": retract},
+)

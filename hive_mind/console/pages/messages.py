@@ -1,0 +1,62 @@
+"""Messages between agents, what lies on the bus for whom, and dead letters: sent again or dropped, with a reason."""
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+from hive_mind.console.visit import Page, Visit, required
+from hive_mind.errors import HiveError, InvalidInput
+
+_LETTERS_SHOWN = 50
+_MESSAGES_SHOWN = 100
+_AFTERWARDS = "/messages"
+
+
+async def show(visit: Visit) -> web.StreamResponse:
+    """Of one agent and its hive. An agent that is alone has none, and the page says so."""
+    agent = await visit.agent()
+    told: list[dict[str, Any]] = []
+    found, why = {"letters": [], "queues": []}, ""
+    try:
+        told, found = await asyncio.gather(
+            visit.fleet.call(agent, "told"), visit.fleet.call(agent, "dead_letters", limit=_LETTERS_SHOWN)
+        )
+    except HiveError as error:
+        why = str(error)
+    return visit.show(
+        "messages.html",
+        agent=agent,
+        agents=await visit.agents(),
+        told=told[: -_MESSAGES_SHOWN - 1 : -1],
+        count=len(told),
+        letters=found["letters"],
+        queues=found["queues"],
+        why=why,
+    )
+
+
+async def move(visit: Visit) -> web.StreamResponse:
+    """Send a dead letter again, or drop it."""
+    form = await visit.form()
+    agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
+    letter, how = required(form, "letter", "the dead letter"), form.get("how")
+    if how not in ("replay", "drop"):
+        raise InvalidInput("a dead letter is sent again (replay) or forgotten (drop)")
+    done = await visit.decide(agent, how, letter, reason, letters=[letter])
+    if not done["count"]:
+        raise InvalidInput("this dead letter is gone, or can't be read by this version")
+    return visit.go(_AFTERWARDS, agent=agent)
+
+
+async def tell(visit: Visit) -> web.StreamResponse:
+    """Send an agent a word in the name of the one that is shown."""
+    form = await visit.form()
+    agent, to, text = (
+        required(form, name, what) for name, what in (("agent", "the agent"), ("to", "to whom"), ("text", "the text"))
+    )
+    await visit.decide(agent, "tell", to, "said on the console", to=to, kind="note", text=text)
+    return visit.go(_AFTERWARDS, agent=agent)
+
+
+PAGE = Page("Messages", _AFTERWARDS, {_AFTERWARDS: show}, {"/messages/move": move, "/messages/tell": tell})

@@ -1,0 +1,91 @@
+"""Runs: those of an agent, and one of them with its graph and its steps as they happen."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from hive_mind.console.visit import Page, Visit, required
+
+_SHOWN = 50
+_TEXT_MAX = 500
+# What places a step in its graph stands in columns of its own.
+_IN_COLUMNS = ("step", "node", "place")
+
+
+async def show(visit: Visit) -> web.StreamResponse:
+    """The last ones."""
+    agent = await visit.agent()
+    found = await visit.fleet.call(agent, "runs", limit=_SHOWN)
+    return visit.show("runs.html", agent=agent, agents=await visit.agents(), runs=found["runs"], count=found["count"])
+
+
+async def show_one(visit: Visit) -> web.StreamResponse:
+    """One of them."""
+    agent, run = await visit.agent(), visit.request.match_info["run"]
+    shown = await visit.fleet.call(agent, "run_shown", run=run)
+    return visit.show("run.html", agent=agent, run=shown, nodes=_nodes(shown))
+
+
+async def follow(visit: Visit) -> web.StreamResponse:
+    """Its steps so far, and those to come."""
+    return await visit.stream(_steps(visit, await visit.agent(), visit.request.match_info["run"]))
+
+
+async def cancel(visit: Visit) -> web.StreamResponse:
+    """Give it up."""
+    form, run = await visit.form(), visit.request.match_info["run"]
+    agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
+    await visit.decide(agent, "run_cancelled", run, reason, run=run, source=f"the console: {reason}")
+    return visit.go(f"/runs/{run}", agent=agent)
+
+
+async def resume(visit: Visit) -> web.StreamResponse:
+    """Look whether it can go on."""
+    form, run = await visit.form(), visit.request.match_info["run"]
+    agent, reason = required(form, "agent", "the agent"), required(form, "reason", "the reason")
+    await visit.decide(agent, "run_resumed", run, reason, run=run)
+    return visit.go(f"/runs/{run}", agent=agent)
+
+
+async def _steps(visit: Visit, agent: str, run: str) -> AsyncIterator[Any]:
+    async for event in visit.fleet.events(agent, 0):
+        told = msgspec.json.decode(event.data)
+        if event.kind.startswith("run.") and told.get("run") == run:
+            yield {"line": visit.part("_step.html", step=step_shown(event.kind.removeprefix("run."), told))}
+
+
+def step_shown(kind: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """A step as a line: its kind, when and where, and in words what it holds besides."""
+    said = told["said"] if isinstance(told.get("said"), dict) else {}
+    rest = [(name, text) for name, value in said.items() if name not in _IN_COLUMNS and (text := _text(value))]
+    where = str(said.get("node") or said.get("place") or "")
+    return {"kind": kind, "seq": told["seq"], "at_us": 1000 * told["at_ms"], "where": where, "rest": rest}
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]} …"
+
+
+def _nodes(shown: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The nodes of its graph, each with where it goes on, how often it was done, and whether the run is there now."""
+    edges = shown["graph"]["edges"]
+    return [
+        {
+            **node,
+            "edges": [edge for edge in edges if edge["source"] == node["id"]],
+            "done": shown["done"].count(node["id"]),
+            "is_here": node["id"] in shown["at"],
+        }
+        for node in shown["graph"]["nodes"]
+    ]
+
+
+PAGE = Page(
+    "Runs",
+    "/runs",
+    {"/runs": show, "/runs/{run}": show_one, "/runs/{run}/live": follow},
+    {"/runs/{run}/cancel": cancel, "/runs/{run}/resume": resume},
+)

@@ -1,0 +1,54 @@
+"use strict";
+// What pages need beyond htmx: parts that follow the fleet, and a chart of what they say. No part is made here: all HTML comes
+// from the server, where it is escaped.
+(() => {
+  const KEPT = 600;
+
+  function replace(place, html) {
+    const active = document.activeElement, id = place.contains(active) ? active.id : "";
+    place.innerHTML = html;
+    if (id) document.getElementById(id)?.focus({ preventScroll: true });
+  }
+
+  function chartIn(place) {
+    if (!place || !window.uPlot) return () => {};
+    const names = place.dataset.chart.split(","), data = [[], ...names.map(() => [])];
+    const colour = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+    const line = (name, at) => ({ label: name, stroke: ["#b45309", "#0369a1"][at % 2], width: 2, points: { show: false } });
+    const axis = { stroke: colour, grid: { show: false }, ticks: { show: false } };
+    const size = () => ({ width: Math.max(200, place.clientWidth), height: 160 });
+    const chart = new window.uPlot({ ...size(), series: [{}, ...names.map(line)], axes: [axis, { ...axis, size: 60 }] }, data, place);
+    new ResizeObserver(() => chart.setSize(size())).observe(place);
+    return figures => {
+      data[0].push(Date.now() / 1000);
+      names.forEach((name, at) => data[at + 1].push(figures[name]));
+      if (data[0].length > KEPT) data.forEach(one => one.shift());
+      chart.setData(data);
+    };
+  }
+
+  function follow(place) {
+    const draw = chartIn(document.querySelector("[data-chart]"));
+    const source = new EventSource(place.dataset.live);
+    source.onmessage = event => {
+      const told = JSON.parse(event.data);
+      if (told.html !== undefined) replace(place, told.html);
+      if (told.line !== undefined) prepend(place, told.line);
+      if (told.figures) draw(told.figures);
+    };
+    addEventListener("pagehide", () => source.close());
+  }
+
+  function prepend(place, html) {
+    place.insertAdjacentHTML("afterbegin", html);
+    while (place.children.length > KEPT) place.lastElementChild.remove();
+  }
+
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-live]").forEach(follow));
+  // "/" goes to the first field, as in most consoles.
+  addEventListener("keydown", event => {
+    if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
+    const field = document.querySelector("main input[type=search], main input:not([type=hidden])");
+    if (field) { event.preventDefault(); field.focus(); }
+  });
+})();

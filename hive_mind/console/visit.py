@@ -1,0 +1,173 @@
+"""One request for a page: the session, the values that came along, and the ways to answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from yarl import URL
+
+from hive_mind import __version__
+from hive_mind.console import PREFIX
+from hive_mind.console.decisions import Decisions
+from hive_mind.console.fleet import Fleet
+from hive_mind.console.sessions import Session
+from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
+
+_AGENTS_OFFERED_MAX = 1000
+# A reader who went away is only noticed by writing to it.
+_BEAT_S = 2.0
+
+Handler = Callable[["Visit"], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page with what belongs to it. Paths stand below `PREFIX`; `posts` change something, and need a form of our pages."""
+
+    title: str
+    path: str
+    gets: Mapping[str, Handler]
+    posts: Mapping[str, Handler] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What all pages share. `closing`: no more is sent to who listens."""
+
+    fleet: Fleet
+    decisions: Decisions
+    pages: tuple[Page, ...]
+    closing: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """See above."""
+
+    console: Console
+    request: web.Request
+    session: Session
+
+    @property
+    def fleet(self) -> Fleet:
+        """Whom pages ask."""
+        return self.console.fleet
+
+    def given(self, name: str, default: str = "") -> str:
+        """A value of the address."""
+        return self.request.query.get(name, default).strip()
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A number of the address from 1 on; the default for anything else."""
+        text = self.given(name)
+        return max(1, min(most, int(text))) if text.isdecimal() and len(text) < 10 else default
+
+    async def form(self) -> dict[str, str]:
+        """What a form sends."""
+        return {name: value.strip() for name, value in (await self.request.post()).items() if isinstance(value, str)}
+
+    async def agents(self) -> list[str]:
+        """Names of the agents, those that are of use first; of very many the first."""
+        seen = [agent for process in await self.fleet.processes() for agent, _ in process.agents]
+        ordered = sorted(seen, key=lambda agent: (agent.phase not in ("ready", "asleep", "learning"), agent.name))
+        return [agent.name for agent in ordered[:_AGENTS_OFFERED_MAX]]
+
+    async def agent(self, name: str = "") -> str:
+        """The agent that is meant: the one named in the address or the form, else one that is of use. Raises `HiveError`."""
+        if named := name or self.given("agent"):
+            return named
+        if not (names := await self.agents()):
+            raise BackendUnavailable("fleet", "no agent answers here; hive-mind status says why")
+        return names[0]
+
+    def show(self, template: str, /, status: int = 200, **values: Any) -> web.Response:
+        """A page."""
+        from hive_mind.console.rendering import render
+
+        frame = {
+            "prefix": PREFIX,
+            "pages": self.console.pages,
+            "here": self.request.path,
+            "csrf": self.session.csrf,
+            "version": __version__,
+        }
+        return web.Response(text=render(template, **frame, **values), status=status, content_type="text/html")
+
+    def part(self, template: str, /, **values: Any) -> str:
+        """A part of a page, as HTML."""
+        from hive_mind.console.rendering import render
+
+        return render(template, prefix=PREFIX, csrf=self.session.csrf, **values)
+
+    def go(self, path: str, **query: str) -> web.Response:
+        """After a form: the page that shows what became of it."""
+        return web.Response(status=303, headers={"Location": str(URL.build(path=f"{PREFIX}{path}", query=query))})
+
+    async def decide(self, agent: str, request: str, about: str, reason: str, /, **fields: object) -> Any:
+        """Let an agent do what a person decided, with a line about it before and one about what came of it.
+
+        Raises `HiveError`; nothing is done that can't be noted.
+        """
+        noted = (self.session.cookie, agent, request, about, reason)
+        await self.console.decisions.note(*noted, outcome="begun")
+        try:
+            done = await self.fleet.call(agent, request, **fields)
+        except HiveError as error:
+            await self.console.decisions.note(*noted, outcome=f"failed: {error}")
+            raise
+        await self.console.decisions.note(*noted, outcome="done")
+        return done
+
+    async def stream(self, events: AsyncIterator[Any]) -> web.StreamResponse:
+        """Server-sent events, until the reader or the process goes. None is a beat: nothing new."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(self.request)
+        with suppress(ConnectionError):
+            try:
+                async with aclosing(_until(events, self.console.closing)) as coming:
+                    async for event in coming:
+                        await response.write(_told(event))
+            except HiveError as error:
+                await response.write(_told({"error": str(error)}))
+        return response
+
+
+async def _until(events: AsyncIterator[Any], closing: asyncio.Event) -> AsyncIterator[Any]:
+    """The same with a beat where nothing comes, and to the end of the process at the latest."""
+    over, coming = asyncio.ensure_future(closing.wait()), None
+    try:
+        while not over.done():
+            coming = coming or asyncio.ensure_future(_next(events))
+            await asyncio.wait([coming, over], timeout=_BEAT_S, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                yield None
+                continue
+            found, coming = coming, None
+            try:
+                yield found.result()
+            except StopAsyncIteration:
+                return
+    finally:
+        left = [task for task in (over, coming) if task is not None]
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left)
+
+
+def _told(event: Any) -> bytes:
+    return b": nothing new\n\n" if event is None else b"data: " + msgspec.json.encode(event) + b"\n\n"
+
+
+async def _next(events: AsyncIterator[Any]) -> Any:
+    return await anext(events)
+
+
+def required(form: Mapping[str, str], name: str, what: str) -> str:
+    """A value that a form must have. Raises `InvalidInput`."""
+    if not (value := form.get(name, "")):
+        raise InvalidInput(f"{what} is missing")
+    return value

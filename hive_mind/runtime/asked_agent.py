@@ -1,0 +1,42 @@
+"""The agent that requests are put to, with its node and its runs where it has some."""
+
+from typing import TYPE_CHECKING
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.distributed import DistributedCognitiveMemory
+from hive_mind.model.fact import Fact
+
+if TYPE_CHECKING:
+    # They bring what reads workers, and what an agent without a hive does not need.
+    from hive_mind.runtime.members.member import RunningMember
+    from hive_mind.runtime.runs.agent_runs import AgentRuns
+
+
+class AskedAgent:
+    """`member` is the node it shares, None for an agent without a hive; `runs`: None for one that runs no workers here."""
+
+    def __init__(self, agent: LearningAgent, member: "RunningMember | None", runs: "AgentRuns | None") -> None:
+        self._agent, self._given, self._given_runs = agent, member, runs
+
+    async def _write(self, key: str, value: str) -> None:
+        """Let everybody know. Raises `InvalidInput` where this agent may not say so."""
+        (refusal,) = await self._member.runner.write([(key, value)], self._agent.name)
+        if refusal:
+            raise InvalidInput(refusal)
+
+    async def _fact(self, fact_id: str) -> Fact:
+        if (fact := await self._agent.memory.get_fact(fact_id)) is None:
+            raise InvalidInput(f"{self._agent.name} knows no fact {fact_id!r}; a search gives ids")
+        return fact
+
+    @property
+    def _member(self) -> "RunningMember":
+        if self._given is None:
+            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to ask or tell")
+        return self._given
+
+    @property
+    def _shared(self) -> DistributedCognitiveMemory | None:
+        memory = self._agent.memory
+        return memory if isinstance(memory, DistributedCognitiveMemory) else None

@@ -1,0 +1,78 @@
+"""What can be asked of an agent about the evidence: what stands behind a fact, and why one is not in an answer."""
+
+from typing import Any
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.disputes import disputed
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.fact import Fact
+from hive_mind.runtime.asked_agent import AskedAgent
+from hive_mind.runtime.reply_types import EvidenceTold, Voucher, WhyNotTold
+from hive_mind.runtime.requests import Call, request
+from hive_mind.runtime.told import answer_told, fact_told, hit_told
+from hive_mind.runtime.why_not import why_not
+
+# Of one topic: what is said of it more often than this nobody compares by eye.
+_COMPARED_MAX = 500
+_RIVALS_MAX = 20
+
+
+class EvidenceCalls(AskedAgent):
+    """A part of `runtime.calls.AgentCalls`."""
+
+    @request("limit", "method", needs=("question", "text"), gives=WhyNotTold)
+    async def _do_why_not(self, call: Call) -> Any:
+        """Why a fact is not in the answer to a question. `text`: its id, or what it says."""
+        if not call.text.strip():
+            raise InvalidInput("say which fact was expected: its id, or what it says")
+        found, name = await why_not(self._agent, call.question, call.text, call.limit, call.method), self._agent.name
+        told = {"step": found.step, "told": found.told, "place": found.place, "answer": answer_told(found.answer, name)}
+        told |= {"fact": fact_told(found.fact) if found.fact else None}
+        return told | {"hit": hit_told(found.hit, name), "last": hit_told(found.last, name)}
+
+    @request(needs=("fact_id",), gives=EvidenceTold)
+    async def _do_evidence(self, call: Call) -> Any:
+        """Who vouches for a fact, how far they are trusted, which nodes keep it, and what contradicts it."""
+        memory, fact = self._agent.memory, await self._fact(call.fact_id)
+        shared = await self._shared.evidence_of(fact.id) if self._shared else None
+        about = await memory.search_by_concept(fact.concept, _COMPARED_MAX)
+        rivals = {one.id: one for pair in disputed(about) if fact.id in (pair[0].id, pair[1].id) for one in pair}
+        rivals |= {id: one for id in (shared.disputed_by[:_RIVALS_MAX] if shared else ()) if (one := await memory.get_fact(id))}
+        told = self._shared_told(shared) if shared else self._own_told(fact)
+        return told | {"disputed": [fact_told(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}
+
+    def _own_told(self, fact: Fact) -> dict[str, Any]:
+        """Of a fact that this agent has for itself."""
+        at_ms = fact.learned_at_us // 1000
+        vouchers = [Voucher(agent=self._agent.name, source=one, confidence=fact.confidence, at_ms=at_ms) for one in fact.sources]
+        told = {"vouchers": vouchers, "confidence": fact.confidence, "confirmations": fact.confirmations, "trust": 1.0}
+        return told | {"status": fact.sharing.value, "kept_by": [self._agent.name], "silent": []}
+
+    def _shared_told(self, found: HiveFact) -> dict[str, Any]:
+        vouchers = [
+            Voucher(agent=one.agent, source=one.root, confidence=one.confidence, at_ms=one.stamp.ms) for one in found.provenance
+        ]
+        kept_by = self._kept_by(found)
+        silent = set(self._given.silent()) if self._given else set()
+        return {
+            "vouchers": sorted(vouchers, key=lambda one: one["at_ms"]),
+            "confidence": found.confidence,
+            "confirmations": found.confirmations,
+            "trust": found.trust,
+            "status": found.status,
+            "kept_by": kept_by,
+            "silent": [name for name in kept_by if name in silent],
+        }
+
+    def _kept_by(self, found: HiveFact) -> list[str]:
+        """The nodes that are to have it, by the topology: each voucher's node places it."""
+        if self._given is None:
+            return []
+        node, kept = self._given.member.node, set[str]()
+        for one in found.provenance:
+            registered = node.registry.get(f"agent/{one.agent}")
+            home = msgspec.json.decode(registered).get("node", "") if registered else ""
+            kept |= node.topology.write_set(found.id, home or one.agent, one.confidence)
+        return sorted(kept)

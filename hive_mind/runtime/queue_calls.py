@@ -1,0 +1,104 @@
+"""What can be asked of an agent about what waits for a person: facts held back, under quarantine, and questions to people."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.asked_agent import AskedAgent
+from hive_mind.runtime.reply_types import HeldBack, Inbox, ItemDecided, Quarantined, Shared
+from hive_mind.runtime.requests import Call, request
+from hive_mind.runtime.told import fact_told
+
+if TYPE_CHECKING:
+    # What agents that nobody judges never load.
+    from hive_mind.judge.items import Decision, ItemView
+
+_WAYS = ("approve", "answer", "reject")
+
+
+class QueueCalls(AskedAgent):
+    """A part of `runtime.calls.AgentCalls`."""
+
+    @request("limit", gives=HeldBack)
+    async def _do_held_back(self, call: Call) -> Any:
+        """Current facts of this agent that are not shared, with the reasons, the newest first."""
+        own = self._shared.local if self._shared else self._agent.memory
+        found = [fact for fact in await own.get_all_facts() if fact.held_back]
+        return {"facts": [fact_told(fact) for fact in found[: call.limit]], "count": len(found)}
+
+    @request(needs=("fact_id",), gives=Shared)
+    async def _do_reconsider(self, call: Call) -> Any:
+        """Ask the gate again whether a fact of this agent may be shared."""
+        if (memory := self._shared) is None:
+            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to share with")
+        if await memory.local.get_fact(call.fact_id) is None:
+            raise InvalidInput(f"{self._agent.name} holds no fact {call.fact_id!r} of its own; a search gives ids")
+        await memory.reconsider([call.fact_id])
+        fact = await memory.local.get_fact(call.fact_id)
+        return {"fact_id": call.fact_id, "sharing": fact.sharing.value if fact else ""}
+
+    @request("limit", gives=Quarantined)
+    async def _do_quarantined(self, call: Call) -> Any:
+        """Facts that moderators of the hive keep from searches, and why."""
+        if self._given is None:
+            return {"facts": [], "count": 0}
+        written = self._given.member.node.registry.with_prefix("quarantine/")
+        reasons = {key.partition("/")[2]: why for key, value in written.items() if (why := msgspec.json.decode(value))}
+        told = [await self._quarantined_told(fact_id, why) for fact_id, why in list(reasons.items())[: call.limit]]
+        return {"facts": told, "count": len(reasons)}
+
+    @request("because", needs=("fact_id", "good"), gives=Shared)
+    async def _do_quarantine(self, call: Call) -> Any:
+        """Keep a fact from all searches of the hive (`good` false), or let it in again (true); moderators do so."""
+        if call.good is None:
+            raise InvalidInput("say whether the fact is good: true lets searches find it, false keeps it from them")
+        value = False if call.good else call.because or True
+        await self._write(f"quarantine/{call.fact_id}", msgspec.json.encode(value).decode())
+        return {"fact_id": call.fact_id, "sharing": "shared" if call.good else "quarantined"}
+
+    @request("limit", gives=Inbox)
+    async def _do_inbox(self, call: Call) -> Any:
+        """What waits for a person's decision at the desk of this agent, the oldest first."""
+        if self._given_runs is None:
+            return {"items": [], "count": 0, "agent": self._agent.name}
+        async with self._given_runs.desk() as desk:
+            views = await desk.open() if desk else []
+        told = [msgspec.to_builtins(view.item) for view in views[: call.limit]]
+        return {"items": told, "count": len(views), "agent": self._given_runs.desk_agent}
+
+    @request("text", "because", needs=("title", "kind", "source"), gives=ItemDecided)
+    async def _do_decide(self, call: Call) -> Any:
+        """Decide an item of the inbox: `title` is its id, `kind` approve, reject or answer (by `text`), `source` who decides."""
+        if call.kind not in _WAYS:
+            raise InvalidInput(f"`kind` is one of {', '.join(_WAYS)}, not {call.kind[:40]!r}")
+        if not call.source.strip():
+            raise InvalidInput("say who decides: `source` is the name of a person")
+        if self._given_runs is None:
+            raise InvalidInput(f"{self._agent.name} asks nobody here: an agent of a fleet does")
+        async with self._given_runs.desk() as desk:
+            view = await desk.view(call.title) if desk else None
+            if desk is None or view is None:
+                raise InvalidInput(f"there is no item {call.title[:64]!r} on the desk of {self._agent.name}")
+            counts = await desk.decide(_decision(view, call))
+        return {"item": call.title, "counts": counts}
+
+    async def _quarantined_told(self, fact_id: str, why: object) -> dict[str, Any]:
+        fact = await self._agent.memory.get_fact(fact_id)
+        told = why if isinstance(why, str) else ""
+        return {"fact_id": fact_id, "why": told, "fact": fact_told(fact) if fact else None}
+
+
+def _decision(view: "ItemView", call: Call) -> "Decision":
+    """Raises `InvalidInput` for what makes no sense for this item."""
+    from hive_mind.judge.items import Decision
+    from hive_mind.judge.judgment import JudgmentAction
+
+    action = JudgmentAction.ESCALATE if call.kind == "reject" else JudgmentAction.ACCEPT
+    is_question = view.item.kind == "question"
+    if is_question != (call.kind == "answer") and call.kind != "reject":
+        raise InvalidInput("a question is answered, with `text`; anything else is approved or rejected")
+    if is_question and call.kind == "answer" and not call.text.strip():
+        raise InvalidInput("there is no answer: `text` has it")
+    edit = call.text.strip() if call.kind == "answer" else None
+    return Decision(item=view.item.id, action=action, by=call.source, because=call.because, edit=edit)

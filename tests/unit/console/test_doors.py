@@ -1,0 +1,117 @@
+"""Who may see pages, and what a browser may do with them."""
+
+import msgspec
+import pytest
+
+from hive_mind.console.app import PAGES, POLICY
+from hive_mind.console.sessions import LINK_S, SESSION_S, SESSIONS_MAX, Sessions
+from hive_mind.runtime.workers import health
+from tests.unit.console.looking import looking
+
+PATHS = [path.removeprefix("/") for page in PAGES for path in page.gets if "{" not in path and not path.endswith("live")]
+
+
+async def test_without_a_cookie_no_page_is_shown(tmp_path):
+    async with looking(tmp_path, enters=False) as browser:
+        for path in PATHS:
+            status, page, headers = await browser.get(path)
+            assert (status, headers["Content-Security-Policy"]) == (401, POLICY), path
+            assert "hive-mind ui prints a link" in page
+            assert "ada" not in page
+
+
+async def test_each_page_has_the_policy_and_is_kept_nowhere(tmp_path):
+    async with looking(tmp_path) as browser:
+        for path in PATHS:
+            status, page, headers = await browser.get(path)
+            assert (status, headers["Content-Security-Policy"]) == (200, POLICY), page
+            assert headers["Cache-Control"] == "no-store"
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert " style=" not in page
+            assert "<script>" not in page
+            assert "http://" not in page
+            assert "https://" not in page
+
+
+def test_the_policy_lets_no_script_in_the_text_run():
+    assert "unsafe" not in POLICY
+    assert POLICY.startswith("default-src 'none'; script-src 'self';")
+
+
+async def test_only_a_program_with_the_token_gets_a_link(tmp_path):
+    async with looking(tmp_path, enters=False) as browser:
+        assert (await browser.link("another"))[0] == 401
+        assert (await browser.link(""))[0] == 401
+        assert (await browser.link())[0] == 200
+
+
+async def test_a_link_lets_one_browser_in_once(tmp_path):
+    async with looking(tmp_path, enters=False) as browser:
+        path = msgspec.json.decode((await browser.link())[1])["path"].removeprefix("/ui/")
+        status, _, headers = await browser.get(path, allow_redirects=False)
+        assert status == 303
+        cookie = headers["Set-Cookie"]
+        assert cookie.startswith(f"hive-mind-{browser.root.port}=")
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/ui"))
+        assert (await browser.get(path))[0] == 401
+        assert (await browser.get("enter/guessed"))[0] == 401
+
+
+async def test_a_page_for_another_host_is_refused(tmp_path):
+    async with looking(tmp_path) as browser:
+        status, page, _ = await browser.get("", headers={"Host": "evil.example"})
+        assert status == 421
+        assert "ada" not in page
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}])
+async def test_a_form_that_is_not_ours_changes_nothing(tmp_path, headers):
+    async with looking(tmp_path) as browser:
+        kept = await browser.worker.call("ada", "store", content="The pump is red.")
+        path = f"facts/{kept['fact_id']}"
+        csrf = await browser.csrf(f"{path}?agent=ada") if headers else "guessed"
+        form = {"agent": "ada", "reason": "because", "csrf": csrf}
+
+        assert (await browser.post(f"{path}/retract", form, headers=headers))[0] == 403
+        assert (await browser.post(f"{path}/retract", {**form, "csrf": ""}))[0] == 403
+        assert (await browser.worker.call("ada", "facts"))["facts"][0]["sharing"] != "retracted"
+        assert not browser.decisions.exists()
+
+
+async def test_a_defect_is_told_in_the_log_alone(tmp_path, monkeypatch, caplog):
+    async with looking(tmp_path) as browser:
+        monkeypatch.setattr("hive_mind.console.pages.fleet_map.rows_of", lambda _: 1 / 0)
+        status, page, _ = await browser.get("")
+        assert status == 500
+        assert "ZeroDivision" not in page
+        assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_page_that_follows_does_not_hold_the_process_up(tmp_path, monkeypatch):
+    # Longer than any test: the process would wait for it.
+    monkeypatch.setattr(health, "_FINISH_S", 3600.0)
+    async with looking(tmp_path) as browser:
+        reply = await browser.follow("fleet/live")
+        await reply.content.readline()
+    assert reply.closed
+
+
+def test_a_link_and_a_session_end_with_their_time():
+    now = [0.0]
+    sessions = Sessions(lambda: now[0])
+    late, code = sessions.link(), sessions.link()
+
+    session = sessions.enter(code)
+    assert session is not None
+    now[0] = LINK_S
+    assert sessions.enter(late) is None
+    assert sessions.find(session.cookie) is session
+    now[0] = SESSION_S
+    assert sessions.find(session.cookie) is None
+
+
+def test_beyond_a_number_of_sessions_the_oldest_goes():
+    sessions = Sessions(lambda: 0.0)
+    found = [sessions.enter(sessions.link()) for _ in range(SESSIONS_MAX + 1)]
+
+    assert [sessions.find(one.cookie) is not None for one in found if one] == [False, *[True] * SESSIONS_MAX]
