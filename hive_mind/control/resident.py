@@ -1,10 +1,13 @@
 """The agents of a home that are in no fleet, kept open by one process: a fleet of its own whose manifest is written here."""
 
+import asyncio
 import json
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from hive_mind.control import RESIDENT
+from hive_mind.control import RESIDENT, TIMEOUT_S
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import Outcome
 from hive_mind.control.locking import FleetChanged, FleetLocked
@@ -12,21 +15,28 @@ from hive_mind.control.manifests.manifest import API_VERSION
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.runtime.settings import Settings, secret
 
-_TRIES = 10
+_PAUSE_S = 0.05
 # An agent that nobody asks lets go of its index: a home may have many.
 _SLEEP_AFTER_S = 600
 
 
-async def keep_open(controller: HiveController, agent: str, settings: Settings) -> Outcome:
+async def keep_open(controller: HiveController, agent: str, settings: Settings, *, patience_s: float = TIMEOUT_S) -> Outcome:
     """Start the process of the resident fleet, with this agent beside those it has. Raises `HiveError`.
 
-    Settings that embed or name a language model hold for all of its agents.
+    Settings that embed or name a language model hold for all of its agents. Another client may be doing the same: it is waited
+    for as long as starting may take.
     """
-    for _ in range(_TRIES - 1):
-        # Another client does the same at this moment.
+    return await among_others(lambda: _apply(controller, agent, settings), patience_s)
+
+
+async def among_others(change: Callable[[], Awaitable[Outcome]], patience_s: float = TIMEOUT_S) -> Outcome:
+    """Change the resident fleet, also where others are just changing it. Raises `FleetLocked` for one who never ends."""
+    give_up = time.monotonic() + patience_s
+    while time.monotonic() < give_up:
         with suppress(FleetChanged, FleetLocked):
-            return await _apply(controller, agent, settings)
-    return await _apply(controller, agent, settings)
+            return await change()
+        await asyncio.sleep(_PAUSE_S)
+    return await change()
 
 
 async def _apply(controller: HiveController, agent: str, settings: Settings) -> Outcome:

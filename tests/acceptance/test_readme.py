@@ -19,6 +19,7 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 SHOWN = ("The gateway listens on port 8443.", "The gateway listens on port 8443.")
 # Blocks of "$ command" and output that need neither a broker nor a fleet that runs.
 BLOCKS = re.findall(r"(?:^ {4}.*\n)+", TEXT, re.MULTILINE)
+FIRST = TEXT.split("\n## Use it\n")[0]
 SESSIONS = [block for block in BLOCKS if re.match(r" {4}\$ hive-mind (learn|graph)", block)]
 
 
@@ -51,6 +52,23 @@ def test_a_command_prints_what_stands_below_it(session: str, hive_mind: HiveMind
 
         assert ended.code == 0, ended.err
         assert not expected or ended.out == expected
+
+
+def test_the_first_screen_shows_what_is_printed(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (shown,) = (block for block in FIRST.split("\n\n    $ ") if "hive-mind chat\n" in block)
+    line, _, expected = textwrap.dedent(f"    {shown}\n").partition("\n")
+    _, said, *rest = shlex.split(line.removeprefix("$ "))
+    assert rest == ["|", "hive-mind", "chat"]
+    talked = hive_mind("chat", stdin=said.replace("\\n", "\n"))
+    (_, installing) = FIRST.split("    $ hive-mind mcp install claude --yes\n")
+    first, _, last = textwrap.dedent(installing.split("\n\n")[0]).splitlines()
+
+    installed = hive_mind("mcp", "install", "claude", "--yes")
+
+    assert (talked.code, talked.out.rstrip()) == (0, expected.rstrip()), talked.err
+    printed = (installed.out + installed.err).replace(str(tmp_path), "/home/ines/town").splitlines()
+    assert (printed[0], printed[-1]) == (first, last)
 
 
 def test_retrieval_prints_what_stands_below_each_command(

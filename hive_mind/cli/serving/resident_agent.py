@@ -122,11 +122,13 @@ class ResidentAgent:
 
     async def renew(self) -> None:
         """Start a resident process anew that runs another version of this package."""
+        from hive_mind.control.resident import among_others
+
         contact = await self._contact() if self.fleet == RESIDENT else None
         if contact is None or contact.version == __version__:
             return
         say(f"the process of agent {self.name} runs version {contact.version or 'unknown'}: it is started anew", style="dim")
-        outcome = await self._found.controller.restart(self.name)
+        outcome = await among_others(lambda: self._found.controller.restart(self.name))
         if not outcome.is_converged:
             raise CommandError(f"agent {self.name} can't be started anew: {'; '.join(outcome.problems)}")
 

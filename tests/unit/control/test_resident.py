@@ -1,0 +1,45 @@
+"""The process of agents in no fleet, which any number of clients start at once."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hive_mind.control import RESIDENT
+from hive_mind.control.controller import HiveController
+from hive_mind.control.locking import FleetLocked, fleet_lock
+from hive_mind.control.resident import keep_open
+from hive_mind.control.state import FleetFolder
+from hive_mind.runtime.settings import Settings
+from tests.unit.control.fake_platform import World, surroundings
+
+# Many times what a try waits for the lock.
+HELD_S = 3.0
+
+
+async def kept_open(home: Path, world: World, **patience: float) -> bool:
+    around = replace(surroundings(world), lock_wait_s=0.01)
+    async with HiveController.open(home, RESIDENT, around=around) as controller:
+        return (await keep_open(controller, "ada", Settings(home=home, embed="none"), **patience)).is_converged
+
+
+def test_a_client_waits_for_another_one_that_starts_it_for_long(tmp_path: Path) -> None:
+    async def story() -> bool:
+        folder = FleetFolder(tmp_path, RESIDENT).make()
+        async with fleet_lock(folder.lock, RESIDENT, 0.0):
+            waiting = asyncio.create_task(kept_open(tmp_path, World()))
+            await asyncio.sleep(HELD_S)
+        return await waiting
+
+    assert asyncio.run(story())
+
+
+def test_one_that_is_changed_for_ever_is_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        folder = FleetFolder(tmp_path, RESIDENT).make()
+        async with fleet_lock(folder.lock, RESIDENT, 0.0):
+            await kept_open(tmp_path, World(), patience_s=HELD_S)
+
+    with pytest.raises(FleetLocked, match="is being changed by process"):
+        asyncio.run(story())
