@@ -14,10 +14,11 @@ from typing import Any
 
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
 from azure.core.exceptions import ClientAuthenticationError
-from azure.eventhub import EventHubConsumerClient, EventHubProducerClient, TransportType, parse_connection_string
+from azure.eventhub import EventHubConsumerClient, EventHubProducerClient, TransportType
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
-from hive_mind.bus.address import DEVELOPMENT_KEY, BusAddress, refuse_plaintext, refuse_without_credential
+from hive_mind.bus._azure import credential_of
+from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 
@@ -97,46 +98,18 @@ def clients_for(address: BusAddress, settings: BusSettings) -> Clients:
         host=address.host,
         port=port,
         group=address.option("group", "$Default"),
-        credential=_credential(address, settings.credential),
+        credential=credential_of(address, settings.credential) or _identity(),
         is_plain=is_plain,
         certificate=settings.certificate,
         timeout_s=settings.connect_timeout_s,
     )
 
 
-def _credential(address: BusAddress, given: str) -> Credential:
-    if "endpoint=sb:" in given.lower():
-        return _from_connection_string(address, given)
-    if given.startswith("SharedAccessSignature "):
-        return AzureSasCredential(given)
-    if address.user and (given or address.password):
-        return AzureNamedKeyCredential(address.user, given or address.password)
-    if given:
-        raise InvalidInput(
-            "the credential of an event hub is a connection string, a SharedAccessSignature, or a key with its name"
-        )
-    refuse_without_credential(address)
-    if address.is_loopback:
-        return AzureNamedKeyCredential(*DEVELOPMENT_KEY)
+def _identity() -> Credential:
     # Slow to import, and needed in the cloud only.
     from azure.identity import DefaultAzureCredential
 
     return DefaultAzureCredential(exclude_interactive_browser_credential=True)
-
-
-def _from_connection_string(address: BusAddress, text: str) -> Credential:
-    try:
-        parts = parse_connection_string(text)
-    except ValueError:
-        # Not chained: the SDK's text may repeat what is secret.
-        raise InvalidInput("the connection string of the event hub can't be read; copy it again from the portal") from None
-    if getattr(parts, "emulator", False) or "usedevelopmentemulator=true" in text.lower():
-        refuse_plaintext(address)
-    if parts.fully_qualified_namespace.partition(":")[0].lower() != address.host.lower():
-        raise InvalidInput(f"the connection string is for another host than {address}")
-    if parts.shared_access_signature:
-        return AzureSasCredential(parts.shared_access_signature)
-    return AzureNamedKeyCredential(parts.shared_access_key_name or "", parts.shared_access_key or "")
 
 
 class Socket:

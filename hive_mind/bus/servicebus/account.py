@@ -15,7 +15,8 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.servicebus import ServiceBusSubQueue, TransportType
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-from hive_mind.bus.address import AZURE, DEVELOPMENT_KEY, BusAddress, refuse_without_credential
+from hive_mind.bus._azure import credential_of
+from hive_mind.bus.address import AZURE, BusAddress
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 
@@ -132,7 +133,7 @@ def account_of(address: BusAddress, settings: BusSettings) -> Account:
         address.host,
         address.port or (_PLAIN_PORT if is_plain else _TLS_PORT),
         topic,
-        _credential(address, settings.credential.strip(), topic),
+        credential_of(address, settings.credential, topic) or _identity(),
         not is_plain,
         str(settings.certificate) if settings.certificate is not None else None,
     )
@@ -143,43 +144,6 @@ def silence() -> None:
     log = logging.getLogger("azure.servicebus")
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)
-
-
-def _credential(address: BusAddress, given: str, topic: str) -> Credential:
-    if not given and address.user and address.password:
-        return AzureNamedKeyCredential(address.user, address.password)
-    if given.startswith("SharedAccessSignature "):
-        return AzureSasCredential(given)
-    if given:
-        return _from_connection_string(address, given, topic)
-    refuse_without_credential(address)
-    return AzureNamedKeyCredential(*DEVELOPMENT_KEY) if address.is_loopback else _identity()
-
-
-def _from_connection_string(address: BusAddress, given: str, topic: str) -> Credential:
-    parts = {name.strip().lower(): value.strip() for name, _, value in (part.partition("=") for part in given.split(";"))}
-    _refuse_elsewhere(address, parts.get("endpoint", ""))
-    if parts.get("usedevelopmentemulator", "").lower() == "true" and not address.is_loopback:
-        raise InvalidInput(f"{address} is not on this machine: UseDevelopmentEmulator would send facts unencrypted")
-    if parts.get("entitypath", topic) != topic:
-        raise InvalidInput(f"the connection string is for the entity {parts['entitypath']!r}, the address names {topic!r}")
-    if signature := parts.get("sharedaccesssignature"):
-        return AzureSasCredential(signature)
-    if (name := parts.get("sharedaccesskeyname")) and (key := parts.get("sharedaccesskey")):
-        return AzureNamedKeyCredential(name, key)
-    raise InvalidInput(
-        "the credential is not a connection string, which has the parts Endpoint=…;SharedAccessKeyName=…;SharedAccessKey=…"
-    )
-
-
-def _refuse_elsewhere(address: BusAddress, endpoint: str) -> None:
-    host = endpoint.partition("//")[2].partition("/")[0].rpartition("@")[2]
-    its_host = host.partition(":")[0].lower() if not host.startswith("[") else host
-    is_here = BusAddress("servicebus", host=its_host).is_loopback and address.is_loopback
-    if endpoint and its_host != address.host.lower() and not is_here:
-        raise InvalidInput(
-            f"the connection string is for {its_host!r}, the address names {address.host!r}: use one of them in both"
-        )
 
 
 def _identity() -> Credential:

@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from hive_mind.devbroker.amqp.error import NOT_ALLOWED, NOT_FOUND, RESOURCE_LIMIT, AmqpError
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DELIVERY_ANNOTATIONS, Message, annotations_section, messages_of, split
 from hive_mind.devbroker.amqp.types import Array, Int, Symbol, Timestamp
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
-from hive_mind.devbroker.eventhubs.partition import Partition, Retention, partition_of
+from hive_mind.devbroker.eventhubs.partition import Partition, Retention
 
 # The service's own limit, per partition and consumer group.
 READERS_MAX = 5
@@ -88,7 +89,8 @@ class EventHub:
 
     def _choice(self, key: str | None) -> int:
         if key is not None:
-            return partition_of(key, len(self.partitions))
+            # Equal keys meet in one partition; in which, the service decides by a hash of its own.
+            return crc32(key.encode()) % len(self.partitions)
         self._next_partition = (self._next_partition + 1) % len(self.partitions)
         return self._next_partition
 

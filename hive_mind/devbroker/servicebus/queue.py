@@ -13,10 +13,9 @@ from uuid import UUID
 
 from hive_mind.devbroker.servicebus.admission import Duplicates, Quota
 from hive_mind.devbroker.servicebus.errors import not_allowed
-from hive_mind.devbroker.servicebus.locks import Locks
 from hive_mind.devbroker.servicebus.message import Kept, Letter, buried
 from hive_mind.devbroker.servicebus.settings import QueueSettings
-from hive_mind.devbroker.servicebus.store import MessageStore
+from hive_mind.devbroker.servicebus.store import Locks, MessageStore
 
 
 class Queue:

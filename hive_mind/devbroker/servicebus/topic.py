@@ -8,10 +8,9 @@ from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
 from hive_mind.devbroker.servicebus.admission import Duplicates
 from hive_mind.devbroker.servicebus.errors import not_allowed
-from hive_mind.devbroker.servicebus.management import unknown_operation
+from hive_mind.devbroker.servicebus.management import Request, unknown_operation
 from hive_mind.devbroker.servicebus.message import Letter, letters_of, properties_of
 from hive_mind.devbroker.servicebus.queue import Queue
-from hive_mind.devbroker.servicebus.request import Request
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from hive_mind.devbroker.servicebus.sql_filter import Filter
 

@@ -110,14 +110,6 @@ def test_it_speaks_tls_to_who_shows_a_certificate_it_was_told_to_trust(tmp_path:
         run(scenario, broker)
 
 
-def test_a_hub_that_does_not_exist_is_told_when_opening(broker: BrokerThread) -> None:
-    async def scenario() -> None:
-        with pytest.raises(BackendRejected, match="no such hub"):
-            await eventhubs.open(address_of(f"eventhubs://127.0.0.1:{broker.port}/elsewhere"), QUICK)
-
-    run(scenario)
-
-
 def test_a_name_is_never_shared(broker: BrokerThread) -> None:
     async def scenario() -> None:
         bus = await opened(broker)

@@ -126,19 +126,6 @@ def test_a_hub_that_was_made_anew_is_read_from_its_beginning(broker: BrokerThrea
     run(scenario)
 
 
-def test_earliest_reads_what_the_hub_still_keeps(broker: BrokerThread) -> None:
-    async def scenario() -> None:
-        bus = await opened(broker)
-        await bus.publish([envelope("before"), envelope("too", "cid")])
-        late = await listener(bus, start="earliest")
-        await listener(bus, "cid")
-
-        assert await heard(late) == ["before"]
-        await bus.close()
-
-    run(scenario)
-
-
 # ── who has no room ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -8,8 +8,6 @@ from hive_mind.devbroker.amqp.types import Described, UByte, UInt, ULong
 from tests.unit.devbroker.peers import limits, with_peer
 from tests.unit.devbroker.values import section
 
-LARGE = section(0x75, b"x" * 200_000)
-
 
 class Till:
     """An entity that gives out what it has, wants every delivery settled, and notes what it is told."""
@@ -68,17 +66,6 @@ async def test_a_message_that_is_settled_is_not_answered(peer):
     peer.message(0, "hello", is_settled=True)
 
     assert peer.heard(amqp.DISPOSITION) == []
-
-
-@with_peer()
-async def test_a_message_in_many_frames_is_one_message(peer):
-    till = with_till(peer)
-    peer.attach_sender(0, "till")
-    for start in range(0, len(LARGE), 50_000):
-        peer.transfer(0, LARGE[start : start + 50_000], has_more=start + 50_000 < len(LARGE))
-
-    assert till.taken == [(LARGE, 0)]
-    assert len(peer.heard(amqp.DISPOSITION)) == 1
 
 
 @with_peer()

@@ -1,14 +1,10 @@
 """One partition's log: places in it, and what is dropped when it is full."""
 
-import math
-import struct
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.devbroker.amqp.sections import Message, split
-from hive_mind.devbroker.eventhubs.partition import Partition, Retention, _hash, partition_of
+from hive_mind.devbroker.eventhubs.partition import Partition, Retention
 from tests.unit.devbroker.values import section
 
 
@@ -63,18 +59,3 @@ def test_an_event_larger_than_a_partition_is_numbered_and_gone():
 
     assert (partition.begin, partition.end, partition.last.sequence) == (3, 3, 2)
     assert partition.start("amqp.annotation.x-opt-offset > '-1'") == 3
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_the_hash_of_a_key_is_the_clients(key):
-    theirs = pytest.importorskip("azure.eventhub._buffered_producer._partition_resolver")
-    one, other = theirs.compute_hash(key.encode().decode("latin-1"))
-
-    assert _hash(key.encode()) == one ^ other
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.integers(1, 32))
-def test_a_key_has_one_of_the_partitions_by_the_services_own_remainder(key, partitions):
-    (signed,) = struct.unpack(">h", struct.pack(">H", _hash(key.encode()) & 0xFFFF))
-
-    assert partition_of(key, partitions) == abs(int(math.fmod(signed, partitions)))
