@@ -13,6 +13,7 @@ from yarl import URL
 from hive_mind import __version__
 from hive_mind.console import PREFIX
 from hive_mind.console.decisions import Decisions
+from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
 from hive_mind.console.sessions import Session
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
@@ -40,6 +41,7 @@ class Console:
 
     fleet: Fleet
     decisions: Decisions
+    evaluations: RunFolders
     pages: tuple[Page, ...]
     closing: asyncio.Event
 

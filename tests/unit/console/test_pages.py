@@ -4,9 +4,12 @@ import html
 from pathlib import Path
 
 from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.report import write_report
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.workers.config import AgentConfig
 from tests.unit.console.looking import looking
+from tests.unit.evals.report.invented import experiment, write_run
 from tests.unit.runtime.worker_builders import NAMES, until
 
 EVIL = "<script>alert(1)</script>\"onload=alert(2) 'x"
@@ -219,3 +222,33 @@ async def test_a_message_is_sent_and_shown_to_whom_it_went(tmp_path):
         page = (await browser.get("messages?agent=ben"))[1]
         assert html.escape(EVIL, quote=False) in page.replace("&#34;", '"').replace("&#39;", "'")
         assert "<script>alert" not in page
+
+
+async def test_evaluations_are_listed_with_figures_and_a_report_that_can_do_nothing(tmp_path):
+    wanted = experiment("Letters", "Which?", arms=[Arm("single"), Arm("federated", 10, 5)])
+    folder = tmp_path / "runs" / "today"
+    folder.mkdir(parents=True)
+    write_run(folder, wanted, failed={"federated": EVIL})
+    write_report(folder)
+    with (folder / "report.html").open("a", encoding="utf-8") as file:
+        file.write(EVIL)
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "scorecard.json").write_text("[")
+    async with looking(tmp_path / "town") as browser:
+        assert "No runs here." in (await browser.get("evaluations"))[1]
+        assert (await browser.link(evaluations=str(tmp_path / "runs")))[0] == 200
+        page = (await browser.get("evaluations"))[1]
+        assert "today" in page
+        assert "its scorecard can&#39;t be read" in page
+        key = page.split('id="run-')[1:]
+        paths = [f"evaluations/{one.split(chr(34))[0]}" for one in key]
+        (path,) = [path for path in paths if "<h1>today" in (await browser.get(path))[1]]
+        page = (await browser.get(path))[1]
+        assert all(part in page for part in ("recall", "failed", "done"))
+        assert "<script>alert" not in page
+        status, page, headers = await browser.get(f"{path}/report")
+        assert (status, EVIL in page) == (200, True)
+        assert headers["Content-Security-Policy"].startswith("sandbox; default-src 'none';")
+        assert "script-src" not in headers["Content-Security-Policy"]
+        for other in ("evaluations/today", "evaluations/%2e%2e%2ftoday/report"):
+            assert (await browser.get(other))[0] == 404
