@@ -99,6 +99,7 @@ class _Doors:
     async def enter(self, request: web.Request) -> web.StreamResponse:
         if (session := self._sessions.enter(request.match_info["code"])) is None:
             raise web.HTTPUnauthorized(reason="this link was used, or is too old: hive-mind ui prints another one")
+        _log.info("the console let a browser in, for %g h", SESSION_S / 3600)
         response = web.Response(status=303, headers={"Location": f"{PREFIX}/"})
         name = _cookie_of(request)
         response.set_cookie(name, session.cookie, max_age=int(SESSION_S), path=PREFIX, httponly=True, samesite="Strict")

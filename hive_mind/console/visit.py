@@ -1,7 +1,7 @@
 """One request for a page: the session, the values that came along, and the ways to answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -124,7 +124,7 @@ class Visit:
         await self.console.decisions.note(*noted, outcome="done")
         return done
 
-    async def stream(self, events: AsyncIterator[Any]) -> web.StreamResponse:
+    async def stream(self, events: AsyncGenerator[Any, None]) -> web.StreamResponse:
         """Server-sent events, until the reader or the process goes. None is a beat: nothing new."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(self.request)
@@ -138,7 +138,7 @@ class Visit:
         return response
 
 
-async def _until(events: AsyncIterator[Any], closing: asyncio.Event) -> AsyncIterator[Any]:
+async def _until(events: AsyncGenerator[Any, None], closing: asyncio.Event) -> AsyncGenerator[Any, None]:
     """The same with a beat where nothing comes, and to the end of the process at the latest."""
     over, coming = asyncio.ensure_future(closing.wait()), None
     try:
@@ -158,13 +158,14 @@ async def _until(events: AsyncIterator[Any], closing: asyncio.Event) -> AsyncIte
         for task in left:
             task.cancel()
         await asyncio.wait(left)
+        await events.aclose()
 
 
 def _told(event: Any) -> bytes:
     return b": nothing new\n\n" if event is None else b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 
-async def _next(events: AsyncIterator[Any]) -> Any:
+async def _next(events: AsyncGenerator[Any, None]) -> Any:
     return await anext(events)
 
 

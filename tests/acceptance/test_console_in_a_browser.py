@@ -152,3 +152,12 @@ async def holds(tab: Tab, expression: str) -> None:
     async with asyncio.timeout(30):
         while not await tab.evaluate(expression):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
+
+
+async def test_what_goes_wrong_behind_a_form_is_shown(tmp_path):
+    async with shown(tmp_path) as (console, tab, _):
+        await tab.open(f"{console.root}/ask?agent=nobody", width=PHONE)
+        await tab.evaluate("document.querySelector('[name=q]').focus()")
+        await tab.call("Input.insertText", text=ASKED)
+        await press(tab, "Enter", 13, text="\r")
+        await holds(tab, "document.querySelector('[role=alert]')?.textContent.includes('nobody')")

@@ -91,6 +91,18 @@ async def test_a_fact_has_its_source_verbatim_its_vouchers_and_its_copies(tmp_pa
         assert "Who vouches for it" in page
         copies = page.split("Where its copies are")[1].split("<h2>")[0]
         assert sum(name in copies for name in NAMES) == 2
+        elsewhere = (await browser.get(f"facts/{learned['facts'][0]}?agent=ben"))[1]
+        assert html.escape(PUMP) in elsewhere
+        assert "As agent ben has it" in elsewhere
+
+
+async def test_a_long_list_comes_whole(tmp_path):
+    async with looking(tmp_path) as browser:
+        for number in range(50):
+            await browser.worker.call("ada", "store", content=f"Pump P{number} {'stands still and ' * 300} waits.")
+        page = (await browser.get("facts?agent=ada"))[1]
+        assert "Pump P0 " in page
+        assert len(page) > 200_000
 
 
 async def test_a_fact_is_corrected_and_taken_back_with_a_reason_that_is_kept(tmp_path):
