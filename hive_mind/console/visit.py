@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import msgspec
 from aiohttp import web
-from yarl import URL
 
 from hive_mind import __version__
 from hive_mind.console import PREFIX
@@ -107,7 +107,7 @@ class Visit:
 
     def go(self, path: str, **query: str) -> web.Response:
         """After a form: the page that shows what became of it."""
-        return web.Response(status=303, headers={"Location": str(URL.build(path=f"{PREFIX}{path}", query=query))})
+        return web.Response(status=303, headers={"Location": f"{PREFIX}{quote(path)}?{urlencode(query)}"})
 
     async def decide(self, agent: str, request: str, about: str, reason: str, /, **fields: object) -> Any:
         """Let an agent do what a person decided, with a line about it before and one about what came of it.

@@ -96,6 +96,20 @@ async def test_a_fact_has_its_source_verbatim_its_vouchers_and_its_copies(tmp_pa
         assert "As agent ben has it" in elsewhere
 
 
+async def test_a_fact_leads_to_others_about_what_it_names_and_to_what_contradicts_it(tmp_path):
+    async with looking(tmp_path) as browser:
+        call = browser.worker.call
+        kept = await call("ada", "store", content="Valve V7 stands in hall 3.", concept="Valve V7")
+        await call("ada", "store", content="Valve V7 was made in Trieste.", concept="Valve V7")
+        await call("ada", "store", content="Valve V7 stands in hall 4.", concept="Valve V7")
+        await call("ada", "store", content="The ferry leaves at nine.", concept="ferry")
+        page = (await browser.get(f"facts/{kept['fact_id']}?agent=ada"))[1]
+        around = page.split("Around it")[1]
+        assert "Trieste" in around
+        assert "ferry" not in page
+        assert "contradicted by" in page.split("Around it")[0]
+
+
 async def test_a_long_list_comes_whole(tmp_path):
     async with looking(tmp_path) as browser:
         for number in range(50):
