@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check eval bench bench-check soak chaos chaos-fleet chaos-runs chaos-store clean redis-server chromium gcc
+.PHONY: help demo test test-all check eval bench bench-check soak chaos chaos-fleet chaos-runs chaos-store clean redis-server chromium gcc screenshots
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -51,6 +51,9 @@ bench: $(VENV)/.dev redis-server  ## measure: speed, memory and retrieval qualit
 bench-check: $(VENV)/.dev redis-server  ## did anything get slower? against benchmarks/ratios.json: ONLY="merge bus" RUNS=3 UPDATE=1
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.check $(if $(wildcard $(DATA)),--data $(DATA)) $(if $(ONLY),--only $(ONLY)) \
 		--runs $(or $(RUNS),1) $(if $(UPDATE),--update)
+
+screenshots: $(VENV)/.dev chromium  ## make the pictures of the console in docs/howto/console anew, in a real browser
+	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.console --facts 2000 --rounds 1 --screenshots docs/howto/console
 
 soak: $(VENV)/.dev  ## simulate 20,000 hives of each topology under every fault (hours): SEEDS=0:20000
 	$(BIN)/hive-mind simulate --topology flat,federated,sharded --seeds $(or $(SEEDS),0:20000) --faults all --jobs 2

@@ -4,7 +4,7 @@
 
 The agents are simulated: statuses as twenty processes would give them. The facts are real, in the memory of one agent that a
 worker serves over HTTP. From the start of a navigation to the first idle moment after all scripts ran, wall time, in Chromium on
-the same machine; the median and the worst of all rounds. `--screenshots` also writes what each page looks like, for the docs.
+the same machine; the median and the worst of all rounds. `--screenshots` also writes what some pages look like, for the docs.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from hive_mind.console.app import console
 from hive_mind.console.decisions import Decisions
 from hive_mind.console.fleet import FleetOverHttp, ProcessSeen
 from hive_mind.runtime.workers.health import serve_worker
-from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
+from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, Contact, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.worker import Worker
 from tests.acceptance.chromium import Tab, browser
 from tests.unit.runtime.worker_builders import config, running, until
@@ -32,6 +32,7 @@ from tests.unit.runtime.worker_builders import config, running, until
 TOKEN = "of-this-benchmark"  # noqa: S105 - for this process alone
 DESK, PHONE = 1280, 390
 PROCESSES, AT_ONCE = 20, 500
+PHASES: tuple[AgentPhase, ...] = ("ready", "asleep", "learning", "failed")
 GROUPS = ("harbour", "mill", "quarry", "tower")
 ASKED = "Which pump in hall 17 was replaced?"
 PAGES = {
@@ -45,6 +46,7 @@ PAGES = {
     "fact": "/facts/{fact}?agent=ada",
     "queues": "/queues?agent=ada",
 }
+SHOWN = {("fleet", DESK), ("why not", DESK), ("fact", PHONE), ("queues", DESK)}
 INTERACTIVE = "new Promise(done => { const idle = () => requestIdleCallback(() => done(performance.now())); \
     document.readyState === 'complete' ? idle() : addEventListener('load', idle); })"
 
@@ -64,12 +66,22 @@ class SimulatedFleet(FleetOverHttp):
 def _process(number: int, agents: int, rng: random.Random) -> ProcessSeen:
     names = [f"agent-{number * agents + one:04}" for one in range(agents)]
     group = GROUPS[number % len(GROUPS)]
-    nodes = tuple(NodeStatus(name, group, True, members=tuple(names), lag=rng.randrange(9), facts=100) for name in names)
-    told = [
-        AgentStatus(name, name, group=group, phase="ready", facts=rng.randrange(200), pending=rng.randrange(3)) for name in names
-    ]
-    status = WorkerStatus(f"town-{number}", 1, "", "town", "ready", 0, nodes, tuple(told))
-    return ProcessSeen(status.process, status, "it does not answer: it takes too long" if number == PROCESSES - 1 else "")
+    nodes = tuple(
+        NodeStatus(name, group, True, members=tuple(names), silent=_silent(names, rng), lag=rng.randrange(9)) for name in names
+    )
+    told = tuple(_agent(name, group, rng) for name in names)
+    return ProcessSeen(f"town-{number}", WorkerStatus(f"town-{number}", 1, "", "town", "ready", 0, nodes, told))
+
+
+def _silent(names: Sequence[str], rng: random.Random) -> tuple[str, ...]:
+    return tuple(rng.sample(names, 2)) if rng.random() < 0.05 else ()
+
+
+def _agent(name: str, group: str, rng: random.Random) -> AgentStatus:
+    phase: AgentPhase = rng.choices(PHASES, (900, 80, 15, 5))[0]
+    error = "the disk is full: 0 bytes free in /var/town" if phase == "failed" else ""
+    facts, pending = rng.randrange(200), rng.randrange(3)
+    return AgentStatus(name, name, group=group, phase=phase, facts=facts, pending=pending, error=error)
 
 
 @asynccontextmanager
@@ -103,6 +115,8 @@ async def _filled(worker: Worker, facts: int) -> str:
         learned = (await worker.call("ada", "learn", text=" ".join(sentences), source=f"log of month {first // AT_ONCE}"))[
             "facts"
         ]
+    for text in ("The pump in hall 3 is red.", "The pump in hall 3 is blue."):
+        await worker.call("ada", "store", content=text, concept="pump", source="tour of the halls")
     held = (await worker.call("ada", "stats"))["facts"]
     print(f"{held:,} facts", flush=True)
     return learned[-1]
@@ -126,7 +140,7 @@ async def run(agents: int, facts: int, rounds: int, screenshots: Path | None) ->
                 for width in (DESK, PHONE):
                     took = [await measured(tab, url, width) for _ in range(rounds)]
                     print(f"{name:16} {width:5} px  {statistics.median(took):6.0f} ms  worst {max(took):6.0f} ms", flush=True)
-                    if screenshots:
+                    if screenshots and (name, width) in SHOWN:
                         file = screenshots / f"{name.replace(', ', '-').replace(' ', '-')}-{width}.png"
                         await asyncio.to_thread(file.write_bytes, await tab.picture(full=False))
 
@@ -136,7 +150,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--facts", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--screenshots", type=Path, help="folder for what each page looks like")
+    parser.add_argument("--screenshots", type=Path, help="folder for what some pages look like")
     options = parser.parse_args()
     if options.screenshots:
         options.screenshots.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """The console as an application of aiohttp: which pages there are, who may see them, and what a browser may do with them.
 
-    POST /ui/link          with the worker's token → {"path": …}: a link that lets one browser in, once
+    POST /ui/link          with the worker's token and {"evaluations": FOLDER} or nothing
+                           → {"path": …}: a link that lets one browser in, once
     GET  /ui/enter/{code}  that link: gives the browser its cookie
     GET  /ui/static/{name} scripts and styles; nobody's secret
     …                      pages, with the cookie; a POST also with the form of one of our pages
@@ -16,19 +17,21 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
 from aiohttp import web
 
 from hive_mind.console import PREFIX
 from hive_mind.console.decisions import Decisions
+from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
-from hive_mind.console.pages import ask, facts, fleet_map, messages, queues, runs
+from hive_mind.console.pages import ask, evaluations, facts, fleet_map, messages, queues, runs
 from hive_mind.console.sessions import SESSION_S, Session, Sessions
 from hive_mind.console.visit import Console, Handler, Page, Visit
 from hive_mind.errors import BackendError, HiveError
 
 _log = logging.getLogger(__name__)
 
-PAGES: tuple[Page, ...] = (fleet_map.PAGE, ask.PAGE, facts.PAGE, queues.PAGE, runs.PAGE, messages.PAGE)
+PAGES: tuple[Page, ...] = (fleet_map.PAGE, ask.PAGE, facts.PAGE, queues.PAGE, runs.PAGE, messages.PAGE, evaluations.PAGE)
 """In the order in which they are offered."""
 
 POLICY = (
@@ -57,7 +60,7 @@ def console(
 ) -> web.Application:
     """The application, to be put below `PREFIX`. `token` lets a program ask for a link; `hosts`: by which names it may be asked,
     where its server does not see to that."""
-    doors = _Doors(Console(fleet, decisions, PAGES, asyncio.Event()), Sessions(clock_s), token, frozenset(hosts))
+    doors = _Doors(Console(fleet, decisions, RunFolders(), PAGES, asyncio.Event()), Sessions(clock_s), token, frozenset(hosts))
     app = web.Application(middlewares=[doors.errors])
     app.on_response_prepare.append(_protect)
     app.on_shutdown.append(doors.shut)
@@ -67,6 +70,12 @@ def console(
         app.add_routes([web.get(path, doors.seen(handler)) for path, handler in page.gets.items()])
         app.add_routes([web.post(path, doors.changed(handler)) for path, handler in page.posts.items()])
     return app
+
+
+class _LinkRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """`evaluations`: a folder of this machine with runs of evaluations, to be shown."""
+
+    evaluations: str = ""
 
 
 class _Doors:
@@ -79,11 +88,18 @@ class _Doors:
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
             raise web.HTTPUnauthorized(reason="a link needs the header Authorization: Bearer <token>")
+        try:
+            asked = msgspec.json.decode(await request.read() or b"{}", type=_LinkRequest)
+        except msgspec.MsgspecError as error:
+            raise web.HTTPBadRequest(reason=f"no request: {str(error)[:200]}") from error
+        if asked.evaluations:
+            self._console.evaluations.add(asked.evaluations)
         return web.json_response({"path": f"{PREFIX}/enter/{self._sessions.link()}"})
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         if (session := self._sessions.enter(request.match_info["code"])) is None:
             raise web.HTTPUnauthorized(reason="this link was used, or is too old: hive-mind ui prints another one")
+        _log.info("the console let a browser in, for %g h", SESSION_S / 3600)
         response = web.Response(status=303, headers={"Location": f"{PREFIX}/"})
         name = _cookie_of(request)
         response.set_cookie(name, session.cookie, max_age=int(SESSION_S), path=PREFIX, httponly=True, samesite="Strict")
@@ -155,7 +171,8 @@ def _is_own(request: web.Request) -> bool:
 
 
 async def _protect(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(_HEADERS)
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
     # Pages name the version with them.
     is_static = f"{PREFIX}/static/" in request.path
     response.headers["Cache-Control"] = "max-age=86400" if is_static and response.status == 200 else "no-store"

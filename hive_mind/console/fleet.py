@@ -6,7 +6,8 @@ pages show itself.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,7 +26,6 @@ _FRESH_S = 1.0
 _STATUS_S = 2.0
 # A language model may think for minutes.
 _CALL_S = 600.0
-_REPLY_BYTES_MAX = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Fleet(Protocol):
         """Put a request of the register to an agent; what it answers. Raises `HiveError`."""
         ...
 
-    def events(self, agent: str, since: int) -> AsyncIterator[ServerEvent]:
+    def events(self, agent: str, since: int) -> AsyncGenerator[ServerEvent, None]:
         """What happens in its runs, behind this event. Raises `HiveError`."""
         ...
 
@@ -89,17 +89,19 @@ class FleetOverHttp:
         url = f"{_address(contact)}/v1/agents/{agent}/{request}"
         try:
             async with self._http.post(url, json=fields, headers=_token(contact), timeout=_within(_CALL_S)) as reply:
-                return reply_of(agent, await reply.content.read(_REPLY_BYTES_MAX))
+                return reply_of(agent, await reply.read())
         except TimeoutError as error:
             raise BackendTimeout(agent, f"it did not answer within {_CALL_S:g} s") from error
         except aiohttp.ClientError as error:
             raise BackendUnavailable(agent, f"process {contact.process} does not answer: {error}") from error
 
-    async def events(self, agent: str, since: int) -> AsyncIterator[ServerEvent]:
+    async def events(self, agent: str, since: int) -> AsyncGenerator[ServerEvent, None]:
         """As its process sends them, until the reader stops."""
         contact = await self._contact(agent)
-        async for event in events_from(f"{_address(contact)}/v1/agents/{agent}/events", contact.token, str(since)):
-            yield event
+        address = f"{_address(contact)}/v1/agents/{agent}/events"
+        async with aclosing(events_from(address, contact.token, str(since))) as coming:
+            async for event in coming:
+                yield event
 
     async def close(self) -> None:
         """Closing twice is fine."""

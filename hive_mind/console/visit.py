@@ -1,18 +1,19 @@
 """One request for a page: the session, the values that came along, and the ways to answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import msgspec
 from aiohttp import web
-from yarl import URL
 
 from hive_mind import __version__
 from hive_mind.console import PREFIX
 from hive_mind.console.decisions import Decisions
+from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
 from hive_mind.console.sessions import Session
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
@@ -40,6 +41,7 @@ class Console:
 
     fleet: Fleet
     decisions: Decisions
+    evaluations: RunFolders
     pages: tuple[Page, ...]
     closing: asyncio.Event
 
@@ -105,7 +107,7 @@ class Visit:
 
     def go(self, path: str, **query: str) -> web.Response:
         """After a form: the page that shows what became of it."""
-        return web.Response(status=303, headers={"Location": str(URL.build(path=f"{PREFIX}{path}", query=query))})
+        return web.Response(status=303, headers={"Location": f"{PREFIX}{quote(path)}?{urlencode(query)}"})
 
     async def decide(self, agent: str, request: str, about: str, reason: str, /, **fields: object) -> Any:
         """Let an agent do what a person decided, with a line about it before and one about what came of it.
@@ -122,7 +124,7 @@ class Visit:
         await self.console.decisions.note(*noted, outcome="done")
         return done
 
-    async def stream(self, events: AsyncIterator[Any]) -> web.StreamResponse:
+    async def stream(self, events: AsyncGenerator[Any, None]) -> web.StreamResponse:
         """Server-sent events, until the reader or the process goes. None is a beat: nothing new."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(self.request)
@@ -136,7 +138,7 @@ class Visit:
         return response
 
 
-async def _until(events: AsyncIterator[Any], closing: asyncio.Event) -> AsyncIterator[Any]:
+async def _until(events: AsyncGenerator[Any, None], closing: asyncio.Event) -> AsyncGenerator[Any, None]:
     """The same with a beat where nothing comes, and to the end of the process at the latest."""
     over, coming = asyncio.ensure_future(closing.wait()), None
     try:
@@ -156,13 +158,14 @@ async def _until(events: AsyncIterator[Any], closing: asyncio.Event) -> AsyncIte
         for task in left:
             task.cancel()
         await asyncio.wait(left)
+        await events.aclose()
 
 
 def _told(event: Any) -> bytes:
     return b": nothing new\n\n" if event is None else b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 
-async def _next(events: AsyncIterator[Any]) -> Any:
+async def _next(events: AsyncGenerator[Any, None]) -> Any:
     return await anext(events)
 
 

@@ -56,7 +56,7 @@ def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
     for fact in facts:
         if fact.is_current:
             about[canonical(fact.concept).casefold()].append(fact)
-    newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values())
+    newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values() if len(some) > 1)
     return [pair for some in newest for pair in combinations(some, 2) if _conflict(*pair)]
 
 

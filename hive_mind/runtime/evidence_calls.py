@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.disputes import disputed
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
+from hive_mind.model.query import Query
 from hive_mind.runtime.asked_agent import AskedAgent
 from hive_mind.runtime.reply_types import EvidenceTold, Voucher, WhyNotTold
 from hive_mind.runtime.requests import Call, request
 from hive_mind.runtime.told import answer_told, fact_told, hit_told
 from hive_mind.runtime.why_not import why_not
 
-# Of one topic: what is said of it more often than this nobody compares by eye.
-_COMPARED_MAX = 500
+# As deep as a search compares what it finds.
+_COMPARED_MAX = 100
 _RIVALS_MAX = 20
 
 
@@ -37,8 +37,9 @@ class EvidenceCalls(AskedAgent):
         """Who vouches for a fact, how far they are trusted, which nodes keep it, and what contradicts it."""
         memory, fact = self._agent.memory, await self._fact(call.fact_id)
         shared = await self._shared.evidence_of(fact.id) if self._shared else None
-        about = await memory.search_by_concept(fact.concept, _COMPARED_MAX)
-        rivals = {one.id: one for pair in disputed(about) if fact.id in (pair[0].id, pair[1].id) for one in pair}
+        # What contradicts it shares words with it: no need to look through all facts.
+        found = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
+        rivals = {one.id: one for hit in found if hit.fact.id == fact.id for one in hit.rivals}
         rivals |= {id: one for id in (shared.disputed_by[:_RIVALS_MAX] if shared else ()) if (one := await memory.get_fact(id))}
         told = self._shared_told(shared) if shared else self._own_told(fact)
         return told | {"disputed": [fact_told(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}

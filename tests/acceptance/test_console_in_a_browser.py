@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hive_mind.runtime.workers.config import AgentConfig
 from tests.acceptance.chromium import Tab, browser
 from tests.acceptance.test_report_in_a_browser import DESK, PHONE, STICK_OUT
 from tests.unit.console.looking import Browser, looking
+from tests.unit.runtime.worker_builders import NAMES
 
 PUMP = "The pump in hall 3 is red."
 LONG = "Averylongnamewithoutasingleplacetobreakit" * 3
@@ -22,6 +24,7 @@ EVIL = (
     "<svg/onload=window.ran=5><a href='javascript:window.ran=6'>go</a>",
     "{{ 7 * 7 }}</title><iframe srcdoc='<script>parent.ran = 7</script>'>",
 )
+ASKS = {"id": "asks", "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"], "prompt": EVIL[0]}]}
 ASKED = "What colour is the pump in hall 3?"
 SIZES = "[document.documentElement.scrollWidth, innerWidth]"
 FOCUSED = "(e => [e.tagName, e.id, e.name || '', getComputedStyle(e).outlineStyle])(document.activeElement)"
@@ -30,7 +33,11 @@ FOCUSED = "(e => [e.tagName, e.id, e.name || '', getComputedStyle(e).outlineStyl
 @asynccontextmanager
 async def shown(tmp_path: Path) -> AsyncIterator[tuple[Browser, Tab, list[str]]]:
     """A browser that was let in, and every page of a worker that holds what others wrote."""
-    async with looking(tmp_path / "town", enters=False) as console, browser(tmp_path / "chromium") as tab:
+    agents = (AgentConfig("ada", worker=ASKS), *(AgentConfig(name) for name in NAMES[1:]))
+    async with (
+        looking(tmp_path / "town", enters=False, topology="sharded", agents=agents) as console,
+        browser(tmp_path / "chromium") as tab,
+    ):
         call = console.worker.call
         kept = await call("ada", "store", content=PUMP, source="tour", concept="pump")
         await call("ben", "store", content="The pump in hall 3 is blue.", source=LONG, concept="pump")
@@ -40,6 +47,8 @@ async def shown(tmp_path: Path) -> AsyncIterator[tuple[Browser, Tab, list[str]]]
             for one in EVIL
         ]
         await call("ada", "learn", text=f"The valve {' '.join(EVIL)} is shut.", source="javascript:window.ran=8", title=EVIL[0])
+        await call("ada", "run", run="r", inputs={"about": EVIL[1]})
+        await call("ada", "tell", to="*", kind=EVIL[0], text=EVIL[1])
         link = msgspec.json.decode((await console.link())[1])["path"]
         await tab.open(f"{console.root.origin()}{link}", width=DESK)
         asked = f"agent=ada&q={ASKED}"
@@ -50,6 +59,7 @@ async def shown(tmp_path: Path) -> AsyncIterator[tuple[Browser, Tab, list[str]]]
             "facts?agent=ada",
             "queues?agent=ada",
             "facts/none",
+            *("runs?agent=ada", "runs/r?agent=ada", "messages?agent=ada", "messages?agent=ben", "evaluations"),
         ]
         paths += [f"facts/{one['fact_id']}?agent=ada" for one in (kept, *evil[:2])]
         paths += [f"{path}?agent={one}&q={one}" for path in ("", "ask", "facts") for one in EVIL[:2]]
@@ -89,7 +99,7 @@ async def test_a_script_in_a_page_would_be_refused(tmp_path):
 
 async def test_every_control_is_reached_and_seen_by_keyboard(tmp_path):
     async with shown(tmp_path) as (console, tab, paths):
-        for path in paths[:7]:
+        for path in paths[:14]:
             await tab.open(f"{console.root}/{path}", width=DESK)
             wanted = await tab.evaluate(
                 "[...document.querySelectorAll('a[href], button, summary, textarea, select, input:not([type=hidden])')]"
@@ -142,3 +152,12 @@ async def holds(tab: Tab, expression: str) -> None:
     async with asyncio.timeout(30):
         while not await tab.evaluate(expression):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
+
+
+async def test_what_goes_wrong_behind_a_form_is_shown(tmp_path):
+    async with shown(tmp_path) as (console, tab, _):
+        await tab.open(f"{console.root}/ask?agent=nobody", width=PHONE)
+        await tab.evaluate("document.querySelector('[name=q]').focus()")
+        await tab.call("Input.insertText", text=ASKED)
+        await press(tab, "Enter", 13, text="\r")
+        await holds(tab, "document.querySelector('[role=alert]')?.textContent.includes('nobody')")

@@ -11,7 +11,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Of packages whose modules have another name.
 _MODULES = {"charset-normalizer": "charset_normalizer", "pyyaml": "yaml", "pystemmer": "Stemmer"}
 # A fleet, a hive in processes, a memory, the commands.
-FOLDERS = ("agents", "bus/redis", "cli", "control", "hive", "journal", "memory", "runtime", "sqlite", "store")
+FOLDERS = ("agents", "bus/redis", "cli", "console", "control", "hive", "journal", "memory", "runtime", "sqlite", "store")
 # Comes with pydantic, as what it is built on.
 _BROUGHT = {"pydantic_core"}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ async def follow(visit: Visit) -> web.StreamResponse:
     return await visit.stream(_changes(visit))
 
 
-async def _changes(visit: Visit) -> AsyncIterator[Any]:
+async def _changes(visit: Visit) -> AsyncGenerator[Any, None]:
     before = ""
     while True:
         seen = await _look(visit)

@@ -17,7 +17,8 @@ async def show(visit: Visit) -> web.StreamResponse:
     """Of one agent and its hive. An agent that is alone has none, and the page says so."""
     agent = await visit.agent()
     told: list[dict[str, Any]] = []
-    found, why = {"letters": [], "queues": []}, ""
+    found: dict[str, Any] = {"letters": [], "queues": []}
+    why = ""
     try:
         told, found = await asyncio.gather(
             visit.fleet.call(agent, "told"), visit.fleet.call(agent, "dead_letters", limit=_LETTERS_SHOWN)

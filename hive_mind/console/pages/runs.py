@@ -1,6 +1,7 @@
 """Runs: those of an agent, and one of them with its graph and its steps as they happen."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
@@ -49,11 +50,12 @@ async def resume(visit: Visit) -> web.StreamResponse:
     return visit.go(f"/runs/{run}", agent=agent)
 
 
-async def _steps(visit: Visit, agent: str, run: str) -> AsyncIterator[Any]:
-    async for event in visit.fleet.events(agent, 0):
-        told = msgspec.json.decode(event.data)
-        if event.kind.startswith("run.") and told.get("run") == run:
-            yield {"line": visit.part("_step.html", step=step_shown(event.kind.removeprefix("run."), told))}
+async def _steps(visit: Visit, agent: str, run: str) -> AsyncGenerator[Any, None]:
+    async with aclosing(visit.fleet.events(agent, 0)) as events:
+        async for event in events:
+            told = msgspec.json.decode(event.data)
+            if event.kind.startswith("run.") and told.get("run") == run:
+                yield {"line": visit.part("_step.html", step=step_shown(event.kind.removeprefix("run."), told))}
 
 
 def step_shown(kind: str, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,8 +35,16 @@
       if (told.html !== undefined) replace(place, told.html);
       if (told.line !== undefined) prepend(place, told.line);
       if (told.figures) draw(told.figures);
+      if (told.error) tell(place, told.error);
     };
     addEventListener("pagehide", () => source.close());
+  }
+
+  function tell(place, text) {
+    const line = document.createElement("p");
+    line.setAttribute("role", "alert");
+    line.textContent = text;
+    place.prepend(line);
   }
 
   function prepend(place, html) {
@@ -45,6 +53,8 @@
   }
 
   addEventListener("DOMContentLoaded", () => document.querySelectorAll("[data-live]").forEach(follow));
+  // htmx shows no page of an error: the browser does.
+  addEventListener("htmx:responseError", event => location.assign(event.detail.pathInfo.finalRequestPath));
   // "/" goes to the first field, as in most consoles.
   addEventListener("keydown", event => {
     if (event.key !== "/" || event.target.closest("input, textarea, select")) return;

@@ -4,7 +4,7 @@ What comes is whatever that server sends: no event is larger than `EVENT_BYTES_M
 for `SILENT_S` seconds is opened anew.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -32,7 +32,7 @@ class Ended(BackendUnavailable):
     """The server says that nothing more will come."""
 
 
-async def events_from(url: str, token: str = "", last_id: str = "") -> AsyncIterator[ServerEvent]:
+async def events_from(url: str, token: str = "", last_id: str = "") -> AsyncGenerator[ServerEvent, None]:
     """The events of one connection, until it ends. Raises `Ended`, `BackendUnavailable` or `BackendTimeout`."""
     headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}

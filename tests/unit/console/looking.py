@@ -29,8 +29,8 @@ class Browser:
     def __init__(self, worker: Worker, session: aiohttp.ClientSession, root: URL, decisions: Path) -> None:
         self.worker, self._session, self.root, self.decisions = worker, session, root, decisions
 
-    async def link(self, token: str = TOKEN) -> tuple[int, str]:
-        async with self._session.post(self.root / "link", headers={"Authorization": f"Bearer {token}"}) as reply:
+    async def link(self, token: str = TOKEN, **asked: str) -> tuple[int, str]:
+        async with self._session.post(self.root / "link", json=asked, headers={"Authorization": f"Bearer {token}"}) as reply:
             return reply.status, await reply.text()
 
     async def enter(self) -> None:

@@ -4,9 +4,12 @@ import html
 from pathlib import Path
 
 from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.report import write_report
 from hive_mind.model.messages import Receipt
 from hive_mind.runtime.workers.config import AgentConfig
 from tests.unit.console.looking import looking
+from tests.unit.evals.report.invented import experiment, write_run
 from tests.unit.runtime.worker_builders import NAMES, until
 
 EVIL = "<script>alert(1)</script>\"onload=alert(2) 'x"
@@ -88,6 +91,32 @@ async def test_a_fact_has_its_source_verbatim_its_vouchers_and_its_copies(tmp_pa
         assert "Who vouches for it" in page
         copies = page.split("Where its copies are")[1].split("<h2>")[0]
         assert sum(name in copies for name in NAMES) == 2
+        elsewhere = (await browser.get(f"facts/{learned['facts'][0]}?agent=ben"))[1]
+        assert html.escape(PUMP) in elsewhere
+        assert "As agent ben has it" in elsewhere
+
+
+async def test_a_fact_leads_to_others_about_what_it_names_and_to_what_contradicts_it(tmp_path):
+    async with looking(tmp_path) as browser:
+        call = browser.worker.call
+        kept = await call("ada", "store", content="Valve V7 stands in hall 3.", concept="Valve V7")
+        await call("ada", "store", content="Valve V7 was made in Trieste.", concept="Valve V7")
+        await call("ada", "store", content="Valve V7 stands in hall 4.", concept="Valve V7")
+        await call("ada", "store", content="The ferry leaves at nine.", concept="ferry")
+        page = (await browser.get(f"facts/{kept['fact_id']}?agent=ada"))[1]
+        around = page.split("Around it")[1]
+        assert "Trieste" in around
+        assert "ferry" not in page
+        assert "contradicted by" in page.split("Around it")[0]
+
+
+async def test_a_long_list_comes_whole(tmp_path):
+    async with looking(tmp_path) as browser:
+        for number in range(50):
+            await browser.worker.call("ada", "store", content=f"Pump P{number} {'stands still and ' * 300} waits.")
+        page = (await browser.get("facts?agent=ada"))[1]
+        assert "Pump P0 " in page
+        assert len(page) > 200_000
 
 
 async def test_a_fact_is_corrected_and_taken_back_with_a_reason_that_is_kept(tmp_path):
@@ -219,3 +248,33 @@ async def test_a_message_is_sent_and_shown_to_whom_it_went(tmp_path):
         page = (await browser.get("messages?agent=ben"))[1]
         assert html.escape(EVIL, quote=False) in page.replace("&#34;", '"').replace("&#39;", "'")
         assert "<script>alert" not in page
+
+
+async def test_evaluations_are_listed_with_figures_and_a_report_that_can_do_nothing(tmp_path):
+    wanted = experiment("Letters", "Which?", arms=[Arm("single"), Arm("federated", 10, 5)])
+    folder = tmp_path / "runs" / "today"
+    folder.mkdir(parents=True)
+    write_run(folder, wanted, failed={"federated": EVIL})
+    write_report(folder)
+    with (folder / "report.html").open("a", encoding="utf-8") as file:
+        file.write(EVIL)
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "scorecard.json").write_text("[")
+    async with looking(tmp_path / "town") as browser:
+        assert "No runs here." in (await browser.get("evaluations"))[1]
+        assert (await browser.link(evaluations=str(tmp_path / "runs")))[0] == 200
+        page = (await browser.get("evaluations"))[1]
+        assert "today" in page
+        assert "its scorecard can&#39;t be read" in page
+        key = page.split('id="run-')[1:]
+        paths = [f"evaluations/{one.split(chr(34))[0]}" for one in key]
+        (path,) = [path for path in paths if "<h1>today" in (await browser.get(path))[1]]
+        page = (await browser.get(path))[1]
+        assert all(part in page for part in ("recall", "failed", "done"))
+        assert "<script>alert" not in page
+        status, page, headers = await browser.get(f"{path}/report")
+        assert (status, EVIL in page) == (200, True)
+        assert headers["Content-Security-Policy"].startswith("sandbox; default-src 'none';")
+        assert "script-src" not in headers["Content-Security-Policy"]
+        for other in ("evaluations/today", "evaluations/%2e%2e%2ftoday/report"):
+            assert (await browser.get(other))[0] == 404
