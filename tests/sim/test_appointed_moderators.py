@@ -3,8 +3,11 @@
 Who was never appointed forgets its own beyond the limit, however it words what it floods the registry with.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -27,10 +30,11 @@ LATE, LIAR = agents_of("n1")[0], agents_of("n2")[0]
 STORMY = replace(CALM, is_signed=True, loss=0.4, duplication=0.3, delay_ms=20_000)
 
 
-@pytest.fixture(autouse=True)
-def _small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def small_limit() -> Iterator[None]:
     standing = replace(hives.SETTINGS.standing, entries_per_agent=LIMIT)
-    monkeypatch.setattr(hives, "SETTINGS", replace(hives.SETTINGS, standing=standing))
+    with patch.object(hives, "SETTINGS", replace(hives.SETTINGS, standing=standing)):
+        yield
 
 
 def decide(world: World, facts: tuple[str, ...]) -> None:
@@ -51,6 +55,11 @@ def redacted_by(world: World, name: str, by: str) -> set[str]:
 @pytest.mark.parametrize("weather", [CALM, STORMY], ids=["calm", "stormy"])
 def test_what_it_decided_is_kept_on_all_whatever_they_hear_first(weather: Weather, seed: int) -> None:
     """n2 hears nothing of the founder, whose word the appointment is, until all is decided and said."""
+    with small_limit():
+        decided_while_some_are_away(weather, seed)
+
+
+def decided_while_some_are_away(weather: Weather = CALM, seed: int = 0) -> None:
     world = world_of(weather=weather, seed=seed)
     world.run(5 * MINUTE_MS)
     world.network.divide(["n2"])
@@ -94,6 +103,11 @@ def lies(world: World) -> list[RegistryEntry]:
 
 
 def test_who_was_never_appointed_forgets_its_own_beyond_the_limit() -> None:
+    with small_limit():
+        flooded_by_who_was_never_appointed()
+
+
+def flooded_by_who_was_never_appointed() -> None:
     world = world_of(weather=replace(CALM, is_signed=True))
     mail = world.mail
     assert mail is not None

@@ -22,6 +22,10 @@ LIMIT, YEAR_MS = 20, 365 * 24 * 3_600_000
 
 @pytest.fixture
 def strict() -> Court:
+    return strict_court()
+
+
+def strict_court() -> Court:
     """What the member that is asked goes by."""
     found = court(BOB, "bob")
     found.removals_max = found.boots_max = LIMIT
