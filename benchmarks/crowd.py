@@ -29,6 +29,7 @@ class Authority:
 
     def __init__(self, quota: int = 1 << 40, seal: Seal = UNSEALED) -> None:
         self.quota, self.seal = quota, seal
+        self.removals_max = self.boots_max = 1 << 40
         self.expired: set[bytes] = set()
 
     def is_moderator(self, name: str) -> bool:

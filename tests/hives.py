@@ -333,6 +333,7 @@ class Court:
 
     def __init__(self, seal: Seal = UNSEALED) -> None:
         self.tenant, self.seal, self.quota = "default", seal, 1_000_000
+        self.removals_max = self.boots_max = 1_000_000
         self.moderators = {MODERATOR}
         self.withdrawn: set[str] = set()
         self.expired: set[bytes] = set()

@@ -110,8 +110,9 @@ class HiveNode:
         actor = actor_id(name, self.incarnation)
         self.clock = HybridClock(actor)
         self.time = HiveClock(len(topology.nodes))
-        self.registry = Registry(self.settings.standing.moderators)
-        self.policy = NodePolicy(self.settings.standing, seal, self.registry, self.time)
+        standing = self.settings.standing
+        self.registry = Registry(standing.moderators, standing.entries_per_agent, seal.is_revoked)
+        self.policy = NodePolicy(standing, seal, self.registry, self.time)
         self.partitions = Partitions(name, self.incarnation, actor, topology, self.policy)
         self.replica = Replica(new_arm, self.settings.model, self.partitions.searchable())
         self.outbox = Outbox(self.settings.delivery, chance, self.partitions.share, self.policy.is_erased)
@@ -392,9 +393,9 @@ class HiveNode:
         again = self.registry_service.mend(hive_ms, at)
         self.registry_service.apply_all(taken, at)
         for partition, share in self.partitions.shares.items():
-            share.forget_proofs(
-                round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), taken.setdefault(partition, Taken())
-            )
+            some = taken.setdefault(partition, Taken())
+            share.forget_proofs(round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), some)
+            share.forget_beyond_limits(at, some)
         self.policy.forget_first_seen(one for share in self.partitions.shares.values() for one in share.all_sealed())
         return [*self._took(taken, at, [record_of(entry) for entry in again]), *self._announced(again)]
 

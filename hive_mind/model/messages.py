@@ -112,6 +112,14 @@ class SyncStep(msgspec.Struct, frozen=True, tag="step"):
     what the other's "whole" lacked ("rest"). Then it may be joined."""
 
 
+class Appointment(msgspec.Struct, frozen=True, array_like=True):
+    """That a founder of the hive made the writer of an entry a moderator: `moderator/<writer>` as the founder wrote it."""
+
+    stamp: Stamp
+    by: str
+    seal: bytes = b""
+
+
 class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
     """One entry of what everybody knows (agents, ratings, moderators, redactions): last writer wins by stamp."""
 
@@ -121,6 +129,8 @@ class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
     stamp: Stamp
     by: str = ""
     seal: bytes = b""
+    appointment: Appointment | None = None
+    """What only moderators may write bears it, if its writer was appointed: so it is kept, whatever comes first."""
 
 
 class SyncState(msgspec.Struct, frozen=True, tag="state", omit_defaults=True):

@@ -1,12 +1,14 @@
 """The registry is a join: entries in any order, any number of times, by any road give the same state everywhere."""
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, _digest_of
 from hive_mind.hive.policy.rights import problem_with
 from hive_mind.model.evidence import Stamp
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Appointment, RegistryEntry
 
 NAMES = ["ann", "bob", "mod", "may"]
 KEYS = st.sampled_from(
@@ -14,7 +16,8 @@ KEYS = st.sampled_from(
 )
 VALUES = st.sampled_from(["", "true", "false", "1.5", "99", "{}", '{"good":1,"bad":2,"at_ms":3}', "[", "NaN"])
 STAMPS = st.builds(Stamp, st.integers(0, 5), st.integers(0, 1), st.sampled_from([b"one", b"two"]))
-ENTRIES = st.lists(st.builds(RegistryEntry, KEYS, VALUES, STAMPS, st.sampled_from(NAMES)), max_size=25)
+APPOINTMENTS = st.none() | st.builds(Appointment, STAMPS, st.sampled_from(["mod", "may"]))
+ENTRIES = st.lists(st.builds(RegistryEntry, KEYS, VALUES, STAMPS, st.sampled_from(NAMES), appointment=APPOINTMENTS), max_size=25)
 
 
 def holding(*batches: list[RegistryEntry]) -> Registry:
@@ -46,22 +49,36 @@ def test_taking_over_anothers_entries_is_associative_commutative_and_idempotent(
     assert left.take(right.entries(), None) == ()
 
 
+def is_kept_for_ever(entry: RegistryEntry) -> bool:
+    return entry.by == "mod" or (entry.appointment is not None and entry.appointment.by == "mod")
+
+
+def bounded(most: int, *batches: Iterable[RegistryEntry]) -> Registry:
+    registry = Registry(["mod"], most)
+    for batch in batches:
+        registry.take(batch, None)
+    return registry
+
+
+@given(ENTRIES, st.integers(0, 3), st.randoms(use_true_random=False))
+def test_what_stays_depends_on_no_order_and_of_what_appointed_moderators_decided_all_stays(entries, most, chance):
+    """One by one, in any order: also a decision before the appointment of who decided it, and the limit reached in between."""
+    one, other = (bounded(most, *([entry] for entry in chance.sample(entries, len(entries)))) for _ in range(2))
+
+    assert state(one) == state(other)
+    assert {entry for entry in holding(entries).entries() if is_kept_for_ever(entry)} <= set(one.entries())
+
+
 @given(ENTRIES, ENTRIES, ENTRIES, st.integers(1, 4))
 def test_of_one_writer_the_newest_stay_in_whatever_order_they_come_and_of_founders_all(a, b, c, most):
-    def bounded(*batches):
-        registry = Registry(["mod"], most)
-        for batch in batches:
-            registry.take(batch, None)
-        return registry
-
-    left = bounded(list(bounded(a, b).entries()), c)
-    right = bounded(a, list(bounded(c, b).entries()))
+    left = bounded(most, list(bounded(most, a, b).entries()), c)
+    right = bounded(most, a, list(bounded(most, c, b).entries()))
 
     assert state(left) == state(right)
     everything = holding(a, b, c).entries()
-    wanted = {entry for entry in everything if entry.by == "mod"}
+    wanted = {entry for entry in everything if is_kept_for_ever(entry)}
     for name in {"ann", "bob", "may"}:
-        own = [entry for entry in everything if entry.by == name]
+        own = [entry for entry in everything if entry.by == name and not is_kept_for_ever(entry)]
         wanted.update(sorted(own, key=lambda entry: (entry.stamp, _digest_of(entry)))[-most:])
     assert set(left.entries()) == wanted
 

@@ -264,7 +264,7 @@ def without_proofs(forget):
     def forgetting(self, dots, removal, taken):
         forget(self, dots, removal, taken)
         for dot in dots:
-            self._proofs.pop(dot, None)
+            self._proofs.forget(dot)
 
     return forgetting
 

@@ -6,12 +6,16 @@ from unittest.mock import patch
 
 import msgspec
 
+from hive_mind.hive.effects import Now
+from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.membership.living_boots import LivingBoots
 from hive_mind.hive.node import HiveNode
-from hive_mind.hive.policy import seal
+from hive_mind.hive.policy import registry_service, seal
 from hive_mind.hive.policy.registry import Registry
+from hive_mind.hive.replication import partition_replica
 from hive_mind.hive.replication.handing_over import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.trust import ratings, trust_book
 from hive_mind.identity import envelopes
 from hive_mind.identity.certificate import Certificate
@@ -154,6 +158,63 @@ def revocations_forgotten() -> Iterator[None]:
 def dots_for_anybody() -> Iterator[None]:
     """A member says things under the dots of another, which then are taken for seen."""
     with patch.object(PartitionReplica, "_is_squatted", lambda *_: False):
+        yield
+
+
+@protection
+def any_appointment_is_one() -> Iterator[None]:
+    """Whoever says that a founder appointed it is believed."""
+    with patch.object(registry_service, "is_appointment", lambda *_: True):
+        yield
+
+
+@protection
+def appointments_not_looked_at() -> Iterator[None]:
+    """What appointed moderators decide is forgotten beyond the limit, as what others write."""
+    with patch.object(Registry, "_is_counted", lambda self, entry: entry.by not in self.founders):
+        yield
+
+
+@protection
+def entries_without_limit() -> Iterator[None]:
+    with patch.object(Registry, "_is_within", lambda *_: True):
+        yield
+
+
+@protection
+def removals_without_limit() -> Iterator[None]:
+    with patch.object(PartitionReplica, "_limit_proofs", lambda *_: None):
+        yield
+
+
+@protection
+def boots_without_limit() -> Iterator[None]:
+    with patch.object(PartitionReplica, "_limit_boots", lambda *_: None):
+        yield
+
+
+@protection
+def long_facts_count_as_one() -> Iterator[None]:
+    with patch.object(partition_replica, "weight", lambda _: 1):
+        yield
+
+
+@protection
+def clock_of_who_spoke_last() -> Iterator[None]:
+    """Of a member's clock the last sample is believed, whoever it is from: one that hears liars alone takes their time."""
+
+    def move(self: HiveClock, now: Now) -> bool:
+        self._offset_ms, self._phase_ms = [*self._votes.values()][-1].offset_ms, now.wall_ms - now.mono_ms
+        return True
+
+    with patch.object(HiveClock, "_move", move):
+        yield
+
+
+@protection
+def leavers_not_heard() -> Iterator[None]:
+    """Who has left hands over nothing more to those who heard of it first."""
+    with patch.object(Partitions, "expect", lambda *_: None):
         yield
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
+from hive_mind.sim.faults import CALM
+from tests.sim import test_appointed_moderators as test_appointed
 from tests.sim.protections import PROTECTIONS
 from tests.sim.scenarios import a_revoked_key_stays_revoked_through_a_restart
 from tests.sim.storms import storm
 from tests.unit.hive.membership import test_membership_seals as test_seals
-from tests.unit.hive.replication import test_handing_over, test_partition_replica_keys
+from tests.unit.hive.replication import test_handing_over, test_partition_replica_keys, test_share_limits
+from tests.unit.hive.replication.test_share_limits import strict_court as strict
 from tests.unit.hive.trust import test_trust_book as test_trust
 from tests.unit.identity import test_envelopes, test_keyring
 
@@ -48,6 +51,24 @@ HUNTS: dict[str, Callable[[], str]] = {
     "entries_of_revoked_keys_stay": storm("flat", "theft"),
     "revocations_forgotten": a_revoked_key_stays_revoked_through_a_restart,
     "dots_for_anybody": storm("flat", "liar,loss,partition"),
+    "any_appointment_is_one": own_test(test_appointed.test_who_was_never_appointed_forgets_its_own_beyond_the_limit),
+    "appointments_not_looked_at": own_test(
+        lambda: test_appointed.test_what_it_decided_is_kept_on_all_whatever_they_hear_first(CALM, 0)
+    ),
+    "entries_without_limit": own_test(test_appointed.test_who_was_never_appointed_forgets_its_own_beyond_the_limit),
+    "removals_without_limit": own_test(
+        lambda: test_share_limits.test_who_takes_back_without_end_forgets_its_own_and_nobody_elses(strict())
+    ),
+    "boots_without_limit": own_test(
+        lambda: test_share_limits.test_boots_that_say_nothing_are_forgotten_and_those_with_facts_stay(strict())
+    ),
+    "long_facts_count_as_one": own_test(
+        lambda: test_share_limits.test_facts_as_long_as_books_count_for_more_of_their_agents_quota_in_whatever_order_they_come(
+            strict()
+        )
+    ),
+    "clock_of_who_spoke_last": storm("flat", "liar,eclipse,crash", has_liar=True, eclipse_share=0.15, crash_share=0.1, first=1),
+    "leavers_not_heard": storm("sharded", "churn,split,loss", churn_share=0.15, split_share=1.0, first=4),
     "any_proof_is_proof": own_test(test_partition_replica_keys.test_nobody_takes_back_what_another_has_still_to_say),
     "taken_over_on_a_bare_word": storm("sharded", "liar,churn", has_liar=True, churn_share=0.15, loss=0.5),
     "taken_over_proved_by_dots": own_test(test_handing_over.test_who_knows_only_the_numbers_of_what_there_is_proves_nothing),

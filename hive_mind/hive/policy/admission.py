@@ -34,6 +34,8 @@ SEAL_BYTES_MAX = 1_024
 REMOVAL_DOTS_MAX = 64
 # Ten times what any of our searches asks for.
 DEPTH_MAX = 10_000
+# Ten times a long sentence with what is said of it. Longer ones are few, or somebody wants to fill memories within its quota.
+CHARACTERS_OF_ONE = 4_000
 # A reason names the limit and never what was sent: reasons are counted, and who sends nonsense must not make many of them.
 _SEAL_TOO_LONG = f"a seal or an incarnation has at most {SEAL_BYTES_MAX:,} bytes"
 # Rounded to float16, a unit vector's square is 1 to three digits.
@@ -82,6 +84,13 @@ def malformed_head(head: Head) -> str:
     if max(len(head.incarnation), len(head.seal)) > SEAL_BYTES_MAX:
         return _SEAL_TOO_LONG
     return "" if 0 < head.counter <= COUNTER_MAX else "a head counts writes, from 1 on"
+
+
+def weight(assertion: Assertion) -> int:
+    """For how many assertions of its agent's quota it counts: one, unless it is longer than sentences are."""
+    statement = assertion.statement
+    characters = sum(map(len, texts_of(statement))) + sum(map(len, names_of(statement))) + len(assertion.root)
+    return 1 + characters // CHARACTERS_OF_ONE
 
 
 def is_dot(dot: Dot) -> bool:

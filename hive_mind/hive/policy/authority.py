@@ -24,6 +24,16 @@ class Authority(Protocol):
         """Live assertions an agent may have in a partition."""
         ...
 
+    @property
+    def removals_max(self) -> int:
+        """Proofs of what somebody took back that a partition keeps of it."""
+        ...
+
+    @property
+    def boots_max(self) -> int:
+        """Boots of a node that a partition knows without knowing anything live of them."""
+        ...
+
     def is_moderator(self, name: str) -> bool:
         """Whether it may take back what others assert."""
         ...

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hive_mind.hive.effects import Now
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
-from hive_mind.hive.policy.registry import DRIFT_MS, Registry
+from hive_mind.hive.policy.registry import DRIFT_MS, ENTRIES_OF_ONE_MAX, Registry
 from hive_mind.hive.policy.rights import subject_of
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings
@@ -28,6 +28,12 @@ class PolicySettings:
     moderators: tuple[str, ...] = ()
     quota_per_agent: int = 1_000_000
     """Live assertions of one agent in one partition; the newest stay. Lower it against floods, raise it for archives."""
+    entries_per_agent: int = ENTRIES_OF_ONE_MAX
+    """Entries of the registry that an agent writes by its own right; the newest stay. What moderators write in office is kept."""
+    removals_per_agent: int = 250_000
+    """Removals by one agent that a partition remembers; the newest. At most some 150 MB of an agent that means harm."""
+    boots_per_node: int = 1_000
+    """Boots of one node of which nothing is live that a partition remembers."""
     expiry: ExpirySettings = field(default_factory=ExpirySettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
 
@@ -66,6 +72,16 @@ class NodePolicy:
     def quota(self) -> int:
         """Live assertions an agent may have in a partition."""
         return self.settings.quota_per_agent
+
+    @property
+    def removals_max(self) -> int:
+        """Removals by one agent that a partition remembers."""
+        return self.settings.removals_per_agent
+
+    @property
+    def boots_max(self) -> int:
+        """Boots of one node that a partition remembers, but for those of which something is live."""
+        return self.settings.boots_per_node
 
     @property
     def version(self) -> int:
@@ -232,6 +248,14 @@ class PolicyNow:
     @property
     def quota(self) -> int:
         return self.policy.quota
+
+    @property
+    def removals_max(self) -> int:
+        return self.policy.removals_max
+
+    @property
+    def boots_max(self) -> int:
+        return self.policy.boots_max
 
     @property
     def version(self) -> int:

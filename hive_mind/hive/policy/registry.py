@@ -7,7 +7,10 @@ latest counts. So replicas that hold the same entries agree in whatever order th
 writing later. What a moderator did in office stays in force afterwards. `hive/rights` says which values and writers are good.
 
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
-comes to; so who floods the hive with entries forgets its own. Founders, who redact and erase for ever, may write any number.
+comes to; so who floods the hive with entries forgets its own. Moderators, who redact and erase for ever, may write any number.
+What one writes who was appointed bears the appointment. So it says by itself that it stays, also where nobody has heard of the
+appointment yet, and which entries stay depends on no order. It has a slot of its own: if it replaced what counts, or the other
+way round, how many count would depend on the order again.
 """
 
 from collections import Counter
@@ -21,13 +24,14 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy import rights
 from hive_mind.hive.policy.rights import kind_of, subject_of
+from hive_mind.hive.policy.seal import APPOINTED
 from hive_mind.model.evidence import Stamp
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Appointment, RegistryEntry
 
 DRIFT_MS = 60_000
 """An entry stamped further beyond hive time is nobody's: it would win for ever."""
 ENTRIES_OF_ONE_MAX = 20_000
-"""Of one writer that is no founder: ratings of all, and values that its runs share. At most some 100 MB."""
+"""Of one writer, beside what it writes as a moderator: ratings of all, and values that its runs share. At most some 100 MB."""
 _DIGEST_BYTES = 32
 _DIGESTS = 1 << (8 * _DIGEST_BYTES)
 
@@ -35,6 +39,7 @@ _DIGESTS = 1 << (8 * _DIGEST_BYTES)
 _REPLACED_MAX = 64
 
 _Order = tuple[Stamp, bytes]
+_Writer = tuple[str, bool]
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -50,6 +55,13 @@ class _Slot(NamedTuple):
     value: Any
     """None for an entry that was deleted."""
     order: _Order
+    is_counted: bool
+    """Whether it counts against its writer's limit."""
+
+
+def _never(seal: bytes, at_ms: int) -> bool:
+    del seal, at_ms
+    return False
 
 
 def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
@@ -57,23 +69,31 @@ def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
 
 
 def record_key(entry: RegistryEntry) -> bytes:
-    """Where a journal keeps an entry: one record per key and writer."""
-    return _encode((entry.key, entry.by))
+    """Where a journal keeps an entry: one record per key and writer, and one of what it wrote in office."""
+    return _encode((entry.key, entry.by) if entry.appointment is None else (entry.key, entry.by, True))
 
 
 class Registry:
-    """One node's copy. `moderators` are those the hive was set up with; they, and only they, appoint and dismiss others."""
+    """One node's copy. `moderators` are those the hive was set up with; they, and only they, appoint and dismiss others.
 
-    def __init__(self, moderators: Iterable[str] = (), entries_of_one_max: int = ENTRIES_OF_ONE_MAX) -> None:
-        self.founders, self._entries_of_one_max = frozenset(moderators), entries_of_one_max
+    `is_revoked`: whether a seal of some time is of a key that nobody believes any more.
+    """
+
+    def __init__(
+        self,
+        moderators: Iterable[str] = (),
+        entries_of_one_max: int = ENTRIES_OF_ONE_MAX,
+        is_revoked: Callable[[bytes, int], bool] = _never,
+    ) -> None:
+        self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
         self.overflown: list[RegistryEntry] = []
         """What was forgotten because its writer wrote too much. Who keeps a journal takes it out of there and empties this."""
-        self._oldest: dict[str, list[tuple[_Order, str]]] = {}
-        """By writer, a heap of its entries; also some that were replaced since."""
+        self._oldest: dict[str, list[tuple[_Order, str, bool]]] = {}
+        """By writer, a heap of its entries that count; also some that were replaced since."""
         self._numbers: Counter[str] = Counter()
         self.version = 0
         """Grows with every change."""
-        self._slots: dict[str, dict[str, dict[str, _Slot]]] = {kind: {} for kind in rights.KINDS}
+        self._slots: dict[str, dict[str, dict[_Writer, _Slot]]] = {kind: {} for kind in rights.KINDS}
         self._versions = dict.fromkeys(rights.KINDS, 0)
         self._digest = 0
         self._count = 0
@@ -119,7 +139,12 @@ class Registry:
     def entries(self) -> tuple[RegistryEntry, ...]:
         """Everything, deleted entries included, by key and writer."""
         slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
-        return tuple(sorted((slot.entry for slot in slots), key=lambda entry: (entry.key, entry.by)))
+        return tuple(sorted((slot.entry for slot in slots), key=lambda entry: (entry.key, *_writer(entry))))
+
+    def has(self, entry: RegistryEntry) -> bool:
+        """Whether it holds exactly this one."""
+        found = self._slots.get(kind_of(entry.key), {}).get(entry.key, {}).get(_writer(entry))
+        return found is not None and found.entry == entry
 
     def fingerprint(self, key: bytes) -> bytes:
         """16 bytes, the same for the same entries under the same session key. Costs the same however many there are."""
@@ -142,7 +167,8 @@ class Registry:
         """Write JSON ("": delete) for `by`; trust is clamped to [0, 2]. Raises `InvalidInput` with the reason `refusal` gives."""
         if reason := self.refusal(key, value, by):
             raise InvalidInput(reason)
-        entry = sealed(RegistryEntry(key, rights.clamped(key, value), stamp, by))
+        appointment = None if self._is_its_own(key, by) else self._appointment_of(by)
+        entry = sealed(RegistryEntry(key, rights.clamped(key, value), stamp, by, appointment=appointment))
         self.take((entry,), None)
         return entry
 
@@ -150,7 +176,7 @@ class Registry:
         self, entry: RegistryEntry, stamp: Stamp, sealed: Callable[[RegistryEntry], RegistryEntry] = _as_it_is
     ) -> RegistryEntry:
         """An own entry that `sweep` forgot, with a sane stamp. Whether its writer still has the right is judged when reading."""
-        again = sealed(RegistryEntry(entry.key, entry.value, stamp, entry.by))
+        again = sealed(msgspec.structs.replace(entry, stamp=stamp, seal=b""))
         self.take((again,), None)
         return again
 
@@ -174,11 +200,22 @@ class Registry:
         self._latest_ms = latest_ms
         return Swept(tuple(e for e in beyond if own(e)), tuple(e for e in beyond if not own(e)))
 
-    def disown(self, is_revoked: Callable[[bytes, int], bool]) -> list[RegistryEntry]:
-        """Forget what was written by keys that nobody believes any more, by seal and time; what is forgotten."""
-        gone = [entry for entry in self.entries() if is_revoked(entry.seal, entry.stamp.ms)]
+    def disown(self) -> list[RegistryEntry]:
+        """Forget what was written by keys that nobody believes any more; what is forgotten.
+
+        What somebody wrote in office whom such a key appointed counts from then on as what it wrote by its own right.
+        """
+        gone = [entry for entry in self.entries() if self._is_revoked(entry.seal, entry.stamp.ms)]
         for entry in gone:
             self._forget(entry)
+        for entry in [entry for entry in self.entries() if entry.appointment is not None]:
+            writers, writer = self._slots[kind_of(entry.key)].get(entry.key, {}), _writer(entry)
+            slot = writers.get(writer)
+            if slot is not None and self._is_counted(entry) and not slot.is_counted:
+                writers[writer] = slot._replace(is_counted=True)
+                self._numbers[entry.by] += 1
+                gone += [] if self._is_within(entry, slot.order) else [entry]
+        gone, self.overflown = [*gone, *self.overflown], []
         return gone
 
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
@@ -186,43 +223,51 @@ class Registry:
             return False
         kind = kind_of(entry.key)
         writers = self._slots[kind].setdefault(entry.key, {})
-        old = writers.get(entry.by)
+        writer = _writer(entry)
+        old = writers.get(writer)
         # Honest stamps are never equal. For two that are, any order will do that is the same everywhere and prefers no value.
         order = (entry.stamp, _digest_of(entry))
         if old is not None and order <= old.order:
             return False
-        writers[entry.by] = _Slot(entry, rights.value_of(entry), order)
+        is_counted = self._is_counted(entry)
+        writers[writer] = _Slot(entry, rights.value_of(entry), order, is_counted)
         self._latest_ms = max(self._latest_ms, entry.stamp.ms)
-        self._numbers[entry.by] += old is None
+        self._numbers[entry.by] += is_counted - (old is not None and old.is_counted)
         self._changed(entry.key, order, old)
-        return entry.by in self.founders or self._is_within(entry, order)
+        return not is_counted or self._is_within(entry, order)
+
+    def _is_counted(self, entry: RegistryEntry) -> bool:
+        """Whether it counts against its writer's limit: not what a founder wrote, nor one whom a founder appointed."""
+        found = entry.appointment
+        is_appointed = found is not None and found.by in self.founders and not self._is_revoked(found.seal, found.stamp.ms)
+        return entry.by not in self.founders and not is_appointed
 
     def _is_within(self, entry: RegistryEntry, order: _Order) -> bool:
         """Forget the oldest of a writer with too many; whether this one stays. In whatever order they come it ends alike."""
         heap = self._oldest.setdefault(entry.by, [])
-        heappush(heap, (order, entry.key))
+        heappush(heap, (order, entry.key, entry.appointment is not None))
         while self._numbers[entry.by] > self._entries_of_one_max:
-            oldest, key = heappop(heap)
-            if self._is_last(entry.by, oldest, key):
-                gone = self._slots[kind_of(key)][key][entry.by].entry
+            oldest, key, is_in_office = heappop(heap)
+            if self._is_last((entry.by, is_in_office), oldest, key):
+                gone = self._slots[kind_of(key)][key][entry.by, is_in_office].entry
                 self._forget(gone)
                 if gone is entry:
                     return False
                 self.overflown.append(gone)
         if len(heap) > 2 * self._numbers[entry.by] + _REPLACED_MAX:
-            heap[:] = [one for one in heap if self._is_last(entry.by, *one)]
+            heap[:] = [one for one in heap if self._is_last((entry.by, one[2]), *one[:2])]
             heapify(heap)
         return True
 
-    def _is_last(self, by: str, order: _Order, key: str) -> bool:
-        slot = self._slots[kind_of(key)].get(key, {}).get(by)
+    def _is_last(self, writer: _Writer, order: _Order, key: str) -> bool:
+        slot = self._slots[kind_of(key)].get(key, {}).get(writer)
         return slot is not None and slot.order == order
 
     def _forget(self, entry: RegistryEntry) -> None:
         kind = kind_of(entry.key)
-        self._numbers[entry.by] -= 1
         writers = self._slots[kind][entry.key]
-        old = writers.pop(entry.by)
+        old = writers.pop(_writer(entry))
+        self._numbers[entry.by] -= old.is_counted
         if not writers:
             del self._slots[kind][entry.key]
         self._changed(entry.key, None, old)
@@ -243,15 +288,28 @@ class Registry:
 
     # ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _winner(self, key: str, writers: Mapping[str, _Slot]) -> _Slot | None:
-        entitled = (slot for by, slot in writers.items() if self._is_entitled(key, by, slot.entry.stamp))
+    def _winner(self, key: str, writers: Mapping[_Writer, _Slot]) -> _Slot | None:
+        entitled = (slot for (by, _), slot in writers.items() if self._is_entitled(key, by, slot.entry.stamp))
         return max(entitled, key=lambda slot: slot.order, default=None)
 
     def _is_entitled(self, key: str, by: str, stamp: Stamp) -> bool:
-        if by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders):
+        if self._is_its_own(key, by):
             return True
         until = self._terms().get(by, stamp)
         return kind_of(key) != "moderator" and (until is None or stamp < until)
+
+    def _is_its_own(self, key: str, by: str) -> bool:
+        """Whether it needs no appointment to write this. (`take` lets nobody write what another alone may.)"""
+        return by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders)
+
+    def _appointment_of(self, by: str) -> Appointment | None:
+        """The last one."""
+        slots = self._slots["moderator"].get(f"moderator/{by}", {}).values()
+        made = [slot for slot in slots if slot.entry.by in self.founders and slot.entry.value == APPOINTED]
+        if not made:
+            return None
+        last = max(made, key=lambda slot: slot.order).entry
+        return Appointment(last.stamp, last.by, last.seal)
 
     def _terms(self) -> Mapping[str, Stamp | None]:
         """Everybody ever appointed or dismissed by a founder: None in office, otherwise when that ended."""
@@ -262,7 +320,7 @@ class Registry:
     def _read_terms(self) -> dict[str, Stamp | None]:
         terms: dict[str, Stamp | None] = {}
         for key, writers in self._slots["moderator"].items():
-            slots = [slot for by, slot in writers.items() if by in self.founders]
+            slots = [slot for (by, _), slot in writers.items() if by in self.founders]
             if slots:
                 last = max(slots, key=lambda slot: slot.order)
                 terms[subject_of(key)] = None if last.value else last.entry.stamp
@@ -287,4 +345,12 @@ class Registry:
 
 
 def _digest_of(entry: RegistryEntry) -> bytes:
-    return blake2b(_encode(entry), digest_size=_DIGEST_BYTES).digest()
+    # What bears no appointment has the digest that members of an earlier version give it.
+    told = (entry.key, entry.value, entry.stamp, entry.by, entry.seal)
+    whole = _encode(told if entry.appointment is None else entry)
+    return blake2b(whole, digest_size=_DIGEST_BYTES).digest()
+
+
+def _writer(entry: RegistryEntry) -> _Writer:
+    """Whose slot it takes under its key: its writer's, or its writer's in office."""
+    return entry.by, entry.appointment is not None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from hive_mind.model.messages import Announce, RegistryEntry
 
-# What an entry takes besides its texts: stamp and lengths.
+# What an entry takes besides its texts, and an appointment: stamp and lengths.
 ENTRY_BYTES = 64
 
 
@@ -24,5 +24,11 @@ def announced(entries: Iterable[RegistryEntry], bytes_max: int) -> tuple[Announc
 
 def size_of(entry: RegistryEntry) -> int:
     """About how many bytes it takes, rather too many than too few."""
-    texts = sum(len(text) if text.isascii() else 4 * len(text) for text in (entry.key, entry.value, entry.by))
-    return ENTRY_BYTES + texts + len(entry.stamp.actor) + len(entry.seal)
+    size = ENTRY_BYTES + _bytes_in(entry.key, entry.value, entry.by) + len(entry.stamp.actor) + len(entry.seal)
+    if (found := entry.appointment) is not None:
+        size += ENTRY_BYTES + _bytes_in(found.by) + len(found.stamp.actor) + len(found.seal)
+    return size
+
+
+def _bytes_in(*texts: str) -> int:
+    return sum(len(text) if text.isascii() else 4 * len(text) for text in texts)

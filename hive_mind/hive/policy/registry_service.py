@@ -14,10 +14,11 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
+from hive_mind.hive.policy.limits import TOO_MANY_ENTRIES
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
-from hive_mind.hive.policy.seal import is_sealed_entry, sealed_entry
+from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_sealed_entry, sealed_entry
 from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
@@ -95,22 +96,27 @@ class RegistryService:
                 # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
                 # what its agents asserted since. If only the guess of now is wrong, it comes again.
                 continue
-            if is_sealed_entry(seal, entry):
-                genuine.append(entry)
-            else:
-                reason = "a registry entry that its writer did not seal"
+            if reason := self._problem_with_seals(seal, entry):
                 refused[reason] = refused.get(reason, 0) + 1
+            else:
+                genuine.append(entry)
         changed = self._registry.take(genuine, at.trusted_ms())
         for entry in changed:
             self._clock.take(entry.stamp, at.hive_ms())
         return changed
 
+    def _problem_with_seals(self, seal: Seal, entry: RegistryEntry) -> str:
+        if not is_sealed_entry(seal, entry):
+            return "a registry entry that its writer did not seal"
+        office = appointing(entry)
+        is_known = office is None or self._registry.has(office) or is_appointment(seal, office)
+        return "" if is_known else "a registry entry with an appointment that no founder sealed"
+
     def overflown(self, refused: dict[str, int]) -> list[Record]:
         """Records of what was forgotten because its writer wrote too much, counted by reason."""
         gone, self._registry.overflown = self._registry.overflown, []
         if gone:
-            reason = "a registry entry of a writer with too many"
-            refused[reason] = refused.get(reason, 0) + len(gone)
+            refused[TOO_MANY_ENTRIES] = refused.get(TOO_MANY_ENTRIES, 0) + len(gone)
         return [Delete(REGISTRY, record_key(entry)) for entry in gone]
 
     def apply(
@@ -146,13 +152,13 @@ class RegistryService:
 
     def disown(self, taken: dict[str, Taken], at: PolicyNow) -> list[Record]:
         """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
-        partitions, seal = self._partitions, self._policy.seal
+        partitions = self._partitions
         for partition, share in partitions.shares.items():
             own = {head.actor for head in share.own_heads()}
             some = taken.setdefault(partition, Taken())
             share.disown(at, some)
             partitions.has_lost = partitions.has_lost or any(actor_of(given.dot) in own for given in some.gone)
-        return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown(seal.is_revoked)]
+        return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown()]
 
     def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""

@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.model.erasure import Erasure, read_key
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Appointment, RegistryEntry
 
 TRUST_MAX = 2.0
 KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "erasure", "erased", "rule", "state")
@@ -97,7 +97,8 @@ def problem_with(entry: RegistryEntry) -> str:
     return (
         problem_with_name(entry.key, entry.by)
         or problem_with_value(entry.key, entry.value)
-        or _problem_with_stamp(entry)
+        or _problem_with_stamp(entry.stamp, entry.seal)
+        or (_problem_with_appointment(entry.appointment) if entry.appointment is not None else "")
         or (may_write(entry.key, entry.by, ()) if kind_of(entry.key) in OWN else "")
     )
 
@@ -135,7 +136,9 @@ def problem_with_value(key: str, value: Any) -> str:
 
 
 def clamped(key: str, value: str) -> str:
-    """The value as it is written: trust within [0, 2]."""
+    """The value as it is written: trust within [0, 2], and one spelling of true and false for moderators."""
+    if kind_of(key) == "moderator":
+        return value.strip()
     if kind_of(key) != "trust" or not value:
         return value
     return msgspec.json.encode(_clamped(msgspec.json.decode(value))).decode()
@@ -164,16 +167,23 @@ def _problem_with(kind: str, value: Any) -> str:
     return "" if is_flag else f"the value of {kind}/… must be true or a reason"
 
 
-def _problem_with_stamp(entry: RegistryEntry) -> str:
-    stamp = entry.stamp
+def _problem_with_appointment(appointment: Any) -> str:
+    if not isinstance(appointment, Appointment) or not isinstance(appointment.by, str) or not _is_text(appointment.by):
+        return "an appointment is by somebody, in text"
+    return _problem_with_stamp(appointment.stamp, appointment.seal) or (
+        f"names have at most {KEY_CHARACTERS_MAX} characters" if len(appointment.by) > KEY_CHARACTERS_MAX else ""
+    )
+
+
+def _problem_with_stamp(stamp: Any, seal: Any) -> str:
     is_good = (
         isinstance(stamp, tuple)
         and len(stamp) == 3
         and all(type(part) is int and 0 <= part < _NUMBER_MAX for part in stamp[:2])
         and isinstance(stamp[2], bytes)
         and len(stamp[2]) <= _STAMP_ACTOR_BYTES_MAX
-        and isinstance(entry.seal, bytes)
-        and len(entry.seal) <= _SEAL_BYTES_MAX
+        and isinstance(seal, bytes)
+        and len(seal) <= _SEAL_BYTES_MAX
     )
     return "" if is_good else "this is not a valid stamp"
 

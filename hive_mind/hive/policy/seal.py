@@ -11,6 +11,9 @@ import msgspec
 from hive_mind.model.evidence import Assertion, Dot, Head, Removal, Sealed
 from hive_mind.model.messages import Arranged, Beat, RegistryEntry
 
+APPOINTED = "true"
+"""What a founder writes under `moderator/<name>`; a registry has no other spelling of it."""
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -129,8 +132,29 @@ def sealed_entry(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
 
 
 def is_sealed_entry(seal: Seal, entry: RegistryEntry) -> bool:
-    """Whether the writer said so itself."""
+    """Whether the writer said so itself. Its appointment is not looked at: `appointing`."""
     return seal.verify(entry.by, _of_entry(entry) if seal.is_on else b"", entry.seal, entry.stamp.ms)
+
+
+def appointing(entry: RegistryEntry) -> RegistryEntry | None:
+    """The founder's entry by which the writer of this one was appointed, if it bears that."""
+    found = entry.appointment
+    return found and RegistryEntry(f"moderator/{entry.by}", APPOINTED, found.stamp, found.by, found.seal)
+
+
+def is_appointment(seal: Seal, office: RegistryEntry) -> bool:
+    """Whether a founder wrote it, at whatever time; also by a key that was revoked since, which appoints nobody any more."""
+    payload, at_ms = _of_entry(office) if seal.is_on else b"", office.stamp.ms
+    is_good = any(seal.verify(office.by, payload, office.seal, when) for when in (at_ms, None))
+    return is_good or seal.is_revoked(office.seal, at_ms)
+
+
+def sealed_anew(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
+    """An entry and its appointment for another hive, sealed by a key that speaks for everybody."""
+    if (office := appointing(entry)) is not None and entry.appointment is not None:
+        again = msgspec.structs.replace(entry.appointment, seal=sealed_entry(seal, office).seal)
+        entry = msgspec.structs.replace(entry, appointment=again)
+    return sealed_entry(seal, entry)
 
 
 def sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> Beat:
@@ -163,7 +187,8 @@ def _of_removal(partition: str, removal: Removal) -> bytes:
 
 
 def _of_entry(entry: RegistryEntry) -> bytes:
-    return _encode(("entry/1", entry.key, entry.value, entry.stamp, entry.by))
+    told = ("entry/1", entry.key, entry.value, entry.stamp, entry.by)
+    return _encode(told if entry.appointment is None else (*told, entry.appointment))
 
 
 def _of_head(partition: str, head: Head) -> bytes:

@@ -7,7 +7,8 @@ from hashlib import blake2b
 import msgspec
 
 from hive_mind.crdt.orset import ORSet
-from hive_mind.model.evidence import Actor, Dot, Head, Removal, Sealed, Stamp
+from hive_mind.hive.replication.proofs import Proofs
+from hive_mind.model.evidence import Actor, Dot, Head, Removal, Sealed, Stamp, actor_of
 from hive_mind.model.messages import Changes
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -25,9 +26,12 @@ class PartitionContent:
         self.is_complete = True
         self._actor, self._node, self._incarnation = actor, node, incarnation
         self._sealed: dict[Dot, Sealed] = {}
-        self._proofs: dict[Dot, Removal] = {}
+        self._proofs = Proofs()
         self._own_heads: dict[Actor, Head] = {}
+        self._heads_of: Counter[str] = Counter()
+        """By node, how many of its boots are known."""
         self._per_agent: Counter[str] = Counter()
+        """How much of its quota each agent has used."""
         self._noted_beyond: dict[Actor, set[Dot]] = {}
         """Single dots of which the journal says that they were seen."""
         self._prefix = partition.encode() + b"\0"
@@ -37,7 +41,7 @@ class PartitionContent:
         return len(self._sealed)
 
     def count(self, agent: str) -> int:
-        """How many assertions of an agent are live."""
+        """How many assertions of an agent are live; a long one counts for more."""
         return self._per_agent[agent]
 
     def sealed(self, dot: Dot) -> Sealed | None:
@@ -94,6 +98,20 @@ class PartitionContent:
     def own_heads(self) -> tuple[Head, ...]:
         """This node's own counts of its writes, of this boot and of earlier ones."""
         return tuple(self._own_heads.values())
+
+    def _boots_beyond(self, most: int, nodes: Iterable[str]) -> set[Actor]:
+        """Of nodes with more boots than the limit those to be forgotten, none of which has said anything that is live.
+
+        Which ones depends on no order. One that speaks again is heard again. Where members do not lie there are none: there it is
+        known of a dot that it is gone because it was seen, and nothing else says so.
+        """
+        crowded = {node for node in nodes if self._heads_of[node] > most} if self._is_wary else set()
+        alive = {*map(actor_of, self._sealed), *self._own_heads} if crowded else set()
+        gone: set[Actor] = set()
+        for node in crowded:
+            silent = sorted(actor for actor, head in self.heads.items() if head.node == node and actor not in alive)
+            gone.update(silent[: max(len(silent) - most, 0)])
+        return gone
 
     def _is_known(self, dot: Dot) -> bool:
         if dot in self._sealed:

@@ -13,8 +13,9 @@ import msgspec
 
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.effects import Delete, Put, Record
-from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal
+from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, malformed_removal, refusal, weight
 from hive_mind.hive.policy.authority import Authority
+from hive_mind.hive.policy.limits import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
 from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_content import PartitionContent
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
@@ -24,6 +25,9 @@ ASSERTIONS, PROOFS, SEEN, BEYOND, HEADS = "assertion", "proof", "seen", "beyond"
 
 OWN_JUDGEMENT = frozenset({"expired", "quota", "revoked"})
 """Reasons that every node checks by itself, so that nobody needs to vouch for them."""
+
+# How far a limit may be exceeded between two times of housekeeping.
+_SLACK = 2
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_sealed = msgspec.msgpack.Decoder(Sealed).decode
@@ -110,7 +114,7 @@ class PartitionReplica(PartitionContent):
 
     def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: Authority) -> Taken:
         """Take in what is new and true of it. Applying anything twice changes nothing."""
-        taken = Taken()
+        taken, removals, heads = Taken(), list(removals), list(heads)
         self._take_heads(heads, authority, taken)
         gone = self._take_removals(removals, authority, taken)
         fresh, observed = self._admitted(adds, authority, taken)
@@ -123,8 +127,12 @@ class PartitionReplica(PartitionContent):
         taken.adds += fresh
         for dot, removal in gone.items():
             self._forget([dot], removal, taken)
-        self._enforce_quota({given.assertion.agent for given in fresh}, authority, taken)
+        agents = {given.assertion.agent for given in fresh}
+        self._enforce_quota(agents, authority, taken)
         self._note_seen([*gone, *observed, *(given.dot for given in fresh)], taken)
+        # To the limit itself `forget_beyond_limits` brings it, so that this need not be done with each message.
+        self._limit_proofs(_SLACK * authority.removals_max, taken, agents.union(removal.by for removal in removals))
+        self._limit_boots(_SLACK * authority.boots_max, taken, {head.node for head in heads})
         return taken
 
     def take_changes(self, changes: Changes, authority: Authority) -> Taken:
@@ -143,6 +151,7 @@ class PartitionReplica(PartitionContent):
         moved = [actor for actor, counter in self.members.context.up_to.items() if before.get(actor) != counter]
         self._note_actors(moved, taken)
         self._note_beyond(single, taken)
+        self._limit_boots(_SLACK * authority.boots_max, taken, list(self._heads_of))
         return taken
 
     def has_of_others(self) -> bool:
@@ -169,6 +178,11 @@ class PartitionReplica(PartitionContent):
         self.finish_loading(up_to, [dot for dot in context.beyond if actor_of(dot) in but_of])
         return gone
 
+    def forget_beyond_limits(self, authority: Authority, taken: Taken) -> None:
+        """Forget the oldest proofs of who gave too many, and boots of nodes with too many that said nothing which is live."""
+        self._limit_proofs(authority.removals_max, taken, None)
+        self._limit_boots(authority.boots_max, taken, list(self._heads_of))
+
     def forget_proofs(self, before_ms: int, taken: Taken) -> None:
         """Drop proofs that are older; by then every member has the removal, or has left."""
         self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], taken)
@@ -181,7 +195,7 @@ class PartitionReplica(PartitionContent):
             case "assertion":
                 self._keep(_decode_sealed(value), None)
             case "proof":
-                self._proofs[key] = _decode_removal(value)
+                self._proofs.keep(key, _decode_removal(value))
             case "head":
                 self._set_head(_decode_head(value))
 
@@ -243,7 +257,7 @@ class PartitionReplica(PartitionContent):
         if former is not None and (self._is_entitled(former, dot, authority) or not self._is_entitled(removal, dot, authority)):
             return
         # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.
-        self._proofs[dot] = removal
+        self._proofs.keep(dot, removal)
         taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
 
     def _is_entitled(self, removal: Removal, dot: Dot, authority: Authority) -> bool:
@@ -293,9 +307,9 @@ class PartitionReplica(PartitionContent):
 
     def _keep(self, given: Sealed, taken: Taken | None) -> None:
         self._sealed[given.dot] = given
-        self._per_agent[given.assertion.agent] += 1
+        self._per_agent[given.assertion.agent] += weight(given.assertion)
         # A proof that waited and did not hold is nobody's proof.
-        if self._proofs.pop(given.dot, None) is not None and taken is not None:
+        if self._proofs.forget(given.dot) and taken is not None:
             taken.records.append(Delete(PROOFS, self._prefix + given.dot))
         if taken is not None:
             taken.records.append(Put(ASSERTIONS, self._prefix + given.dot, _encode(given)))
@@ -303,7 +317,7 @@ class PartitionReplica(PartitionContent):
 
     def _unkeep(self, given: Sealed, taken: Taken) -> None:
         del self._sealed[given.dot]
-        self._per_agent[given.assertion.agent] -= 1
+        self._per_agent[given.assertion.agent] -= weight(given.assertion)
         if not self._per_agent[given.assertion.agent]:
             del self._per_agent[given.assertion.agent]
         taken.gone.append(given)
@@ -325,20 +339,35 @@ class PartitionReplica(PartitionContent):
             if (given := self._sealed.get(dot)) is None:
                 continue
             self._unkeep(given, taken)
-            self._proofs[dot] = removal
+            self._proofs.keep(dot, removal)
             taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
         taken.removals.append(removal)
 
     def _drop_proofs(self, dots: Iterable[Dot], taken: Taken) -> None:
         for dot in dots:
-            del self._proofs[dot]
+            self._proofs.forget(dot)
             taken.records.append(Delete(PROOFS, self._prefix + dot))
 
     def _forget_actors(self, actors: Collection[Actor], taken: Taken) -> None:
         if not actors:
             return
         self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], taken)
-        for actor in [actor for actor in actors if self.heads.pop(actor, None) is not None]:
+        self._forget_boots(actors, taken)
+
+    def _limit_proofs(self, most: int, taken: Taken, givers: Collection[str] | None) -> None:
+        if dots := self._proofs.beyond(most, givers):
+            self._drop_proofs(dots, taken)
+            taken.refused[TOO_MANY_REMOVALS] += len(dots)
+
+    def _limit_boots(self, most: int, taken: Taken, nodes: Collection[str]) -> None:
+        if gone := self._boots_beyond(most, nodes):
+            self._forget_boots(gone, taken)
+            taken.refused[TOO_MANY_BOOTS] += len(gone)
+
+    def _forget_boots(self, actors: Collection[Actor], taken: Taken) -> None:
+        """Their heads, and what was seen of them."""
+        for actor in [actor for actor in actors if actor in self.heads]:
+            self._heads_of[self.heads.pop(actor).node] -= 1
             self._own_heads.pop(actor, None)
             taken.records.append(Delete(HEADS, self._prefix + actor))
         context = self.members.context
@@ -347,17 +376,21 @@ class PartitionReplica(PartitionContent):
     def _enforce_quota(self, agents: Iterable[str], authority: Authority, taken: Taken) -> None:
         """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
-            own = sorted((_age(given) for given in self._sealed.values() if given.assertion.agent == agent), reverse=True)
-            for stamp, dot in own[authority.quota :]:
-                given = self._sealed[dot]
-                self.members.drop([dot])
-                self._forget([dot], Removal(given.assertion.fact_id, (dot,), agent, "quota", stamp), taken)
+            own = [given for given in self._sealed.values() if given.assertion.agent == agent]
+            used = 0
+            for given in sorted(own, key=_age, reverse=True):
+                used += weight(given.assertion)
+                if used > authority.quota:
+                    self.members.drop([given.dot])
+                    removal = Removal(given.assertion.fact_id, (given.dot,), agent, "quota", given.assertion.stamp)
+                    self._forget([given.dot], removal, taken)
 
     def _is_beyond_quota(self, given: Sealed, quota: int) -> bool:
         agent, age = given.assertion.agent, _age(given)
         if self._per_agent[agent] <= quota:
             return False
-        return sum(1 for other in self._sealed.values() if other.assertion.agent == agent and _age(other) > age) >= quota
+        own = (other for other in self._sealed.values() if other.assertion.agent == agent and _age(other) >= age)
+        return sum(weight(other.assertion) for other in own) > quota
 
     def _note_head(self, authority: Authority, taken: Taken) -> None:
         counter = self.members.context.up_to.get(self._actor, 0)
@@ -366,6 +399,7 @@ class PartitionReplica(PartitionContent):
         taken.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
 
     def _set_head(self, head: Head) -> None:
+        self._heads_of[head.node] += head.actor not in self.heads
         self.heads[head.actor] = head
         if head.node == self._node:
             self._own_heads[head.actor] = head

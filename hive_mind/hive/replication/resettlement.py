@@ -19,7 +19,7 @@ from hive_mind.hive.effects import Now, Persist, Put, Record
 from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
 from hive_mind.hive.policy.registry import DRIFT_MS
 from hive_mind.hive.policy.registry_service import record_of
-from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_entry
+from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.reliable_channels import LANES, SAID
@@ -114,7 +114,7 @@ class Resettlement:
             yield from taken.records
 
     def _shared(self) -> list[Put]:
-        return [record_of(sealed_entry(self._seal, entry)) for entry in self._estate.entries]
+        return [record_of(sealed_anew(self._seal, entry)) for entry in self._estate.entries]
 
     def _own(self, name: str) -> Iterator[Put]:
         """What concerned a node of this name before; the first one also answers for those that are no more."""

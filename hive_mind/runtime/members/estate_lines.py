@@ -15,7 +15,7 @@ from hive_mind.hive.policy.rights import problem_with
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Appointment, RegistryEntry
 from hive_mind.model.said import said_of
 
 LINE_BYTES_MAX = 4 << 20
@@ -55,6 +55,7 @@ class _EntryLine(msgspec.Struct, tag_field="type", tag="entry", forbid_unknown_f
     value: str
     stamp: _Time
     by: str = ""
+    appointed: tuple[_Time, str] | None = None
 
 
 _Line = _AssertionLine | _EntryLine
@@ -67,7 +68,9 @@ def lines_of(estate: JournalSnapshot) -> Iterator[bytes]:
     for one in estate.vouched:
         yield _encode(_line(one))
     for entry in estate.entries:
-        yield _encode(_EntryLine(entry.key, entry.value, _time(entry.stamp), entry.by))
+        found = entry.appointment
+        appointed = None if found is None else (_time(found.stamp), found.by)
+        yield _encode(_EntryLine(entry.key, entry.value, _time(entry.stamp), entry.by, appointed))
 
 
 def estate_in(lines: Iterable[bytes]) -> JournalSnapshot:
@@ -120,7 +123,8 @@ def _checked(line: bytes) -> Vouched | RegistryEntry:
         raise InvalidInput(f"a line has at most {LINE_BYTES_MAX} bytes")
     found = _decode(line)
     if isinstance(found, _EntryLine):
-        entry = RegistryEntry(found.key, found.value, _stamp_of(found.stamp), found.by)
+        appointment = None if found.appointed is None else Appointment(_stamp_of(found.appointed[0]), found.appointed[1])
+        entry = RegistryEntry(found.key, found.value, _stamp_of(found.stamp), found.by, appointment=appointment)
         _refuse(problem_with(entry))
         return entry
     assertion = _assertion(found)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, ConfigError
+from hive_mind.hive.policy.limits import LIMITS
 from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.node.base import RunnerSettings
@@ -157,6 +158,7 @@ class WorkerNode:
             damaged=running.runner.damaged,
             identity=running.plan.proof.mode if running.plan.proof else "off",
             unproven={**running.runner.figures.unproven, **running.unread},
+            limited={why: count for why, count in (figures.refused if figures else {}).items() if why in LIMITS},
             secret_epoch=running.secret_epoch,
             keyless=running.keyless,
             refusal=self._refusal or vitals.trouble,

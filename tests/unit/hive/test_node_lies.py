@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 from hive_mind.hive.effects import Received
+from hive_mind.hive.policy.limits import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
+from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.registry_service import REGISTRY
-from hive_mind.hive.policy.seal import sealed_entry, sealed_removal
+from hive_mind.hive.policy.seal import sealed_entry, sealed_head, sealed_removal
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, dot
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Changes, FactsRequest, ListRequest, PoolRequest, Receipt, RegistryEntry, Replicate
@@ -237,3 +240,27 @@ def test_no_agent_speaks_for_another_where_words_are_sealed():
 
     assert hive.who_has() >= {"n0", "n2"}
     assert hive.who_has(DOOR) <= {"n1"}
+
+
+def test_a_certified_member_that_fills_memories_is_bounded_and_named():
+    """For hours it takes back what nobody wrote, and invents boots; the others go on, and their journals do not grow."""
+    strict = PolicySettings(moderators=(MODERATOR,), removals_per_agent=30, boots_per_node=10)
+    hive = Hive(flat("n0", "n1", "n2"), HiveSettings(standing=strict), seal_of=sealing)
+    hive.say("n0", agent="agent of n0")
+    before = len(hive.kept["n1"])
+    for number in range(300):
+        boot = Head("n2", number.to_bytes(8, "big"), 1 << 39)
+        stamp = Stamp(hive.clock.wall_ms + number)
+        lie = Removal("0" * 32, (dot(boot.actor, 7),), "agent of n2", "retracted", stamp)
+        seal = sealing("n2")
+        changes = Changes("all", (), (sealed_removal(seal, "all", lie),), (sealed_head(seal, "all", boot),))
+        hive.tell("n1", Received("n2", Replicate(f"p{number}", (changes,))))
+    hive.wait(300_000)
+
+    share = hive.nodes["n1"].partitions.shares["all"]
+    assert len(share.proofs()) <= 30
+    assert len(share.heads) <= 10 + len(hive.nodes)
+    assert len(hive.kept["n1"]) < before + 120
+    assert hive.nodes["n1"].refused.keys() >= {TOO_MANY_REMOVALS, TOO_MANY_BOOTS}
+    assert hive.who_has() == {"n0", "n1", "n2"}
+    assert hive.found("n1") == [PUMP]

@@ -7,6 +7,7 @@ from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.status.conditions import fleet_status
 from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.hive.policy.limits import TOO_MANY_BOOTS
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
 
@@ -223,4 +224,15 @@ def test_where_members_prove_who_they_are_what_was_not_proven_is_named_and_nobod
 
     assert identity is not None
     assert (identity.status, identity.message) == ("False", "bob heard 1,200 forged, bob heard 3 unsigned")
+    assert found.phase == "Ready"
+
+
+def test_what_a_member_said_beyond_a_limit_and_is_forgotten_is_named_and_nobody_is_held_up() -> None:
+    node = NodeStatus("bob", is_ready=True, identity="require", limited={TOO_MANY_BOOTS: 1_200})
+    assert BOB.status is not None
+    found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, nodes=(node,))))
+    identity = found.condition("Identity")
+
+    assert identity is not None
+    assert (identity.status, identity.message) == ("False", "bob forgot 1,200 × a boot of a node with too many")
     assert found.phase == "Ready"

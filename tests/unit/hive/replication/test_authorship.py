@@ -1,6 +1,7 @@
 """What an author does about what it wrote and others hold: it asks every boot of a holder once whether that still has it."""
 
 from hive_mind.hive.effects import Send
+from hive_mind.hive.replication.proofs import Proofs
 from hive_mind.model.messages import SyncStep
 from tests.hives import HOUR_MS, MODERATOR, PUMP_ID, Hive, keyring, sharded
 
@@ -102,7 +103,7 @@ def test_what_was_confirmed_is_asked_again_after_hours_as_the_holder_may_have_he
     backup = dict(hive.kept[author])
     hive.take_back(author)
     share = hive.nodes[holder].partitions.shares[hive.topology.home(PUMP_ID, "")]
-    known, share._proofs = share._proofs, {}
+    known, share._proofs = share._proofs, Proofs()
     boot_with(hive, author, backup)
     hive.wait(60_000)
     assert hive.who_has() == {author}
