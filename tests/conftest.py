@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.chance import examples, is_exploring
+from tests.order import dealt_out
+from tests.servers import forked
 
 # Speed is measured in benchmarks/, so no example has a deadline here.
 settings.register_profile(
@@ -24,14 +26,20 @@ settings.load_profile("tests")
 _PATIENCE_S = 180
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process loads the embedding model's libraries, which takes seconds, and not each that comes across a test of it."""
-    items.sort(key=lambda item: item.get_closest_marker("embeddings") is None)
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Behind what leaves tests out."""
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = dealt_out(items, processes)
 
 
 def pytest_collection_finish() -> None:
     """The tests themselves are thousands of objects, and stay."""
     _set_aside()
+
+
+def pytest_unconfigure() -> None:
+    forked.stop()
 
 
 @pytest.hookimpl(tryfirst=True)

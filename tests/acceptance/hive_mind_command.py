@@ -11,6 +11,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
+from tests.servers.forked import Forked
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,15 @@ class HiveMind:
     def start(
         self, *arguments: object, stdout: int, stderr: int, stdin: int | None = None, ignoring: str = "", **environment: str
     ) -> subprocess.Popen[bytes]:
-        """Start in a process of its own; `ignoring` names a signal that is ignored when it starts."""
+        """Start in a process of its own; `ignoring` names a signal that is ignored when it starts.
+
+        With that, or with a variable for Python itself, Python starts anew.
+        """
         command = [sys.executable, "-m", "hive_mind", *map(str, arguments)]
+        is_new = ignoring or any(name.startswith("PYTHON") for name in environment)
         if ignoring:
             command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
         root = str(Path(__file__).parents[2])
         everything = os.environ | self.environment | {"PYTHONPATH": root} | environment
-        return subprocess.Popen(command, env=everything, cwd=self.home.parent, stdin=stdin, stdout=stdout, stderr=stderr)
+        begin = subprocess.Popen if is_new else Forked
+        return begin(command, env=everything, cwd=self.home.parent, stdin=stdin, stdout=stdout, stderr=stderr)

@@ -29,6 +29,7 @@ from hive_mind.runtime.workers.config import (
     read_config,
 )
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
+from tests.servers.forked import Forked
 
 PATIENCE_S = 90
 QUESTION = "When does the ferry to Corrin leave?"
@@ -66,7 +67,7 @@ class Town:
         root = str(Path(__file__).parents[2])
         command = [sys.executable, "-m", "hive_mind", "agent", "--config", str(self.file)]
         everything = os.environ | {"PYTHONPATH": root} | environment
-        process = subprocess.Popen(command, env=everything, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = Forked(command, env=everything, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.started.append(process)
         return process
 

@@ -15,6 +15,7 @@ import pytest
 
 from hive_mind.hive.topology.spec import SPECS
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.forked import Forked
 from tests.servers.ports import free_port
 from tests.servers.redis_server import RedisServer
 
@@ -39,7 +40,7 @@ class Running:
 
     def __init__(self, redis: RedisServer, home: Path, hive: str, *arguments: str) -> None:
         command = [sys.executable, "-m", "hive_mind", "agent", "run", "--bus", redis.url, "--hive", hive, "--home", str(home)]
-        self.process = subprocess.Popen(
+        self.process = Forked(
             [*command, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -92,14 +92,6 @@ def test_a_home_of_another_place_has_its_own(hive_mind: HiveMind, tmp_path: Path
     assert hive_mind("credentials", "list", "--home", tmp_path / "other").out == "tickets\n"
 
 
-@pytest.mark.parametrize("command", ["", "set", "list", "rotate", "delete"])
-def test_help_teaches_by_examples(hive_mind: HiveMind, command: str) -> None:
-    ended = hive_mind("credentials", *command.split(), "--help")
-
-    assert ended.code == 0
-    assert f"hive-mind credentials {command}" in ended.out.split("Examples:")[1]
-
-
 def test_without_the_extra_it_is_named(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     monkeypatch.delitem(sys.modules, "hive_mind.credentials.fernet", raising=False)

@@ -3,13 +3,13 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 from hive_mind.credentials.key import new_key
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.forked import run
 
 ROOT = Path(__file__).parents[2]
 HOWTO = (ROOT / "docs" / "howto" / "credentials.md").read_text("utf-8")
@@ -35,9 +35,7 @@ def test_the_commands_say_what_the_how_to_shows(hive_mind: HiveMind) -> None:
 def test_the_program_prints_what_stands_below_it(tmp_path: Path) -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", HOWTO, re.MULTILINE | re.DOTALL)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HIVE_MIND_HOME": str(tmp_path)}
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=True
-    )
+    ended = run([sys.executable, "-c", program], 60, env=environment, text=True, check=True)
 
     assert f"\nprints\n\n{textwrap.indent(ended.stdout, '    ')}" in HOWTO
 

@@ -1,10 +1,11 @@
 """Every file of docs/examples runs as it stands and prints what its reader is promised."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.servers.forked import run
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))
 PROMISED = {
@@ -64,8 +65,8 @@ NEEDED = {
 def test_an_example_runs_and_prints_what_it_promises(path, tmp_path):
     for package in NEEDED.get(path.stem, ()):
         pytest.importorskip(package)
-    run = subprocess.run([sys.executable, "-W", "error", path], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    ended = run([sys.executable, "-W", "error", path], 60, cwd=tmp_path, text=True)
 
-    assert run.returncode == 0, run.stderr
-    assert [promise for promise in PROMISED[path.stem] if promise not in run.stdout] == []
+    assert ended.returncode == 0, ended.stderr
+    assert [promise for promise in PROMISED[path.stem] if promise not in ended.stdout] == []
     assert list(tmp_path.iterdir()) == []

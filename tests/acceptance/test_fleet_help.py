@@ -22,31 +22,6 @@ spec:
   platform: {kind: PLATFORM, image: example.com/hive-mind:1}
 """
 
-COMMANDS = [
-    *(["apply"], ["plan"], ["diff"], ["status"], ["top"], ["scale"], ["drain"]),
-    *(["get", "hives"], ["get", "agents"], ["get", "facts"], ["get", "events"], ["describe", "hive"], ["describe", "agent"]),
-    *(["members", "list"], ["members", "evict"], ["fleet", "refound"]),
-    *(["rollout", "restart"], ["rollout", "status"], ["rollout", "undo"], ["rollout", "history"]),
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_results_come_as_table_json_yaml_or_names(hive_mind, command):
-    assert "table|wide|json|yaml|name" in re.sub(r"[\s│]+", "", hive_mind(*command, "--help").out)
-
-
-OTHERS = [["wait"], ["logs"], ["delete"], ["controller"], ["export"], ["import"], ["get"], ["describe"], ["rollout"], ["members"]]
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, *OTHERS], ids=" ".join)
-def test_help_teaches_by_examples(hive_mind, command):
-    ended = hive_mind(*command, "--help")
-
-    assert ended.code == 0
-    assert "Examples:" in ended.out
-    assert " ".join(["hive-mind", *command]) in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 100
-
 
 def test_programs_can_count_on_json(hive_mind):
     assert hive_mind("get", "hives", "-o", "json").json == []

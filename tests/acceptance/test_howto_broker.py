@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.forked import Forked, run
+
 pytest.importorskip("azure.servicebus")
 pytest.importorskip("azure.eventhub")
 
@@ -26,10 +28,10 @@ BROKERS = re.findall(r"^    hive-mind (broker .*)$", PAGE, re.MULTILINE)
 pytestmark = pytest.mark.slow
 
 
-def hive_mind(line, folder, port=0):
+def hive_mind(line, port=0):
     """A command of the page, with the port of this run."""
     words = [word.strip('"') for word in line.replace(":5672", f":{port}").split()]
-    return [sys.executable, "-m", "hive_mind", *words], {"cwd": folder, "text": True, "stdout": subprocess.PIPE}
+    return [sys.executable, "-m", "hive_mind", *words]
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +43,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 def started(line, folder):
-    command, how = hive_mind(line, folder)
-    process = subprocess.Popen([*command, "--port", "0", "--output", "json"], **how)
+    command = [*hive_mind(line), "--port", "0", "--output", "json"]
+    process = Forked(command, cwd=folder, text=True, stdout=subprocess.PIPE)
     return process, json.loads(process.stdout.readline() or "{}")
 
 
@@ -71,20 +73,16 @@ def test_a_broker_starts_as_the_page_says_and_ends_well(line, folder):
 def test_a_program_prints_what_it_promises(program, promised, broker, tmp_path):
     environment = {**os.environ, "SERVICEBUS_CONNECTION_STRING": broker["connection_string"]}
 
-    run = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
+    ended = run([sys.executable, "-c", program], 60, env=environment, cwd=tmp_path, text=True)
 
-    assert run.returncode == 0, run.stderr
+    assert ended.returncode == 0, ended.stderr
     for line in promised:
-        assert line in run.stdout
+        assert line in ended.stdout
 
 
 @pytest.mark.parametrize("line", CHECKS)
 def test_a_hive_reaches_it(line, broker, folder):
-    command, how = hive_mind(line, folder, broker["port"])
+    ended = run(hive_mind(line, broker["port"]), 60, cwd=folder, text=True)
 
-    run = subprocess.run(command, **how, stderr=subprocess.PIPE, timeout=60)
-
-    assert run.returncode == 0, run.stderr
-    assert "It works." in run.stdout + run.stderr
+    assert ended.returncode == 0, ended.stderr
+    assert "It works." in ended.stdout + ended.stderr

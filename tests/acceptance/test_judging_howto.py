@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.forked import run
 from tests.servers.home_guard import HomeGuard
 from tests.servers.redis_server import redis_program
 
@@ -65,8 +65,6 @@ def test_readme_shows_the_same() -> None:
 def test_the_program_prints_what_stands_below_it() -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", HOWTO, re.MULTILINE | re.DOTALL)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60, check=True
-    )
+    ended = run([sys.executable, "-c", program], 60, env=environment, text=True, check=True)
 
     assert textwrap.indent(ended.stdout, "    ") in HOWTO

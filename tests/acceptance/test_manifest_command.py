@@ -107,15 +107,6 @@ def test_the_schema_is_json(hive_mind: HiveMind) -> None:
     assert hive_mind("manifest", "schema").json["required"] == ["apiVersion", "kind", "metadata", "spec"]
 
 
-@pytest.mark.parametrize("command", [[], ["init"], ["validate"], ["explain"], ["schema"]], ids=" ".join)
-def test_help_teaches_by_examples(hive_mind: HiveMind, command: list[str]) -> None:
-    ended = hive_mind("manifest", *command, "--help")
-
-    assert ended.code == 0
-    assert "Examples:" in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 100
-
-
 def test_in_a_process_of_its_own_the_exit_code_is_the_same(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(within("  stor: kuzu\n"))

@@ -23,6 +23,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.forked import run
 from tests.servers.home_guard import HomeGuard, processes_of
 from tests.servers.ports import free_port
 
@@ -191,17 +192,11 @@ def test_the_program_of_the_how_to_prints_what_stands_below_it(command: HiveMind
     command = replace(command, home=command.home.parent / "memory")
     guard = HomeGuard(command.home)
 
-    run = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=command.home.parent,
-        env=os.environ | command.environment | {"PYTHONPATH": ROOT},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
+    ended = run([sys.executable, "-c", program], 300, cwd=command.home.parent, env=environment, text=True)
 
     guard.release()
-    assert (run.stdout, run.returncode) == (told, 0), run.stderr
+    assert (ended.stdout, ended.returncode) == (told, 0), ended.stderr
 
 
 def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.forked import run
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text("utf-8")
@@ -37,7 +37,7 @@ def test_a_program_runs_as_it_stands(program: str, shown: str, tmp_path: Path) -
     environment = os.environ | {"HIVE_MIND_HOME": str(tmp_path / "home"), "HIVE_MIND_EMBED": "none", "PYTHONPATH": str(ROOT)}
 
     command = [sys.executable, "-c", whole]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    ended = run(command, 120, env=environment, text=True)
 
     assert ended.returncode == 0, ended.stderr
     assert shown in ended.stdout

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.cli.retrieval import workspaces
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.acceptance.retrieval_example import COMMANDS, GOOD, NAIVE, in_a_process
+from tests.acceptance.retrieval_example import GOOD, NAIVE, in_a_process
 from tests.unit.retrieval.files.test_taking_over import project
 from tests.unit.retrieval.workspaces import public, workspace, written
 
@@ -164,16 +164,6 @@ def test_pictures_are_drawn(retrieval, tmp_path):
     assert file.read_text().startswith("<svg")
     wrong = retrieval("retrieval", "evaluate", "--plot", "compared.png")
     assert (wrong.code, ".svg" in wrong.err) == (2, True)
-
-
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
-def test_help_teaches_by_examples(hive_mind, command):
-    ended = hive_mind("retrieval", *command, "--help")
-
-    assert ended.code == 0
-    assert "Examples:" in ended.out
-    assert " ".join(["hive-mind", "retrieval", *command]) in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 100
 
 
 def test_ask_takes_the_same_file(hive_mind, notes, tmp_path):

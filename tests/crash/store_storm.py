@@ -23,6 +23,7 @@ from pathlib import Path
 import hive_mind
 from tests.crash import checkpoints
 from tests.crash.grown import Grown
+from tests.servers.forked import Forked
 
 SIZES = (76, 45_000, 200_000)
 KILLS_PER_LIFE = 11
@@ -125,7 +126,7 @@ def _killed(path: Path, size: int, seed: int) -> int:
     rng, told = random.Random(seed), path.with_name("told")
     environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
     command = [sys.executable, "-m", "tests.crash.storm_writer", str(path), str(size), str(seed)]
-    with told.open("wb") as out, subprocess.Popen(command, stdout=out, env=environment) as child:
+    with told.open("wb") as out, Forked(command, stdout=out, env=environment) as child:
         try:
             _wait(path, told, child, rng)
         finally:

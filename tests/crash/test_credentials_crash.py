@@ -17,6 +17,7 @@ import pytest
 import hive_mind
 from tests.chance import seed_of_this_run
 from tests.crash.credentials_writer import NAMES, name_of, value
+from tests.servers.forked import Forked, run
 from tests.unit.credentials.stores import revealed, store_in
 
 # A child that neither speaks nor dies would hang the test.
@@ -32,7 +33,7 @@ class Child:
         environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
         command = [sys.executable, "-m", "tests.crash.credentials_writer", str(folder), what, name]
         self.name, self.acknowledged = name, -1
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = Forked(command, stdout=subprocess.PIPE, text=True, env=environment)
         self._guard = threading.Timer(CHILD_MAX_S, self.process.kill)
         self._guard.start()
 
@@ -100,7 +101,7 @@ def test_killed_before_any_line_it_has_happened_or_it_has_not(change: str, tmp_p
     store_in(tmp_path).set("first", OLD["first"])
     command = [sys.executable, "-m", "tests.crash.credentials_writer", str(tmp_path), "cut", change]
     environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=CHILD_MAX_S, check=True)
+    ended = run(command, CHILD_MAX_S, text=True, env=environment, check=True)
 
     seen = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [kept for _, kept in seen if kept not in (OLD, CUT[change])] == []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hive_mind import Settings, open_memory
 from tests.crash.edit_writer import AGENT, PARTS, learn, lines_of
+from tests.servers.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 EDITIONS, SEED = 9, 1409
@@ -36,7 +37,7 @@ def killed_while_learning(home: Path, edition: int, batches: int) -> None:
     """Let a process learn until so many batches are kept, and kill it in the midst of what it does then."""
     command = [sys.executable, "-m", "tests.crash.edit_writer", str(home), str(edition)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as writer:
+    with Forked(command, stdout=subprocess.PIPE, text=True, env=environment) as writer:
         assert writer.stdout is not None
         for _ in range(batches):
             writer.stdout.readline()

@@ -18,6 +18,7 @@ import hive_mind
 from hive_mind.hive.effects import Put
 from hive_mind.journal import sqlite
 from tests.crash.journal_writer import COUNTER, RECORDS_PER_WRITE, key, value
+from tests.servers.forked import Forked
 
 # A child that neither speaks nor dies would hang the test.
 CHILD_MAX_S = 30.0
@@ -29,7 +30,7 @@ def killed_child(path: Path, rng: random.Random) -> int:
     """Run the writer and kill it; the last write it acknowledged, -1 if none."""
     environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
     command = [sys.executable, "-m", "tests.crash.journal_writer", str(path), str(rng.randrange(1 << 30))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
+    with Forked(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stdout is not None
         guard = threading.Timer(CHILD_MAX_S, child.kill)
         guard.start()

@@ -22,6 +22,7 @@ from hive_mind.ledger import sqlite
 from hive_mind.model.entry import Entry
 from tests.chance import seed_of_this_run
 from tests.crash.ledger_writer import ENTRIES_PER_APPEND, entries_of
+from tests.servers.forked import Forked
 
 # A child that neither speaks nor dies would hang the test.
 CHILD_MAX_S = 60.0
@@ -34,7 +35,7 @@ KILLS = int(os.environ.get("HIVE_KILLS", "10"))
 def child(path: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
     environment = os.environ | {"PYTHONPATH": str(Path(hive_mind.__file__).parents[1])}
     command = [sys.executable, "-m", "tests.crash.ledger_writer", str(path), *map(str, words)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
         guard = threading.Timer(CHILD_MAX_S, process.kill)
         guard.start()
         try:

@@ -20,6 +20,7 @@ from hive_mind import CognitiveMemory, Fact, Settings, open_memory
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
 from tests.crash.ordinary_writer import AGENT, WORK
+from tests.servers.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 COUNTS = (
@@ -49,7 +50,7 @@ def used(home: Path, work: str, count: int, *, is_killed: bool) -> dict[str, str
     """What became of each fact by all that a process was told is done, before it ended."""
     command = [sys.executable, "-m", "tests.crash.ordinary_writer", str(home), work, str(count)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as writer:
+    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as writer:
         assert writer.stdout is not None
         told = dict(changes(writer.stdout))
         if is_killed:

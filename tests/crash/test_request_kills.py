@@ -2,12 +2,13 @@
 
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.servers.forked import run
 
 pytestmark = pytest.mark.slow
 
@@ -23,13 +24,7 @@ class Agent:
 
     def asked(self, *, is_killed: bool = False, **request: object) -> Any:
         arguments = [str(self._home), json.dumps(request), "yes" if is_killed else "no"]
-        ended = subprocess.run(
-            [sys.executable, "-m", "tests.crash.request_writer", *arguments],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ended = run([sys.executable, "-m", "tests.crash.request_writer", *arguments], 60, cwd=ROOT, text=True)
         assert ended.returncode == (-signal.SIGKILL if is_killed else 0), ended.stderr
         return None if is_killed else json.loads(ended.stdout)
 

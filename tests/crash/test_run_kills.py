@@ -19,6 +19,7 @@ from hive_mind.runs.state import RunState
 from tests.crash.run_writer import happened
 from tests.laws.run_stories import STORIES
 from tests.laws.run_world import RUN
+from tests.servers.forked import Forked
 
 KILLS = int(os.environ.get("HIVE_RUN_KILLS", "12"))
 """Over all stories."""
@@ -31,7 +32,7 @@ KILLED_STORIES = (
 
 
 def process(name: str, folder: Path) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-m", "tests.crash.run_writer", name, str(folder)], cwd=Path(__file__).parents[2])
+    return Forked([sys.executable, "-m", "tests.crash.run_writer", name, str(folder)], cwd=Path(__file__).parents[2])
 
 
 def begun_s(folder: Path) -> float:

@@ -1,5 +1,6 @@
 """What every command says about itself, and what is said about a command that there is not."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,21 +19,48 @@ def below(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from below(command.get_command(None, name), (*path, name))
 
 
-COMMANDS = dict(below(get_command(app)))
+@pytest.fixture(scope="module")
+def commands() -> dict[tuple[str, ...], Any]:
+    """All there are; not made where tests are only collected, because it loads most of the program."""
+    return dict(below(get_command(app)))
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_has_an_example_and_says_once_what_may_be_left_out(path):
-    told = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "100"}).output
+@pytest.fixture(scope="module")
+def texts(commands: dict[tuple[str, ...], Any]) -> dict[str, str]:
+    """What each says when it is asked for help, by how it is called."""
+    told = {path: CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "100"}) for path in commands}
+    assert [path for path, ended in told.items() if ended.exit_code != 0] == []
+    return {" ".join(("hive-mind", *path)): ended.output for path, ended in told.items()}
 
-    assert f"Usage: {' '.join(('hive-mind', *path))} " in told
-    assert f"Examples:\n {' '.join(('hive-mind', *path))}" in "\n".join(line.rstrip() for line in told.splitlines())
-    assert not any(twice in told for twice in ("[[", "]]", "{["))
+
+def test_help_says_how_to_call_it_with_an_example_in_lines_that_fit(texts: dict[str, str]) -> None:
+    assert len(texts) > 100
+    for called, told in texts.items():
+        assert f"Usage: {called} " in told
+        assert f"Examples:\n {called}" in "\n".join(line.rstrip() for line in told.splitlines())
+        assert max(map(len, told.splitlines())) <= 100, called
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_paragraphs_of_help_break_where_the_screen_ends(path):
-    assert all("\n" not in paragraph for paragraph in COMMANDS[path].help.split("\n\n"))
+def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
+    assert [called for called, told in texts.items() if any(twice in told for twice in ("[[", "]]", "{["))] == []
+
+
+def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str, ...], Any]) -> None:
+    broken = {path for path, command in commands.items() for one in command.help.split("\n\n") if "\n" in one}
+    assert broken == set()
+
+
+_TEXT_OR_JSON = """learn, ask, stats, doctor, demo, reembed, backup, restore, facts list, facts search, facts show, facts retract,
+    facts export, facts import, eval retrieval"""
+_OF_FLEETS = """apply, plan, diff, status, top, scale, drain, get hives, get agents, get facts, get events, describe hive,
+    describe agent, members list, members evict, fleet refound, rollout restart, rollout status, rollout undo, rollout history"""
+
+
+@pytest.mark.parametrize(("names", "forms"), [(_TEXT_OR_JSON, "text|json"), (_OF_FLEETS, "table|wide|json|yaml|name")])
+def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str], names: str, forms: str) -> None:
+    called = [f"hive-mind {' '.join(name.split())}" for name in names.split(",")]
+
+    assert [one for one in called if forms not in re.sub(r"[\s│]+", "", texts[one])] == []
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """Fleets to render: a manifest with every kind of reference, and what is desired of it inside a container."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from hive_mind.control.manifests.reading import Source, read_text
 from hive_mind.control.planning.desired import desired
@@ -33,7 +32,8 @@ def fleet(kind: str = "kubernetes", **spec: Any) -> dict[str, Any]:
 
 
 def source_of(manifest: Mapping[str, Any]) -> Source:
-    return read_text(yaml.safe_dump(dict(manifest), sort_keys=False), FOLDER, "fleet.yaml")
+    # JSON is YAML, and written a hundred times as fast.
+    return read_text(json.dumps(manifest, indent=1), FOLDER, "fleet.yaml")
 
 
 def configs_of(source: Source, learned: Mapping[str, tuple[SourceConfig, ...]] | None = None) -> Mapping[str, WorkerConfig]:

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hive_mind.control import controller, remembering
 from hive_mind.control.controller import HiveController
 from hive_mind.control.converging import Outcome
+from hive_mind.control.manifests.reading import Source
 from hive_mind.control.refounding import Remains
 from hive_mind.control.state import FleetFolder, FleetState
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
@@ -56,11 +58,7 @@ async def test_a_controller_killed_at_any_step_is_followed_by_one_that_gets_ther
     change: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (source(tmp_path, spec) for spec in CHANGES[change])
-    for at in range(1, 500):
-        home, world = tmp_path / f"at{at}", World()
-        await apply(home, world, first)
-        for process in tuple(world.alive):
-            world.learn(process, f"{process} knows")
+    async for at, home, world in fresh(tmp_path, first):
         known = world.facts("team")
         was_killed = await killed_at(at, world, monkeypatch, lambda home=home, world=world: apply(home, world, second))
         wanted = second if then == "the same again" else first
@@ -77,7 +75,6 @@ async def test_a_controller_killed_at_any_step_is_followed_by_one_that_gets_ther
         assert hive is not None
         assert world.facts(hive.id) >= known, told
         assert set(world.alive) == set(state.allocation), told
-        shutil.rmtree(home)
         if not was_killed:
             return
     pytest.fail("it never got to the end")
@@ -93,11 +90,7 @@ async def test_founding_a_hive_again_is_killed_at_any_step_and_ends_the_next_tim
 
     monkeypatch.setattr(controller, "remains", there)
     wanted = source(tmp_path, FOUR)
-    for at in range(1, 500):
-        home, world = tmp_path / f"at{at}", World()
-        await apply(home, world, wanted)
-        for process in tuple(world.alive):
-            world.learn(process, f"{process} knows")
+    async for at, home, world in fresh(tmp_path, wanted):
         known = world.facts("team")
         was_killed = await killed_at(at, world, monkeypatch, lambda home=home, world=world: refound(home, world))
         told = f"killed at step {at}: {world.calls}"
@@ -114,11 +107,23 @@ async def test_founding_a_hive_again_is_killed_at_any_step_and_ends_the_next_tim
         assert {process.config.hive.id for process in world.alive.values()} == {state.hive.id}, told
         assert set(world.alive) == set(state.allocation), told
         assert world.facts(state.hive.id) >= known, told
-        shutil.rmtree(home)
         if not was_killed:
             assert state.generation == (3 if then == "founded again" else 2)
             return
     pytest.fail("it never got to the end")
+
+
+async def fresh(folder: Path, first: Source) -> AsyncIterator[tuple[int, Path, World]]:
+    """For each number from 1 the same fleet as it was just founded, with a fact of each process."""
+    home, kept, world = folder / "home", folder / "kept", World()
+    await apply(home, world, first)
+    for process in tuple(world.alive):
+        world.learn(process, f"{process} knows")
+    shutil.copytree(home, kept)
+    for at in range(1, 500):
+        yield at, home, deepcopy(world)
+        shutil.rmtree(home)
+        shutil.copytree(kept, home)
 
 
 async def refound(home: Path, world: World) -> Outcome:

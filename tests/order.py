@@ -1,0 +1,34 @@
+"""In which order tests run where several processes share them: the long ones begin first, so that the last minute has short ones.
+
+pytest-xdist gives each process an equal share of the list, and one that is done takes from the end of another's share.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import pytest
+
+
+def dealt_out(tests: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
+    """All of them, in the share of each process its long files first.
+
+    One process loads the embedding model's libraries, which takes seconds, and not each that comes across a test of it.
+    """
+    embedding = [one for one in tests if one.get_closest_marker("embeddings")]
+    others = [one for one in tests if not one.get_closest_marker("embeddings")]
+    files = [list(file) for _, file in groupby(others, lambda one: one.path)]
+    short = [one for file in files if not _long(file) for one in file]
+    shares: list[list[pytest.Item]] = [embedding, *([] for _ in range(processes - 1))]
+    for file in sorted(filter(_long, files), key=_long, reverse=True):
+        min(shares, key=_long).extend(file)
+    order: list[pytest.Item] = []
+    for place, share in enumerate(shares, 1):
+        room = max(0, len(tests) * place // processes - len(order) - len(share))
+        order += [*share, *short[:room]]
+        del short[:room]
+    return [*order, *short]
+
+
+def _long(tests: Sequence[pytest.Item]) -> int:
+    """How many of them take seconds."""
+    return sum(any(one.get_closest_marker(mark) for mark in ("slow", "embeddings")) for one in tests)

@@ -1,0 +1,151 @@
+"""Programs in processes that begin as copies of one that has loaded the package: to start Python and to load it takes a second.
+
+`Forked` is used like `subprocess.Popen`, and `run` like `subprocess.run`. A test that looks at how Python starts, or at what the
+system shows of a process (its arguments and environment), takes those. As a program, `python -m tests.servers.forked` is copied.
+"""
+
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+_LOADED = ("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic")
+_REQUEST_BYTES_MAX = 1 << 20
+
+
+class Forked(subprocess.Popen[Any]):
+    """A process that runs `python …`: -m MODULE, -c CODE, or a file, and arguments."""
+
+    def _execute_child(self, args: Sequence[object], *given: Any) -> None:
+        """What the standard library does by `exec`."""
+        folder, environment, pipes = given[4] or Path.cwd(), given[5] or os.environ, given[9:15]
+        streams = [theirs if theirs >= 0 else own for own, theirs in enumerate((pipes[0], pipes[3], pipes[5]))]
+        request = json.dumps([[os.fsdecode(str(word)) for word in args[1:]], str(folder), dict(environment)])
+        self._status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with status:
+            socket.send_fds(_template()[0], [request.encode()], [*streams, status.fileno()])
+        self._close_pipe_fds(*pipes)
+        self.pid = int(self._status.recv(16))
+        self._child_created = True
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        if wait_flags & os.WNOHANG and not select.select([self._status], [], [], 0)[0]:
+            return 0, 0
+        with self._status:
+            return self.pid, int(self._status.recv(16) or signal.SIGKILL.value)
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        if self.returncode is None and self._waitpid_lock.acquire(blocking=False):
+            try:
+                ended, status = self._try_wait(os.WNOHANG)
+                if ended:
+                    self._handle_exitstatus(status)
+            finally:
+                self._waitpid_lock.release()
+        return self.returncode
+
+
+def run(command: Sequence[object], timeout: float, *, check: bool = False, **how: Any) -> "subprocess.CompletedProcess[Any]":
+    """What it printed and how it ended."""
+    with Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            process.kill()
+    ended = subprocess.CompletedProcess(command, process.returncode, out, err)
+    if check:
+        ended.check_returncode()
+    return ended
+
+
+def stop() -> None:
+    """Wait for the process that was copied and all of its copies, so that what they used of the processor is known."""
+    if _template.cache_info().currsize:
+        requests, pid = _template()
+        requests.close()
+        os.waitpid(pid, 0)
+
+
+@cache
+def _template() -> tuple[socket.socket, int]:
+    """Where requests go, and the process there. It ends when this one does."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        os.set_inheritable(theirs.fileno(), True)
+        words = [sys.executable, "-P", "-m", "tests.servers.forked", str(theirs.fileno())]
+        # In a group of its own, because Ctrl-C is not meant for it.
+        pid = os.posix_spawn(sys.executable, words, os.environ | {"PYTHONPATH": str(_ROOT)}, setpgroup=0)
+    return ours, pid
+
+
+def _copied(requests: socket.socket) -> list[str]:
+    """Only in a copy this returns, with the words of its command line. Beside each is a process that waits for its end."""
+    while True:
+        request, streams, *_ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, 4)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, 0 if not request else os.WNOHANG)[0]:
+                pass
+        if not request:
+            os._exit(0)
+        if os.fork() == 0:
+            break
+        for stream in streams:
+            os.close(stream)
+    status = socket.socket(fileno=streams.pop())
+    if copy := os.fork():
+        for stream in (requests.detach(), *streams):
+            os.close(stream)
+        status.send(str(copy).encode())
+        status.send(str(os.waitpid(copy, 0)[1]).encode())
+        os._exit(0)
+    for own, stream in enumerate(streams):
+        os.dup2(stream, own)
+    for stream in (requests.detach(), status.detach(), *streams):
+        os.close(stream)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process
+    sys.stdout = open(1, "w", buffering=1 if os.isatty(1) else -1, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    words, folder, environment = json.loads(request)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    return list(words)
+
+
+def _be(words: list[str]) -> None:
+    """What Python does with its command line."""
+    while (option := words.pop(0)) in ("-P", "-W"):
+        if option == "-W":
+            warnings.simplefilter(words.pop(0))  # type: ignore[arg-type]
+    if option == "-m":
+        sys.argv = list(words)
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    elif option == "-c":
+        sys.argv = ["-c", *words[1:]]
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(words[0], "<string>", "exec"), main.__dict__)  # noqa: S102 - it is the test's
+    else:
+        sys.argv = [option, *words]
+        runpy.run_path(option, run_name="__main__")
+
+
+if __name__ == "__main__":
+    for _name in _LOADED:
+        import_module(_name)
+    gc.collect()
+    gc.freeze()
+    _be(_copied(socket.socket(fileno=int(sys.argv[1]))))
