@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.chance import examples, is_exploring
+from tests.loops import play
 
 # Speed is measured in benchmarks/, so no example has a deadline here.
 settings.register_profile(
@@ -39,9 +40,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """An `async def test_…` has an event loop of its own, fails when it hangs, and leaves no task behind."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    asyncio.run(
-        _watched(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
-    )
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(_watched(play(pyfuncitem.obj, given)))
     return True
 
 
