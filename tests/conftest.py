@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.chance import examples, is_exploring
+from tests.loops import play
 from tests.order import dealt_out
 from tests.servers import forked
 
@@ -47,9 +48,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """An `async def test_…` has an event loop of its own, fails when it hangs, and leaves no task behind."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    asyncio.run(
-        _watched(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
-    )
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(_watched(play(pyfuncitem.obj, given)))
     return True
 
 

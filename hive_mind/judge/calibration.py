@@ -66,9 +66,9 @@ class _Counted(NamedTuple):
         return self.all**2 / self.squares if self.squares else 0.0
 
     def and_also(self, some: Sequence[Comparison]) -> "_Counted":
+        weights = [one.weight for one in some]
         right = fsum(one.weight for one in some if one.is_right)
-        weight = fsum(one.weight for one in some)
-        return _Counted(self.right + right, self.all + weight, self.squares + fsum(one.weight**2 for one in some))
+        return _Counted(self.right + right, self.all + fsum(weights), self.squares + fsum(weight**2 for weight in weights))
 
     def at_least(self) -> float:
         """What the accuracy is at least."""
@@ -99,9 +99,11 @@ def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), 
 def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> float | None:
     """The lowest threshold, in hundredths, above which the target is reached; None where there is none."""
     counted, found = _Counted(), None
-    surest_first = sorted(comparisons, key=_hundredths, reverse=True)
-    for hundredths, some in groupby(surest_first, key=_hundredths):
-        counted = counted.and_also(list(some))
+    steps: dict[int, list[Comparison]] = {}
+    for one in comparisons:
+        steps.setdefault(_hundredths(one), []).append(one)
+    for hundredths in sorted(steps, reverse=True):
+        counted = counted.and_also(steps[hundredths])
         if counted.effective >= SAMPLES_MIN and counted.at_least() >= target:
             found = hundredths / _STEPS
     return found

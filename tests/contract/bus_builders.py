@@ -4,8 +4,8 @@ import asyncio
 import importlib
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from typing import Any, cast
@@ -84,19 +84,31 @@ def threads_after(before: int) -> int:
 
 def run(scenario: Scenario, harness: BaseHarness) -> None:
     """A scenario in a world of its own, which leaves no task and no thread behind."""
-    before = threading.active_count()
 
     async def whole() -> None:
-        world = World(harness)
-        async with asyncio.timeout(_PATIENCE_S):
-            try:
-                world.bus = await world.open()
-                await scenario(world)
-            finally:
-                await world.close()
+        async with asyncio.timeout(_PATIENCE_S), opened(harness) as world:
+            await scenario(world)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    asyncio.run(whole())
+    with no_thread_left():
+        asyncio.run(whole())
+
+
+@asynccontextmanager
+async def opened(harness: BaseHarness) -> AsyncIterator[World]:
+    """A world of its own over a broker."""
+    world = World(harness)
+    try:
+        world.bus = await world.open()
+        yield world
+    finally:
+        await world.close()
+
+
+@contextmanager
+def no_thread_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
     assert threads_after(before) <= before
 
 

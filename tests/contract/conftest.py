@@ -1,12 +1,17 @@
-"""Brokers for the tests of buses, started once for a file."""
+"""Brokers for the tests of buses, started once for a file; and what lives in the loop of a test."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from hive_mind import backends
-from tests.contract.bus_builders import Scenario, harness_of, run
+from tests.builders import BagOfWords, Home
+from tests.contract.bus_builders import Scenario, harness_of, no_thread_left, opened, run
 from tests.contract.buses.base import BaseHarness
+from tests.contract.platforms import opened_ground, with_fakes
+from tests.contract.redis_builders import buses_of
+from tests.loops import InLoop
 from tests.servers.redis_server import RedisServer
 
 
@@ -25,8 +30,26 @@ def broker(started_broker: BaseHarness) -> Iterator[BaseHarness]:
 
 
 @pytest.fixture
+def world(broker: BaseHarness) -> Iterator[InLoop]:
+    """A hive of its own on the broker, which leaves no thread behind."""
+    with no_thread_left():
+        yield InLoop(lambda: opened(broker))
+
+
+@pytest.fixture
 def with_bus(broker: BaseHarness) -> Callable[[Scenario], None]:
     return lambda scenario: run(scenario, broker)
+
+
+@pytest.fixture
+def memory(home: Home) -> InLoop:
+    """That of an agent, at the home that a file's fixture gives."""
+    return InLoop(lambda: home.memory(BagOfWords()))
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> InLoop:
+    return InLoop(lambda: opened_ground(with_fakes(tmp_path / "home")))
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +63,9 @@ def server(started_redis: RedisServer) -> RedisServer:
     """A Redis server with nothing in it."""
     started_redis.do("FLUSHALL")
     return started_redis
+
+
+@pytest.fixture
+def buses(server: RedisServer) -> InLoop:
+    """Over that server."""
+    return InLoop(lambda: buses_of(server.url))

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from signal import SIGKILL
 
@@ -114,16 +114,10 @@ def _command_of(one: psutil.Process) -> list[str]:
     return []
 
 
-Story = Callable[[Ground], Awaitable[None]]
-
-
-def play(story: Story, ground: Ground) -> None:
-    async def whole() -> None:
-        ground.platform = await ground.open()
-        try:
-            async with asyncio.timeout(2 * PATIENCE_S):
-                await story(ground)
-        finally:
-            await ground.close()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def opened_ground(ground: Ground) -> AsyncIterator[Ground]:
+    ground.platform = await ground.open()
+    try:
+        yield ground
+    finally:
+        await ground.close()

@@ -1,7 +1,8 @@
 """Buses over one Redis server, and what tests look at."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -32,14 +33,19 @@ class Buses:
             await bus.close(drain_s=0)
 
 
+@asynccontextmanager
+async def buses_of(url: str) -> AsyncIterator[Buses]:
+    buses = Buses(url)
+    try:
+        yield buses
+    finally:
+        await buses.close()
+
+
 def over(server: RedisServer, scenario: Callable[[Buses], Awaitable[None]], url: str = "", *, within_s: float = 40) -> None:
     async def whole() -> None:
-        buses = Buses(url or server.url)
-        try:
-            async with asyncio.timeout(within_s):
-                await scenario(buses)
-        finally:
-            await buses.close()
+        async with buses_of(url or server.url) as buses, asyncio.timeout(within_s):
+            await scenario(buses)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(whole())

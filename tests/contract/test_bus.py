@@ -14,12 +14,12 @@ from hive_mind.bus.codec import encode
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, Receipt, Replicate
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
-from tests.contract.bus_builders import Run, World, eventually, only_where, text, texts
+from tests.contract.bus_builders import World, eventually, only_where, text, texts
 
 # ── what arrives ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_is_published_arrives_once_as_it_was(with_bus: Run) -> None:
+async def test_what_is_published_arrives_once_as_it_was(world: World) -> None:
     numbers = np.linspace(-1, 1, 384, dtype=np.float32)
     messages = (
         Receipt("naïve 日本 \0 🐝 \U0010ffff"),
@@ -30,231 +30,189 @@ def test_what_is_published_arrives_once_as_it_was(with_bus: Run) -> None:
         Replicate("p", ()),
     )
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        sent = [world.envelope(message) for message in messages]
-        sent[0] = msgspec.structs.replace(sent[0], trace="00-abc-def-01", sent_ms=1_700_000_000_123, correlation_id="c\n")
-        await world.bus.publish(sent)
+    bob = await world.listener()
+    sent = [world.envelope(message) for message in messages]
+    sent[0] = msgspec.structs.replace(sent[0], trace="00-abc-def-01", sent_ms=1_700_000_000_123, correlation_id="c\n")
+    await world.bus.publish(sent)
 
-        taken = await bob.take(len(sent))
-        assert [encode(delivery.envelope) for delivery in taken] == [encode(one) for one in sent]
-        assert [delivery.attempt for delivery in taken] == [1] * len(sent)
-        for delivery in taken:
-            await delivery.ack()
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    taken = await bob.take(len(sent))
+    assert [encode(delivery.envelope) for delivery in taken] == [encode(one) for one in sent]
+    assert [delivery.attempt for delivery in taken] == [1] * len(sent)
+    for delivery in taken:
+        await delivery.ack()
+    assert await bob.has_nothing()
 
 
-def test_envelopes_of_one_sender_come_in_their_order(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish(*map(str, range(50)))
-        for n in range(50, 60):
-            await world.publish(str(n))
+async def test_envelopes_of_one_sender_come_in_their_order(world: World) -> None:
+    bob = await world.listener()
+    await world.publish(*map(str, range(50)))
+    for n in range(50, 60):
+        await world.publish(str(n))
 
-        assert texts(await bob.take(60)) == [str(n) for n in range(60)]
-
-    with_bus(scenario)
+    assert texts(await bob.take(60)) == [str(n) for n in range(60)]
 
 
-def test_each_target_gets_it_and_nobody_else(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob, cid, dan = [await world.listener(name) for name in ("bob", "cid", "dan")]
-        await world.bus.publish([world.envelope("both", "bob", "cid"), world.envelope("dan's", "dan")])
+async def test_each_target_gets_it_and_nobody_else(world: World) -> None:
+    bob, cid, dan = [await world.listener(name) for name in ("bob", "cid", "dan")]
+    await world.bus.publish([world.envelope("both", "bob", "cid"), world.envelope("dan's", "dan")])
 
-        assert await bob.take_and_ack() == ["both"]
-        assert await cid.take_and_ack() == ["both"]
-        assert await dan.take_and_ack() == ["dan's"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert await bob.take_and_ack() == ["both"]
+    assert await cid.take_and_ack() == ["both"]
+    assert await dan.take_and_ack() == ["dan's"]
+    assert await bob.has_nothing()
 
 
-def test_what_is_for_everyone_reaches_each_but_its_sender(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        ann, bob, cid = [await world.listener(name) for name in ("ann", "bob", "cid")]
-        await world.publish("to all", to=EVERYONE)
-        await world.publish("to ann", to=("ann",))
+async def test_what_is_for_everyone_reaches_each_but_its_sender(world: World) -> None:
+    ann, bob, cid = [await world.listener(name) for name in ("ann", "bob", "cid")]
+    await world.publish("to all", to=EVERYONE)
+    await world.publish("to ann", to=("ann",))
 
-        assert await bob.take_and_ack() == ["to all"]
-        assert await cid.take_and_ack() == ["to all"]
-        assert await ann.take_and_ack() == ["to ann"]
-        assert await ann.has_nothing()
-
-    with_bus(scenario)
+    assert await bob.take_and_ack() == ["to all"]
+    assert await cid.take_and_ack() == ["to all"]
+    assert await ann.take_and_ack() == ["to ann"]
+    assert await ann.has_nothing()
 
 
-def test_a_name_that_nobody_has_is_no_error(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.bus.publish([world.envelope("x", "absent"), world.envelope("y", "absent", "bob")])
+async def test_a_name_that_nobody_has_is_no_error(world: World) -> None:
+    bob = await world.listener()
+    await world.bus.publish([world.envelope("x", "absent"), world.envelope("y", "absent", "bob")])
 
-        assert texts(await bob.take()) == ["y"]
-
-    with_bus(scenario)
+    assert texts(await bob.take()) == ["y"]
 
 
-def test_only_types_that_were_asked_for_are_seen(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener(types=frozenset({"receipt"}))
-        await world.bus.publish([world.envelope(Replicate("p", ())), world.envelope("wanted")])
+async def test_only_types_that_were_asked_for_are_seen(world: World) -> None:
+    bob = await world.listener(types=frozenset({"receipt"}))
+    await world.bus.publish([world.envelope(Replicate("p", ())), world.envelope("wanted")])
 
-        assert await bob.take_and_ack() == ["wanted"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert await bob.take_and_ack() == ["wanted"]
+    assert await bob.has_nothing()
 
 
-def test_two_hives_on_one_broker_do_not_see_each_other(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        elsewhere = world.harness.new_hive()
-        only_where(elsewhere != world.hive, "another hive here")
-        here, there = await world.listener(), await world.listener(hive=elsewhere)
-        await world.publish("ours")
-        await world.publish("theirs", hive=elsewhere)
-        await world.publish("all of ours", to=EVERYONE)
+async def test_two_hives_on_one_broker_do_not_see_each_other(world: World) -> None:
+    elsewhere = world.harness.new_hive()
+    only_where(elsewhere != world.hive, "another hive here")
+    here, there = await world.listener(), await world.listener(hive=elsewhere)
+    await world.publish("ours")
+    await world.publish("theirs", hive=elsewhere)
+    await world.publish("all of ours", to=EVERYONE)
 
-        assert sorted(await here.take_and_ack(2)) == ["all of ours", "ours"]
-        assert await there.take_and_ack() == ["theirs"]
-        assert await there.has_nothing()
-
-    with_bus(scenario)
+    assert sorted(await here.take_and_ack(2)) == ["all of ours", "ours"]
+    assert await there.take_and_ack() == ["theirs"]
+    assert await there.has_nothing()
 
 
-def test_the_same_envelope_published_twice_is_seen_once(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        twice, other = world.envelope("twice"), world.envelope("other")
-        await world.bus.publish([twice])
-        assert await bob.take_and_ack() == ["twice"]
-        await world.bus.publish([twice, other])
+async def test_the_same_envelope_published_twice_is_seen_once(world: World) -> None:
+    bob = await world.listener()
+    twice, other = world.envelope("twice"), world.envelope("other")
+    await world.bus.publish([twice])
+    assert await bob.take_and_ack() == ["twice"]
+    await world.bus.publish([twice, other])
 
-        assert await bob.take_and_ack() == ["other"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert await bob.take_and_ack() == ["other"]
+    assert await bob.has_nothing()
 
 
-def test_clocks_that_go_wrong_change_nothing(with_bus: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        true = time.time
-        for way in (-1, 1):
-            with monkeypatch.context() as patched:
-                # Where somebody signs with the time, minutes are tolerated and days are not: those are for the envelope alone.
-                patched.setattr(time, "time", lambda way=way: true() + way * 30)
-                sent = msgspec.structs.replace(world.envelope(f"{way}"), sent_ms=int((true() + way * 30 * 3600) * 1000))
-                await world.bus.publish([sent])
-                assert await bob.take_and_ack() == [f"{way}"]
-
-    with_bus(scenario)
+async def test_clocks_that_go_wrong_change_nothing(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    bob = await world.listener()
+    true = time.time
+    for way in (-1, 1):
+        with monkeypatch.context() as patched:
+            # Where somebody signs with the time, minutes are tolerated and days are not: those are for the envelope alone.
+            patched.setattr(time, "time", lambda way=way: true() + way * 30)
+            sent = msgspec.structs.replace(world.envelope(f"{way}"), sent_ms=int((true() + way * 30 * 3600) * 1000))
+            await world.bus.publish([sent])
+            assert await bob.take_and_ack() == [f"{way}"]
 
 
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_name_is_taken_until_its_inbox_is_closed(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        with pytest.raises(InvalidInput, match="'bob' is taken"):
-            await world.listener()
-        await bob.inbox.close()
-        await bob.inbox.close()
+async def test_a_name_is_taken_until_its_inbox_is_closed(world: World) -> None:
+    bob = await world.listener()
+    with pytest.raises(InvalidInput, match="'bob' is taken"):
+        await world.listener()
+    await bob.inbox.close()
+    await bob.inbox.close()
 
-        again = await world.listener()
-        await world.publish("to the second")
-        assert texts(await again.take()) == ["to the second"]
-        assert list(bob.inbox.take(1)) == []
-
-    with_bus(scenario)
+    again = await world.listener()
+    await world.publish("to the second")
+    assert texts(await again.take()) == ["to the second"]
+    assert list(bob.inbox.take(1)) == []
 
 
-def test_subscriptions_of_one_name_share_the_work_where_they_can(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        if not world.bus.capabilities.can_share:
-            with pytest.raises(ConfigError):
-                await world.listener(is_shared=True)
-            return
-        one = await world.listener(is_shared=True, inflight_max=10, waiting_max=10)
-        other = await world.listener(is_shared=True, inflight_max=10, waiting_max=10)
-        said = [str(n) for n in range(40)]
-        publishing = asyncio.create_task(world.publish(*said))
+async def test_subscriptions_of_one_name_share_the_work_where_they_can(world: World) -> None:
+    if not world.bus.capabilities.can_share:
+        with pytest.raises(ConfigError):
+            await world.listener(is_shared=True)
+        return
+    one = await world.listener(is_shared=True, inflight_max=10, waiting_max=10)
+    other = await world.listener(is_shared=True, inflight_max=10, waiting_max=10)
+    said = [str(n) for n in range(40)]
+    publishing = asyncio.create_task(world.publish(*said))
 
-        taken: list[str] = []
-        shares: set[int] = set()
-        while len(taken) < len(said):
-            for number, worker in enumerate((one, other)):
-                for delivery in worker.inbox.take(5):
-                    taken.append(text(delivery))
-                    shares.add(number)
-                    await delivery.ack()
-            await asyncio.sleep(0.001)
-        assert sorted(taken) == sorted(said)
-        assert shares == {0, 1}
-        await publishing
-
-    with_bus(scenario)
+    taken: list[str] = []
+    shares: set[int] = set()
+    while len(taken) < len(said):
+        for number, worker in enumerate((one, other)):
+            for delivery in worker.inbox.take(5):
+                taken.append(text(delivery))
+                shares.add(number)
+                await delivery.ack()
+        await asyncio.sleep(0.001)
+    assert sorted(taken) == sorted(said)
+    assert shares == {0, 1}
+    await publishing
 
 
-def test_when_subscribing_returns_nothing_that_is_published_after_it_is_missed(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        await world.publish("too early")
-        for number in range(5):
-            listener = await world.listener(f"n{number}")
-            await world.publish(f"hello {number}", to=(f"n{number}",))
-            assert await listener.take_and_ack() == [f"hello {number}"]
-            assert await listener.has_nothing()
-
-    with_bus(scenario)
+async def test_when_subscribing_returns_nothing_that_is_published_after_it_is_missed(world: World) -> None:
+    await world.publish("too early")
+    for number in range(5):
+        listener = await world.listener(f"n{number}")
+        await world.publish(f"hello {number}", to=(f"n{number}",))
+        assert await listener.take_and_ack() == [f"hello {number}"]
+        assert await listener.has_nothing()
 
 
 # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_who_watches_sees_everything_once_and_takes_nothing(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        only_where(world.bus.capabilities.can_watch, "watch")
-        bob, cid = [await world.listener(name) for name in ("bob", "cid")]
-        await world.publish("before")
-        seen: list[Envelope] = []
-        watch = await world.bus.watch(world.hive, seen.append)
-        await world.bus.publish([world.envelope("both", "bob", "cid"), world.envelope("bob's"), world.envelope("all", *EVERYONE)])
-        await world.publish("nobody's", to=("absent",))
+async def test_who_watches_sees_everything_once_and_takes_nothing(world: World) -> None:
+    only_where(world.bus.capabilities.can_watch, "watch")
+    bob, cid = [await world.listener(name) for name in ("bob", "cid")]
+    await world.publish("before")
+    seen: list[Envelope] = []
+    watch = await world.bus.watch(world.hive, seen.append)
+    await world.bus.publish([world.envelope("both", "bob", "cid"), world.envelope("bob's"), world.envelope("all", *EVERYONE)])
+    await world.publish("nobody's", to=("absent",))
 
-        assert sorted(await bob.take_and_ack(4)) == ["all", "before", "bob's", "both"]
-        assert sorted(await cid.take_and_ack(2)) == ["all", "both"]
-        await eventually(lambda: has(seen, 4))
-        assert sorted(one.message.parcel for one in seen if isinstance(one.message, Receipt)) == [
-            *("all", "bob's", "both", "nobody's")
-        ]
-        await watch.close()
-        await watch.close()
-        await world.publish("after")
-        assert await bob.take_and_ack() == ["after"]
-        assert len(seen) == 4
-
-    with_bus(scenario)
+    assert sorted(await bob.take_and_ack(4)) == ["all", "before", "bob's", "both"]
+    assert sorted(await cid.take_and_ack(2)) == ["all", "both"]
+    await eventually(lambda: has(seen, 4))
+    assert sorted(one.message.parcel for one in seen if isinstance(one.message, Receipt)) == [
+        *("all", "bob's", "both", "nobody's")
+    ]
+    await watch.close()
+    await watch.close()
+    await world.publish("after")
+    assert await bob.take_and_ack() == ["after"]
+    assert len(seen) == 4
 
 
-def test_queues_tell_what_lies_on_the_bus(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener(inflight_max=2, waiting_max=2)
-        publishing = asyncio.create_task(world.publish(*map(str, range(3))))
-        one, two = await bob.take(2)
-        await one.dead_letter("no")
+async def test_queues_tell_what_lies_on_the_bus(world: World) -> None:
+    bob = await world.listener(inflight_max=2, waiting_max=2)
+    publishing = asyncio.create_task(world.publish(*map(str, range(3))))
+    one, two = await bob.take(2)
+    await one.dead_letter("no")
 
-        async def told() -> bool:
-            (state,) = [state for state in await world.bus.queues(world.hive) if state.name == "bob"]
-            numbers = (state.waiting, state.unacknowledged)
-            return state.dead in (1, None) and (None in numbers or sum(n for n in numbers if n is not None) == 2)
+    async def told() -> bool:
+        (state,) = [state for state in await world.bus.queues(world.hive) if state.name == "bob"]
+        numbers = (state.waiting, state.unacknowledged)
+        return state.dead in (1, None) and (None in numbers or sum(n for n in numbers if n is not None) == 2)
 
-        await eventually(told)
-        await two.ack()
-        assert await bob.take_and_ack() == ["2"]
-        await publishing
-
-    with_bus(scenario)
+    await eventually(told)
+    await two.ack()
+    assert await bob.take_and_ack() == ["2"]
+    await publishing
 
 
 async def has(some: Sequence[Envelope], number: int) -> bool:

@@ -14,39 +14,33 @@ from tests.contract.bus_builders import Run, World
 LIVES = int(os.environ.get("HIVE_LIVES", "15"))
 
 
-def test_closing_waits_for_what_is_not_acknowledged_and_refuses_the_rest(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("one", "two")
-        one, two = await bob.take(2)
+async def test_closing_waits_for_what_is_not_acknowledged_and_refuses_the_rest(world: World) -> None:
+    bob = await world.listener()
+    await world.publish("one", "two")
+    one, two = await bob.take(2)
 
-        closing = asyncio.create_task(world.bus.close())
-        await asyncio.sleep(0)
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await world.publish("late")
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await world.listener("late")
-        await one.ack()
-        await asyncio.sleep(world.harness.quiet_s)
-        assert not closing.done()
-        await two.ack()
-        await closing
-        await world.bus.close()
-
-    with_bus(scenario)
+    closing = asyncio.create_task(world.bus.close())
+    await asyncio.sleep(0)
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await world.publish("late")
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await world.listener("late")
+    await one.ack()
+    await asyncio.sleep(world.harness.quiet_s)
+    assert not closing.done()
+    await two.ack()
+    await closing
+    await world.bus.close()
 
 
-def test_closing_ends_after_its_drain_time(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("never acknowledged")
-        await bob.take()
-        await world.bus.close(drain_s=0.01)
+async def test_closing_ends_after_its_drain_time(world: World) -> None:
+    bob = await world.listener()
+    await world.publish("never acknowledged")
+    await bob.take()
+    await world.bus.close(drain_s=0.01)
 
-        assert list(bob.inbox.take(1)) == []
-        assert not world.bus.health.is_connected
-
-    with_bus(scenario)
+    assert list(bob.inbox.take(1)) == []
+    assert not world.bus.health.is_connected
 
 
 def test_many_lives_leave_no_thread_task_or_socket_behind(with_bus: Run) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.bus.base import Envelope
 from hive_mind.model.messages import Receipt
-from tests.contract.bus_builders import Run, World, eventually, only_where, texts
+from tests.contract.bus_builders import World, eventually, only_where, texts
 from tests.contract.buses.servicebus import Harness as ServiceBus
 
 pytestmark = pytest.mark.slow
@@ -48,40 +48,39 @@ def reached(thing: Any, *but: Any) -> Iterator[bytes]:
             waiting += gc.get_referents(one)
 
 
-def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_and_else_it_is_said_until_when(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        back_end = world.harness.address().backend
-        only_where(back_end != "memory", "be left behind")
-        bob, cleo = await world.listener(), await world.listener("cleo")
-        await world.publish(ADA, FERRY, to=("bob", "cleo"))
-        for delivery in await bob.take(2):
-            await delivery.dead_letter("not now")
-        await cleo.inbox.close()
+async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_and_else_it_is_said_until_when(
+    world: World,
+) -> None:
+    back_end = world.harness.address().backend
+    only_where(back_end != "memory", "be left behind")
+    bob, cleo = await world.listener(), await world.listener("cleo")
+    await world.publish(ADA, FERRY, to=("bob", "cleo"))
+    for delivery in await bob.take(2):
+        await delivery.dead_letter("not now")
+    await cleo.inbox.close()
 
-        async def is_put_aside() -> bool:
-            return len(await world.bus.dead_letters(world.hive)) == 2
+    async def is_put_aside() -> bool:
+        return len(await world.bus.dead_letters(world.hive)) == 2
 
-        await eventually(is_put_aside)
-        if isinstance(world.harness, ServiceBus):
-            assert any(b"Lovelace" in data for data in reached(world.harness.broker.broker))
+    await eventually(is_put_aside)
+    if isinstance(world.harness, ServiceBus):
+        assert any(b"Lovelace" in data for data in reached(world.harness.broker.broker))
 
-        scrub = backends.load("bus", back_end).scrub
-        why = await scrub(world.harness.address(), world.harness.settings(), [world.hive], ["bob", "cleo", "dan"], is_meant)
+    scrub = backends.load("bus", back_end).scrub
+    why = await scrub(world.harness.address(), world.harness.settings(), [world.hive], ["bob", "cleo", "dan"], is_meant)
 
-        if back_end == "eventhubs":
-            assert "retention time" in why
-            return
-        assert why == ""
-        letters = [letter.envelope for letter in await world.bus.dead_letters(world.hive)]
-        assert not any(one is not None and is_meant(one) for one in letters)
-        again = await world.listener("cleo")
-        await world.publish("the end", to=("cleo",))
-        said = texts(await again.take(1))
-        while said[-1] != "the end":
-            said += texts(await again.take(1))
-        assert ADA not in said
-        if isinstance(world.harness, ServiceBus):
-            assert said == [FERRY, "the end"]
-            assert not any(b"Lovelace" in data for data in reached(world.harness.broker.broker))
-
-    with_bus(scenario)
+    if back_end == "eventhubs":
+        assert "retention time" in why
+        return
+    assert why == ""
+    letters = [letter.envelope for letter in await world.bus.dead_letters(world.hive)]
+    assert not any(one is not None and is_meant(one) for one in letters)
+    again = await world.listener("cleo")
+    await world.publish("the end", to=("cleo",))
+    said = texts(await again.take(1))
+    while said[-1] != "the end":
+        said += texts(await again.take(1))
+    assert ADA not in said
+    if isinstance(world.harness, ServiceBus):
+        assert said == [FERRY, "the end"]
+        assert not any(b"Lovelace" in data for data in reached(world.harness.broker.broker))

@@ -48,19 +48,16 @@ def test_a_missing_entity_is_told_at_once(broker: BaseHarness) -> None:
         opened(*broker.with_missing_entity())
 
 
-def test_a_name_that_may_not_subscribe_is_told_at_once(broker: BaseHarness, with_bus: Run) -> None:
+async def test_a_name_that_may_not_subscribe_is_told_at_once(broker: BaseHarness, world: World) -> None:
     needs(broker, "forbidden")
 
-    async def scenario(world: World) -> None:
-        hive, name = broker.forbidden()
-        async with asyncio.timeout(_TOLD_WITHIN_S):
-            with pytest.raises(BackendRejected):
-                await world.listener(name, hive=hive, is_provided=False)
-        bob = await world.listener()
-        await world.publish("still fine")
-        assert await bob.take_and_ack() == ["still fine"]
-
-    with_bus(scenario)
+    hive, name = broker.forbidden()
+    async with asyncio.timeout(_TOLD_WITHIN_S):
+        with pytest.raises(BackendRejected):
+            await world.listener(name, hive=hive, is_provided=False)
+    bob = await world.listener()
+    await world.publish("still fine")
+    assert await bob.take_and_ack() == ["still fine"]
 
 
 def test_a_broker_that_is_not_there_is_told_in_time(broker: BaseHarness) -> None:
@@ -84,64 +81,55 @@ def test_facts_and_passwords_leave_this_machine_encrypted_or_not_at_all(broker: 
 # ── connections that break ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_connections_that_drop_while_nothing_happens_do_no_harm(broker: BaseHarness, with_bus: Run) -> None:
+async def test_connections_that_drop_while_nothing_happens_do_no_harm(broker: BaseHarness, world: World) -> None:
     needs(broker, "drop")
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("before")
-        assert await bob.take_and_ack() == ["before"]
-        broker.drop_connections()
-        await asyncio.sleep(0.1)
+    bob = await world.listener()
+    await world.publish("before")
+    assert await bob.take_and_ack() == ["before"]
+    broker.drop_connections()
+    await asyncio.sleep(0.1)
 
-        await published(world.bus, [world.envelope("after")])
-        assert await bob.take_and_ack() == ["after"]
-        await eventually(lambda: has_reconnected(world.bus))
-
-    with_bus(scenario)
+    await published(world.bus, [world.envelope("after")])
+    assert await bob.take_and_ack() == ["after"]
+    await eventually(lambda: has_reconnected(world.bus))
 
 
-def test_connections_that_drop_while_much_is_sent_and_received_lose_and_repeat_nothing(
-    broker: BaseHarness, with_bus: Run
+async def test_connections_that_drop_while_much_is_sent_and_received_lose_and_repeat_nothing(
+    broker: BaseHarness, world: World
 ) -> None:
     needs(broker, "drop")
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        said = [str(n) for n in range(400)]
+    bob = await world.listener()
+    said = [str(n) for n in range(400)]
 
-        async def publish_all() -> None:
-            for start in range(0, len(said), 10):
-                await published(world.bus, [world.envelope(one) for one in said[start : start + 10]])
+    async def publish_all() -> None:
+        for start in range(0, len(said), 10):
+            await published(world.bus, [world.envelope(one) for one in said[start : start + 10]])
 
-        publishing = asyncio.create_task(publish_all())
-        heard: list[str] = []
-        for _ in range(4):
-            heard += await bob.take_and_ack(80)
-            broker.drop_connections()
-        heard += await bob.take_and_ack(len(said) - len(heard))
-        await publishing
+    publishing = asyncio.create_task(publish_all())
+    heard: list[str] = []
+    for _ in range(4):
+        heard += await bob.take_and_ack(80)
+        broker.drop_connections()
+    heard += await bob.take_and_ack(len(said) - len(heard))
+    await publishing
 
-        assert sorted(heard) == sorted(said)
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert sorted(heard) == sorted(said)
+    assert await bob.has_nothing()
 
 
-def test_a_publish_in_doubt_is_seen_once(broker: BaseHarness, with_bus: Run) -> None:
+async def test_a_publish_in_doubt_is_seen_once(broker: BaseHarness, world: World) -> None:
     needs(broker, "in_doubt")
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        doubtful = world.envelope("once")
-        with broker.in_doubt():
-            await published(world.bus, [doubtful])
-        await published(world.bus, [world.envelope("end")])
+    bob = await world.listener()
+    doubtful = world.envelope("once")
+    with broker.in_doubt():
+        await published(world.bus, [doubtful])
+    await published(world.bus, [world.envelope("end")])
 
-        assert await bob.take_and_ack(2) == ["once", "end"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert await bob.take_and_ack(2) == ["once", "end"]
+    assert await bob.has_nothing()
 
 
 def test_who_is_idle_for_longer_than_the_broker_likes_goes_on_as_before(broker: BaseHarness, with_bus: Run) -> None:
@@ -163,105 +151,90 @@ def test_who_is_idle_for_longer_than_the_broker_likes_goes_on_as_before(broker: 
 # ── a broker that fails ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_a_broker_accepted_outlives_it_where_it_says_so(broker: BaseHarness, with_bus: Run) -> None:
+async def test_what_a_broker_accepted_outlives_it_where_it_says_so(broker: BaseHarness, world: World) -> None:
     needs(broker, "restart")
 
-    async def scenario(world: World) -> None:
-        if not world.bus.capabilities.survives_restart:
-            pytest.skip("this broker keeps nothing")
-        bob = await world.listener()
-        await world.publish("acknowledged", "in hand", "waiting")
-        first, in_hand = await bob.take(2)
-        await first.ack()
-        await asyncio.sleep(0.1)
-        broker.restart()
+    if not world.bus.capabilities.survives_restart:
+        pytest.skip("this broker keeps nothing")
+    bob = await world.listener()
+    await world.publish("acknowledged", "in hand", "waiting")
+    first, in_hand = await bob.take(2)
+    await first.ack()
+    await asyncio.sleep(0.1)
+    broker.restart()
 
-        await published(world.bus, [world.envelope("after")])
-        assert text(in_hand) == "in hand"
-        assert await bob.take_and_ack(2) == ["waiting", "after"]
-        await in_hand.ack()
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    await published(world.bus, [world.envelope("after")])
+    assert text(in_hand) == "in hand"
+    assert await bob.take_and_ack(2) == ["waiting", "after"]
+    await in_hand.ack()
+    assert await bob.has_nothing()
 
 
-def test_everybody_goes_on_when_the_broker_is_back(broker: BaseHarness, with_bus: Run) -> None:
+async def test_everybody_goes_on_when_the_broker_is_back(broker: BaseHarness, world: World) -> None:
     needs(broker, "down")
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        with broker.down():
-            with pytest.raises(BackendUnavailable):
-                await world.bus.publish([world.envelope("to nobody")], timeout_s=0.2)
-            assert world.bus.health.last_error
-        await published(world.bus, [world.envelope("after")])
+    bob = await world.listener()
+    with broker.down():
+        with pytest.raises(BackendUnavailable):
+            await world.bus.publish([world.envelope("to nobody")], timeout_s=0.2)
+        assert world.bus.health.last_error
+    await published(world.bus, [world.envelope("after")])
 
-        heard = await bob.take_and_ack()
-        while "after" not in heard:
-            heard += await bob.take_and_ack()
-        assert set(heard) <= {"to nobody", "after"}
-        await eventually(lambda: is_connected(world.bus))
-
-    with_bus(scenario)
+    heard = await bob.take_and_ack()
+    while "after" not in heard:
+        heard += await bob.take_and_ack()
+    assert set(heard) <= {"to nobody", "after"}
+    await eventually(lambda: is_connected(world.bus))
 
 
-def test_a_bus_can_be_closed_while_its_broker_is_gone(broker: BaseHarness, with_bus: Run) -> None:
+async def test_a_bus_can_be_closed_while_its_broker_is_gone(broker: BaseHarness, world: World) -> None:
     needs(broker, "down")
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("in hand")
-        (delivery,) = await bob.take()
-        with broker.down():
-            await delivery.ack()
-            async with asyncio.timeout(10):
-                await world.bus.close(drain_s=0.2)
-
-    with_bus(scenario)
+    bob = await world.listener()
+    await world.publish("in hand")
+    (delivery,) = await bob.take()
+    with broker.down():
+        await delivery.ack()
+        async with asyncio.timeout(10):
+            await world.bus.close(drain_s=0.2)
 
 
-def test_a_broker_that_is_full_is_waited_for_and_then_reported(broker: BaseHarness, with_bus: Run) -> None:
+async def test_a_broker_that_is_full_is_waited_for_and_then_reported(broker: BaseHarness, world: World) -> None:
     needs(broker, "throttle")
 
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        with broker.throttle():
-            with pytest.raises(BackendThrottled):
-                await world.bus.publish([world.envelope("too much")], timeout_s=0.3)
-            patient = asyncio.create_task(world.bus.publish([world.envelope("patient")], timeout_s=30))
-            await asyncio.sleep(0.2)
-            assert not patient.done()
-        await patient
+    bob = await world.listener()
+    with broker.throttle():
+        with pytest.raises(BackendThrottled):
+            await world.bus.publish([world.envelope("too much")], timeout_s=0.3)
+        patient = asyncio.create_task(world.bus.publish([world.envelope("patient")], timeout_s=30))
+        await asyncio.sleep(0.2)
+        assert not patient.done()
+    await patient
 
-        assert await bob.take_and_ack() == ["patient"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert await bob.take_and_ack() == ["patient"]
+    assert await bob.has_nothing()
 
 
 # ── processes that fail ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_a_killed_process_had_in_hand_goes_to_the_next_of_its_name(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        if not world.bus.capabilities.is_durable:
-            pytest.skip("nothing outlives a process here")
-        world.harness.provide(world.hive, "bob")
-        async with consumer(world, count=5) as process:
-            await world.publish(*map(str, range(8)))
-            assert await said(process) == "taken"
-            process.kill()
-        bob = await world.listener()
+async def test_what_a_killed_process_had_in_hand_goes_to_the_next_of_its_name(world: World) -> None:
+    if not world.bus.capabilities.is_durable:
+        pytest.skip("nothing outlives a process here")
+    world.harness.provide(world.hive, "bob")
+    async with consumer(world, count=5) as process:
+        await world.publish(*map(str, range(8)))
+        assert await said(process) == "taken"
+        process.kill()
+    bob = await world.listener()
 
-        taken = await bob.take(8)
-        assert sorted(map(text, taken)) == sorted(map(str, range(8)))
-        for delivery in taken:
-            await delivery.ack()
-        await world.publish("after")
-        assert await bob.take_and_ack() == ["after"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    taken = await bob.take(8)
+    assert sorted(map(text, taken)) == sorted(map(str, range(8)))
+    for delivery in taken:
+        await delivery.ack()
+    await world.publish("after")
+    assert await bob.take_and_ack() == ["after"]
+    assert await bob.has_nothing()
 
 
 # ── helpers ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -97,86 +97,71 @@ def found(gathered: Gathered, number: int) -> bool:
     return ranked(gathered)[:1] == [fact_id(subject(number))]
 
 
-def test_two_hundred_questions_at_once_get_their_own_answers(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        async with started(world, sharded(4, replicas=2)) as hive:
-            await hive.learn()
-            rng = random.Random(7)
-            asked = [(f"n{rng.randrange(4)}", rng.randrange(_SUBJECTS)) for _ in range(200)]
-            answers = await asyncio.gather(*(hive.ask(name, number) for name, number in asked))
+async def test_two_hundred_questions_at_once_get_their_own_answers(world: World) -> None:
+    async with started(world, sharded(4, replicas=2)) as hive:
+        await hive.learn()
+        rng = random.Random(7)
+        asked = [(f"n{rng.randrange(4)}", rng.randrange(_SUBJECTS)) for _ in range(200)]
+        answers = await asyncio.gather(*(hive.ask(name, number) for name, number in asked))
 
-            assert all(answer.completeness == 1.0 for answer in answers)
-            assert [found(answer, number) for answer, (_, number) in zip(answers, asked, strict=True)] == [True] * 200
-
-    with_bus(scenario)
+        assert all(answer.completeness == 1.0 for answer in answers)
+        assert [found(answer, number) for answer, (_, number) in zip(answers, asked, strict=True)] == [True] * 200
 
 
-def test_every_question_reaches_all_of_ten_members_however_few_lanes_the_bus_has(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        async with started(world, sharded(10, replicas=1, partitions=40)) as hive:
-            await hive.learn()
-            answers = await asyncio.gather(*(hive.ask(f"n{number % 10}", number) for number in range(20)))
+async def test_every_question_reaches_all_of_ten_members_however_few_lanes_the_bus_has(world: World) -> None:
+    async with started(world, sharded(10, replicas=1, partitions=40)) as hive:
+        await hive.learn()
+        answers = await asyncio.gather(*(hive.ask(f"n{number % 10}", number) for number in range(20)))
 
-            assert [answer.silent for answer in answers] == [()] * 20
-            assert [len(answer.asked) for answer in answers] == [9] * 20
-            assert all(found(answer, number) for number, answer in enumerate(answers))
-
-    with_bus(scenario)
+        assert [answer.silent for answer in answers] == [()] * 20
+        assert [len(answer.asked) for answer in answers] == [9] * 20
+        assert all(found(answer, number) for number, answer in enumerate(answers))
 
 
-def test_a_member_that_is_gone_is_named_and_the_others_answer(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        world.harness.provide(world.hive, "n2")
-        async with started(world, sharded(4, replicas=1), without="n2", deadline_ms=1500) as hive:
-            gathered = await hive.ask("n0", 1)
+async def test_a_member_that_is_gone_is_named_and_the_others_answer(world: World) -> None:
+    world.harness.provide(world.hive, "n2")
+    async with started(world, sharded(4, replicas=1), without="n2", deadline_ms=1500) as hive:
+        gathered = await hive.ask("n0", 1)
 
-            assert gathered.silent == ("n2",)
-            assert set(gathered.missing) == set(hive.topology.held_by("n2"))
-            assert gathered.completeness == 1 - len(gathered.missing) / gathered.partitions
-
-    with_bus(scenario)
+        assert gathered.silent == ("n2",)
+        assert set(gathered.missing) == set(hive.topology.held_by("n2"))
+        assert gathered.completeness == 1 - len(gathered.missing) / gathered.partitions
 
 
-def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        async with started(world, sharded(2, replicas=1), without="n1", deadline_ms=700) as hive:
-            slow: Listener = await world.listener("n1")
-            assert (await hive.ask("n0", 1)).silent == ("n1",)
-            (late,) = await slow.take()
-            while not isinstance(request := late.envelope.message, PoolRequest):
-                await late.ack()
-                (late,) = await slow.take()
-            pool = Pool((), *[np.empty(0, np.float32)] * 3)
-            words = Occurrences(TermStatistics(1, 1.0, {"subject1": 1}))
-            reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(), (), words)
-            await world.bus.publish([world.envelope(reply, "n0", sender="n1")])
+async def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(world: World) -> None:
+    async with started(world, sharded(2, replicas=1), without="n1", deadline_ms=700) as hive:
+        slow: Listener = await world.listener("n1")
+        assert (await hive.ask("n0", 1)).silent == ("n1",)
+        (late,) = await slow.take()
+        while not isinstance(request := late.envelope.message, PoolRequest):
             await late.ack()
+            (late,) = await slow.take()
+        pool = Pool((), *[np.empty(0, np.float32)] * 3)
+        words = Occurrences(TermStatistics(1, 1.0, {"subject1": 1}))
+        reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(), (), words)
+        await world.bus.publish([world.envelope(reply, "n0", sender="n1")])
+        await late.ack()
 
-            assert (await hive.ask("n0", 1)).silent == ("n1",)
-            runner = hive.runners["n0"]
-            await eventually(lambda: is_idle(runner))
-            assert runner.failure is None
-            assert not runner._executor.requests
-
-    with_bus(scenario)
+        assert (await hive.ask("n0", 1)).silent == ("n1",)
+        runner = hive.runners["n0"]
+        await eventually(lambda: is_idle(runner))
+        assert runner.failure is None
+        assert not runner._executor.requests
 
 
-def test_what_a_node_keeps_itself_it_asks_nobody_for(with_bus: Run) -> None:
-    async def scenario(world: World) -> None:
-        async with started(world, flat("n0", "n1")) as hive:
-            await hive.learn()
-            hive.bus.published.clear()
-            answers = await asyncio.gather(*(hive.ask("n0", number) for number in range(_SUBJECTS)))
-            asked = [one for one in hive.bus.published if one.type.endswith("?")]
+async def test_what_a_node_keeps_itself_it_asks_nobody_for(world: World) -> None:
+    async with started(world, flat("n0", "n1")) as hive:
+        await hive.learn()
+        hive.bus.published.clear()
+        answers = await asyncio.gather(*(hive.ask("n0", number) for number in range(_SUBJECTS)))
+        asked = [one for one in hive.bus.published if one.type.endswith("?")]
 
-            assert all(found(answer, number) for number, answer in enumerate(answers))
-            assert asked == []
-        async with started(world, sharded(3, replicas=1)) as hive:
-            await hive.ask("n0", 1)
-            assert [one for one in hive.bus.published if one.sender in one.target] == []
-            assert {name for one in hive.bus.published if one.type.endswith("?") for name in one.target} == {"n1", "n2"}
-
-    with_bus(scenario)
+        assert all(found(answer, number) for number, answer in enumerate(answers))
+        assert asked == []
+    async with started(world, sharded(3, replicas=1)) as hive:
+        await hive.ask("n0", 1)
+        assert [one for one in hive.bus.published if one.sender in one.target] == []
+        assert {name for one in hive.bus.published if one.type.endswith("?") for name in one.target} == {"n1", "n2"}
 
 
 async def is_idle(runner: NodeRunner) -> bool:

@@ -16,97 +16,82 @@ from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.servers.tcp_proxy import TcpProxy
 
 
-def test_what_is_for_everyone_is_sent_once(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus(measure=lambda _: 10)
-        others = [await subscribed(bus, f"n{number}") for number in range(5)]
-        await bus.publish([envelope("to all", *EVERYONE), envelope("to two", "n0", "n1")])
+async def test_what_is_for_everyone_is_sent_once(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus(measure=lambda _: 10)
+    others = [await subscribed(bus, f"n{number}") for number in range(5)]
+    await bus.publish([envelope("to all", *EVERYONE), envelope("to two", "n0", "n1")])
 
-        assert [await other.take_and_ack() for other in others[2:]] == [["to all"]] * 3
-        assert length(server, keys.everyone("hive")) == 1
-        assert bus.traffic == {"receipt": Traffic(3, 30)}
-
-    over(server, scenario)
+    assert [await other.take_and_ack() for other in others[2:]] == [["to all"]] * 3
+    assert length(server, keys.everyone("hive")) == 1
+    assert bus.traffic == {"receipt": Traffic(3, 30)}
 
 
-def test_names_can_not_reach_into_other_hives(server: RedisServer) -> None:
+async def test_names_can_not_reach_into_other_hives(buses: Buses) -> None:
     assert keys.inbox("a", "inbox:x") != keys.inbox("a:inbox", "x")
     assert len({keys.inbox("a", ":all"), keys.everyone("a:inbox:"), keys.letters("a"), keys.inbox("a:dlq", "")}) == 4
 
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        outer = await subscribed(bus, "x", hive="a")
-        inner = await subscribed(bus, "inbox:x", hive="a")
-        other = await subscribed(bus, "x", hive="a:inbox")
-        star = await subscribed(bus, "*?[x]\n%3A", hive="a")
-        await bus.publish([envelope("1", "x", hive="a"), envelope("2", "inbox:x", hive="a"), envelope("3", "x", hive="a:inbox")])
-        await bus.publish([envelope("4", "*?[x]\n%3A", hive="a")])
+    bus = await buses.bus()
+    outer = await subscribed(bus, "x", hive="a")
+    inner = await subscribed(bus, "inbox:x", hive="a")
+    other = await subscribed(bus, "x", hive="a:inbox")
+    star = await subscribed(bus, "*?[x]\n%3A", hive="a")
+    await bus.publish([envelope("1", "x", hive="a"), envelope("2", "inbox:x", hive="a"), envelope("3", "x", hive="a:inbox")])
+    await bus.publish([envelope("4", "*?[x]\n%3A", hive="a")])
 
-        said = [await one.take_and_ack() for one in (outer, inner, other, star)]
-        assert said == [["1"], ["2"], ["3"], ["4"]]
-        assert [await one.has_nothing() for one in (outer, inner, other, star)] == [True] * 4
-
-    over(server, scenario)
+    said = [await one.take_and_ack() for one in (outer, inner, other, star)]
+    assert said == [["1"], ["2"], ["3"], ["4"]]
+    assert [await one.has_nothing() for one in (outer, inner, other, star)] == [True] * 4
 
 
-def test_many_publishers_share_round_trips(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        calls: list[int] = []
-        call = bus.outgoing._wire.call
+async def test_many_publishers_share_round_trips(buses: Buses) -> None:
+    bus = await buses.bus()
+    calls: list[int] = []
+    call = bus.outgoing._wire.call
 
-        async def counted(*commands: wire.Command, **options: Any) -> list[Any]:
-            calls.append(len(commands))
-            return await call(*commands, **options)
+    async def counted(*commands: wire.Command, **options: Any) -> list[Any]:
+        calls.append(len(commands))
+        return await call(*commands, **options)
 
-        bus.outgoing._wire.call = counted  # type: ignore[method-assign]
-        await asyncio.gather(*(bus.publish([envelope(str(n))]) for n in range(300)))
-        assert len(calls) <= 3
-        assert sum(calls) == 301
-
-    over(server, scenario)
+    bus.outgoing._wire.call = counted  # type: ignore[method-assign]
+    await asyncio.gather(*(bus.publish([envelope(str(n))]) for n in range(300)))
+    assert len(calls) <= 3
+    assert sum(calls) == 301
 
 
-def test_a_large_publish_is_cut_into_several(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_large_publish_is_cut_into_several(monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:
     monkeypatch.setattr(redis, "COMMANDS_MAX", 10)
 
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        sent, send = list[int](), bus.outgoing.send
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    sent, send = list[int](), bus.outgoing.send
 
-        async def counted(commands: Sequence[Any], *limits: Any) -> None:
-            sent.append(len(commands))
-            await send(commands, *limits)
+    async def counted(commands: Sequence[Any], *limits: Any) -> None:
+        sent.append(len(commands))
+        await send(commands, *limits)
 
-        monkeypatch.setattr(bus.outgoing, "send", counted)
-        await bus.publish([envelope(str(n)) for n in range(95)])
-        assert await bob.take_and_ack(95) == [str(n) for n in range(95)]
-        assert (len(sent), max(sent)) == (10, 10)
-
-    over(server, scenario)
+    monkeypatch.setattr(bus.outgoing, "send", counted)
+    await bus.publish([envelope(str(n)) for n in range(95)])
+    assert await bob.take_and_ack(95) == [str(n) for n in range(95)]
+    assert (len(sent), max(sent)) == (10, 10)
 
 
-def test_a_slow_subscriber_holds_no_more_than_it_asked_for(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus, waiting_max=10, inflight_max=5)
-        await bus.publish([envelope(str(n)) for n in range(1000)])
-        taken = await bob.take(5)
-        assert await bob.has_nothing()
-        (state,) = await bus.queues("hive")
+async def test_a_slow_subscriber_holds_no_more_than_it_asked_for(buses: Buses) -> None:
+    bus = await buses.bus()
+    bob = await subscribed(bus, waiting_max=10, inflight_max=5)
+    await bus.publish([envelope(str(n)) for n in range(1000)])
+    taken = await bob.take(5)
+    assert await bob.has_nothing()
+    (state,) = await bus.queues("hive")
 
-        assert len(bus._readers[0].mailbox.held) <= 15
-        assert state.unacknowledged is not None
-        assert state.unacknowledged <= 15
-        assert state.waiting == 1000 - state.unacknowledged
-        assert state.oldest_s is not None
-        assert state.oldest_s < 30
-        for delivery in taken:
-            await delivery.ack()
-        assert await bob.take_and_ack(995) == [str(n) for n in range(5, 1000)]
-
-    over(server, scenario)
+    assert len(bus._readers[0].mailbox.held) <= 15
+    assert state.unacknowledged is not None
+    assert state.unacknowledged <= 15
+    assert state.waiting == 1000 - state.unacknowledged
+    assert state.oldest_s is not None
+    assert state.oldest_s < 30
+    for delivery in taken:
+        await delivery.ack()
+    assert await bob.take_and_ack(995) == [str(n) for n in range(5, 1000)]
 
 
 def test_closing_tells_publishers_that_wait(server: RedisServer) -> None:
@@ -137,18 +122,15 @@ def test_closing_tells_publishers_that_wait(server: RedisServer) -> None:
         proxy.stop()
 
 
-def test_closing_wakes_a_reader_that_waits(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_wakes_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:
     monkeypatch.setattr(reader, "_BLOCK_MS", 60_000)
 
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        await bus.publish([envelope("one")])
-        assert await bob.take_and_ack() == ["one"]
-        async with asyncio.timeout(20):
-            await bus.close()
-
-    over(server, scenario)
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    await bus.publish([envelope("one")])
+    assert await bob.take_and_ack() == ["one"]
+    async with asyncio.timeout(20):
+        await bus.close()
 
 
 def test_a_user_who_may_not_unblock_its_reader_still_closes_in_time() -> None:

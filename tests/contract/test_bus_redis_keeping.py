@@ -43,95 +43,83 @@ async def trimmed(bus: RedisBus, kept_s: float = 3600.0, hive: str = "hive") -> 
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-def test_what_everybody_has_acknowledged_is_trimmed_and_nothing_else(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob, cid = await subscribed(bus), await subscribed(bus, "cid", waiting_max=10, inflight_max=10)
-        said = ["x" * 2000 + str(n) for n in range(100)]
-        await bus.publish([envelope(one, *EVERYONE) for one in said])
-        await bus.publish([envelope(one) for one in said])
-        assert sorted(await bob.take_and_ack(200)) == sorted(said * 2)
-        await eventually(lambda: nothing_pending(bus, "bob"))
-        await trimmed(bus)
-        # Redis trims whole nodes, of a few entries each.
-        assert length(server, keys.inbox("hive", "bob")) < 5
-        assert length(server, keys.everyone("hive")) == 100
+async def test_what_everybody_has_acknowledged_is_trimmed_and_nothing_else(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus()
+    bob, cid = await subscribed(bus), await subscribed(bus, "cid", waiting_max=10, inflight_max=10)
+    said = ["x" * 2000 + str(n) for n in range(100)]
+    await bus.publish([envelope(one, *EVERYONE) for one in said])
+    await bus.publish([envelope(one) for one in said])
+    assert sorted(await bob.take_and_ack(200)) == sorted(said * 2)
+    await eventually(lambda: nothing_pending(bus, "bob"))
+    await trimmed(bus)
+    # Redis trims whole nodes, of a few entries each.
+    assert length(server, keys.inbox("hive", "bob")) < 5
+    assert length(server, keys.everyone("hive")) == 100
 
-        assert await cid.take_and_ack(60) == said[:60]
-        taken = await cid.take(1)
-        await eventually(lambda: nothing_pending(bus, "cid", but=2))
-        await trimmed(bus)
-        assert 40 <= length(server, keys.everyone("hive")) <= 60
-        await taken[0].ack()
-        assert await cid.take_and_ack(39) == said[61:]
-
-    over(server, scenario)
+    assert await cid.take_and_ack(60) == said[:60]
+    taken = await cid.take(1)
+    await eventually(lambda: nothing_pending(bus, "cid", but=2))
+    await trimmed(bus)
+    assert 40 <= length(server, keys.everyone("hive")) <= 60
+    await taken[0].ack()
+    assert await cid.take_and_ack(39) == said[61:]
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-def test_what_was_read_and_not_acknowledged_is_not_trimmed(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        first = await buses.bus()
-        bob = await subscribed(first)
-        await first.publish([envelope("x" * 5000 + str(n)) for n in range(20)])
-        taken = await bob.take(20)
-        for delivery in taken[1:]:
-            await delivery.ack()
-        await first.close(drain_s=0)
+async def test_what_was_read_and_not_acknowledged_is_not_trimmed(buses: Buses) -> None:
+    first = await buses.bus()
+    bob = await subscribed(first)
+    await first.publish([envelope("x" * 5000 + str(n)) for n in range(20)])
+    taken = await bob.take(20)
+    for delivery in taken[1:]:
+        await delivery.ack()
+    await first.close(drain_s=0)
 
-        second = await buses.bus()
-        await trimmed(second)
-        again = await subscribed(second)
-        (delivery,) = await again.take()
-        assert (text(delivery)[-1], delivery.attempt) == ("0", 2)
-
-    over(server, scenario)
+    second = await buses.bus()
+    await trimmed(second)
+    again = await subscribed(second)
+    (delivery,) = await again.take()
+    assert (text(delivery)[-1], delivery.attempt) == ("0", 2)
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-def test_who_was_away_for_too_long_loses_what_is_old_and_its_name_in_the_end(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob, _ = await subscribed(bus), await subscribed(bus, "cid")
-        await bob.inbox.close()
-        await bus.publish([envelope("x" * 5000, to) for to in ("bob", "cid", "never", "*") for _ in range(10)])
-        await asyncio.sleep(0.1)
-        await trimmed(bus, kept_s=3600)
-        assert length(server, keys.inbox("hive", "bob")) == 10
-        assert length(server, keys.inbox("hive", "never")) == 10
-        # Now it counts as away for too long; cid does not, for it is here.
-        server.do("HSET", keys.names("hive"), "bob", "1")
-        await trimmed(bus, kept_s=0.05)
-        assert length(server, keys.inbox("hive", "bob")) < 3
-        assert length(server, keys.inbox("hive", "never")) < 3
-        assert length(server, keys.inbox("hive", "cid")) == 10
-        assert length(server, keys.everyone("hive")) == 10
+async def test_who_was_away_for_too_long_loses_what_is_old_and_its_name_in_the_end(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus()
+    bob, _ = await subscribed(bus), await subscribed(bus, "cid")
+    await bob.inbox.close()
+    await bus.publish([envelope("x" * 5000, to) for to in ("bob", "cid", "never", "*") for _ in range(10)])
+    await asyncio.sleep(0.1)
+    await trimmed(bus, kept_s=3600)
+    assert length(server, keys.inbox("hive", "bob")) == 10
+    assert length(server, keys.inbox("hive", "never")) == 10
+    # Now it counts as away for too long; cid does not, for it is here.
+    server.do("HSET", keys.names("hive"), "bob", "1")
+    await trimmed(bus, kept_s=0.05)
+    assert length(server, keys.inbox("hive", "bob")) < 3
+    assert length(server, keys.inbox("hive", "never")) < 3
+    assert length(server, keys.inbox("hive", "cid")) == 10
+    assert length(server, keys.everyone("hive")) == 10
 
-        await trimmed(bus, kept_s=0.05)
-        assert sorted(state.name for state in await bus.queues("hive")) == ["cid"]
-        again = await subscribed(bus)
-        await bus.publish([envelope("a new life")])
-        assert await again.take_and_ack() == ["a new life"]
-
-    over(server, scenario)
+    await trimmed(bus, kept_s=0.05)
+    assert sorted(state.name for state in await bus.queues("hive")) == ["cid"]
+    again = await subscribed(bus)
+    await bus.publish([envelope("a new life")])
+    assert await again.take_and_ack() == ["a new life"]
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-def test_who_was_away_for_too_long_keeps_what_is_young(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = keys.inbox("hive", "bob")
-        for number in range(1, 11):
-            server.do("XADD", bob, f"{number}-0", keys.BODY, b"x" * 5000)
-        server.do("XGROUP", "CREATE", bob, "bob", "0")
-        await bus.publish([envelope("young")])
-        server.do("HSET", keys.names("hive"), "bob", "1")
-        await trimmed(bus, kept_s=3600)
+async def test_who_was_away_for_too_long_keeps_what_is_young(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus()
+    bob = keys.inbox("hive", "bob")
+    for number in range(1, 11):
+        server.do("XADD", bob, f"{number}-0", keys.BODY, b"x" * 5000)
+    server.do("XGROUP", "CREATE", bob, "bob", "0")
+    await bus.publish([envelope("young")])
+    server.do("HSET", keys.names("hive"), "bob", "1")
+    await trimmed(bus, kept_s=3600)
 
-        assert length(server, bob) < 3
-        assert await (await subscribed(bus)).take_and_ack() == ["young"]
-
-    over(server, scenario)
+    assert length(server, bob) < 3
+    assert await (await subscribed(bus)).take_and_ack() == ["young"]
 
 
 async def every_second_is_brief(bus: RedisBus, *to: str) -> list[str]:
@@ -143,53 +131,49 @@ async def every_second_is_brief(bus: RedisBus, *to: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-def test_what_is_brief_piles_up_for_nobody_who_is_away(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
-
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob, cid = await subscribed(bus), await subscribed(bus, "cid")
-        await bob.inbox.close()
-        said = await every_second_is_brief(bus, *EVERYONE)
-        assert sorted(await cid.take_and_ack(20)) == sorted(said)
-        assert length(server, keys.brief("hive")) == length(server, keys.everyone("hive")) == 10
-        await asyncio.sleep(0.1)
-        await trimmed(bus)
-
-        assert length(server, keys.brief("hive")) < 3
-        assert length(server, keys.everyone("hive")) == 10
-        again = await subscribed(bus)
-        assert set(said[1::2]) <= set(await again.take_and_ack(10))
-
-    over(server, scenario)
-
-
-@pytest.mark.usefixtures("_trims_at_once")
-def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_brief_piles_up_for_nobody_who_is_away(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
     monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
 
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob, cid = await subscribed(bus), await subscribed(bus, "cid")
-        await bob.inbox.close()
-        shown: list[str] = []
-        watch = await bus.watch("hive", lambda one: shown.append(one.id))
-        said = await every_second_is_brief(bus, "bob", "cid", "never")
-        assert sorted(await cid.take_and_ack(20)) == sorted(said)
-        await eventually(lambda: all_shown(shown, 20))
-        await watch.close()
-        await asyncio.sleep(0.1)
-        await trimmed(bus)
+    bus = await buses.bus()
+    bob, cid = await subscribed(bus), await subscribed(bus, "cid")
+    await bob.inbox.close()
+    said = await every_second_is_brief(bus, *EVERYONE)
+    assert sorted(await cid.take_and_ack(20)) == sorted(said)
+    assert length(server, keys.brief("hive")) == length(server, keys.everyone("hive")) == 10
+    await asyncio.sleep(0.1)
+    await trimmed(bus)
 
-        for name in ("bob", "cid", "never"):
-            assert length(server, keys.brief_inbox("hive", name)) < 3
-        assert length(server, keys.inbox("hive", "bob")) == length(server, keys.inbox("hive", "never")) == 10
-        again = await subscribed(bus)
-        assert set(said[1::2]) <= set(await again.take_and_ack(10))
+    assert length(server, keys.brief("hive")) < 3
+    assert length(server, keys.everyone("hive")) == 10
+    again = await subscribed(bus)
+    assert set(said[1::2]) <= set(await again.take_and_ack(10))
 
-    over(server, scenario)
+
+@pytest.mark.usefixtures("_trims_at_once")
+async def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
+) -> None:
+    monkeypatch.setattr(trimming, "BRIEF_S", 0.05)
+
+    bus = await buses.bus()
+    bob, cid = await subscribed(bus), await subscribed(bus, "cid")
+    await bob.inbox.close()
+    shown: list[str] = []
+    watch = await bus.watch("hive", lambda one: shown.append(one.id))
+    said = await every_second_is_brief(bus, "bob", "cid", "never")
+    assert sorted(await cid.take_and_ack(20)) == sorted(said)
+    await eventually(lambda: all_shown(shown, 20))
+    await watch.close()
+    await asyncio.sleep(0.1)
+    await trimmed(bus)
+
+    for name in ("bob", "cid", "never"):
+        assert length(server, keys.brief_inbox("hive", name)) < 3
+    assert length(server, keys.inbox("hive", "bob")) == length(server, keys.inbox("hive", "never")) == 10
+    again = await subscribed(bus)
+    assert set(said[1::2]) <= set(await again.take_and_ack(10))
 
 
 async def all_shown(shown: list[str], count: int) -> bool:
@@ -198,41 +182,37 @@ async def all_shown(shown: list[str], count: int) -> bool:
 
 
 @pytest.mark.usefixtures("_trims_at_once")
-def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
-
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        await bus.publish([msgspec.structs.replace(envelope("asked", "bob"), is_brief=True)])
-        assert length(server, keys.brief_inbox("hive", "bob")) == 1
-        server.do("HSET", keys.names("hive"), "bob", "1")
-        await trimmed(bus, kept_s=0.0)
-        assert server.do("EXISTS", keys.brief_inbox("hive", "bob")) == b":0\r\n"
-
-    over(server, scenario)
-
-
-@pytest.mark.usefixtures("_trims_at_once")
-def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_waited_for(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+async def test_a_name_that_is_forgotten_leaves_nothing_brief_behind(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
     monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
 
-    async def scenario(buses: Buses) -> None:
-        first = await buses.bus()
-        bob = await subscribed(first)
-        await first.publish([msgspec.structs.replace(envelope("x" * 5000, *EVERYONE), is_brief=True) for _ in range(5)])
-        await bob.take(5)
-        await first.close(drain_s=0)
+    bus = await buses.bus()
+    await bus.publish([msgspec.structs.replace(envelope("asked", "bob"), is_brief=True)])
+    assert length(server, keys.brief_inbox("hive", "bob")) == 1
+    server.do("HSET", keys.names("hive"), "bob", "1")
+    await trimmed(bus, kept_s=0.0)
+    assert server.do("EXISTS", keys.brief_inbox("hive", "bob")) == b":0\r\n"
 
-        bus = await buses.bus()
-        await trimmed(bus)
-        assert length(server, keys.brief("hive")) == 0
-        again = await subscribed(bus)
-        assert await again.has_nothing()
-        await eventually(lambda: nothing_read(server, keys.brief("hive")))
 
-    over(server, scenario)
+@pytest.mark.usefixtures("_trims_at_once")
+async def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_waited_for(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
+) -> None:
+    monkeypatch.setattr(trimming, "BRIEF_S", 0.0)
+
+    first = await buses.bus()
+    bob = await subscribed(first)
+    await first.publish([msgspec.structs.replace(envelope("x" * 5000, *EVERYONE), is_brief=True) for _ in range(5)])
+    await bob.take(5)
+    await first.close(drain_s=0)
+
+    bus = await buses.bus()
+    await trimmed(bus)
+    assert length(server, keys.brief("hive")) == 0
+    again = await subscribed(bus)
+    assert await again.has_nothing()
+    await eventually(lambda: nothing_read(server, keys.brief("hive")))
 
 
 async def nothing_read(server: RedisServer, stream: bytes) -> bool:
@@ -240,45 +220,39 @@ async def nothing_read(server: RedisServer, stream: bytes) -> bool:
     return server.do("XPENDING", stream, "bob").startswith(b"*4\r\n:0\r\n")
 
 
-def test_what_somebody_else_deleted_waits_for_nobody(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        first = await buses.bus()
-        bob = await subscribed(first)
-        await first.publish([envelope("one"), envelope("two")])
-        await bob.take(2)
-        await first.close(drain_s=0)
-        server.do("XTRIM", keys.inbox("hive", "bob"), "MAXLEN", "0")
+async def test_what_somebody_else_deleted_waits_for_nobody(server: RedisServer, buses: Buses) -> None:
+    first = await buses.bus()
+    bob = await subscribed(first)
+    await first.publish([envelope("one"), envelope("two")])
+    await bob.take(2)
+    await first.close(drain_s=0)
+    server.do("XTRIM", keys.inbox("hive", "bob"), "MAXLEN", "0")
 
-        bus = await buses.bus()
-        again = await subscribed(bus)
-        await eventually(lambda: nothing_pending(bus))
-        assert await again.has_nothing()
-
-    over(server, scenario)
+    bus = await buses.bus()
+    again = await subscribed(bus)
+    await eventually(lambda: nothing_pending(bus))
+    assert await again.has_nothing()
 
 
-def test_only_one_of_many_members_trims_at_a_time(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        commands: list[wire.Command] = []
+async def test_only_one_of_many_members_trims_at_a_time(buses: Buses) -> None:
+    bus = await buses.bus()
+    commands: list[wire.Command] = []
 
-        async def twice(to: wire.Wire) -> None:
-            call = to.call
+    async def twice(to: wire.Wire) -> None:
+        call = to.call
 
-            async def counted(*some: wire.Command, **options: Any) -> list[Any]:
-                commands.extend(some)
-                return await call(*some, **options)
+        async def counted(*some: wire.Command, **options: Any) -> list[Any]:
+            commands.extend(some)
+            return await call(*some, **options)
 
-            to.call = counted  # type: ignore[method-assign]
-            await trimming.trim(to, "hive", 60)
-            await trimming.trim(to, "hive", 60)
+        to.call = counted  # type: ignore[method-assign]
+        await trimming.trim(to, "hive", 60)
+        await trimming.trim(to, "hive", 60)
 
-        await subscribed(bus)
-        await bus._admin.ask(twice)
-        looked_at = [command[2] for command in commands if command[0] == "XINFO"]
-        assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
-
-    over(server, scenario)
+    await subscribed(bus)
+    await bus._admin.ask(twice)
+    looked_at = [command[2] for command in commands if command[0] == "XINFO"]
+    assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
 
 
 # ── names that change hands ───────────────────────────────────────────────────────────────────────────────────────────
@@ -308,88 +282,76 @@ def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
     assert "another process has subscribed as 'bob'" in caplog.text
 
 
-def test_what_a_dead_sharer_had_in_hand_goes_to_the_others_and_what_a_live_one_has_does_not(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+async def test_what_a_dead_sharer_had_in_hand_goes_to_the_others_and_what_a_live_one_has_does_not(
+    monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
     monkeypatch.setattr(reader, "_BLOCK_MS", 50)
 
-    async def scenario(buses: Buses) -> None:
-        live, dying, third = await buses.bus(), await buses.bus(), await buses.bus()
-        holding = await subscribed(live, is_shared=True, ack_wait_s=0.6)
-        await live.publish([envelope("held long")])
-        (held,) = await holding.take()
-        held.extend(60)
-        doomed = await subscribed(dying, is_shared=True, ack_wait_s=0.6)
-        other = await subscribed(third, is_shared=True, ack_wait_s=0.6, inflight_max=0)
-        while not (lost := doomed.inbox.take(10)):
-            await live.publish([envelope(f"{n}") for n in range(3)])
-            for delivery in holding.inbox.take(10):
-                await delivery.ack()
-            await asyncio.sleep(0.01)
-        # It dies without a word.
-        kill(dying)
-        (heir,) = [one for one in third._readers if one.subscription.name == "bob"]
-        heir.mailbox.subscription = replace(heir.mailbox.subscription, inflight_max=100)
-        heard: dict[str, int] = {}
+    live, dying, third = await buses.bus(), await buses.bus(), await buses.bus()
+    holding = await subscribed(live, is_shared=True, ack_wait_s=0.6)
+    await live.publish([envelope("held long")])
+    (held,) = await holding.take()
+    held.extend(60)
+    doomed = await subscribed(dying, is_shared=True, ack_wait_s=0.6)
+    other = await subscribed(third, is_shared=True, ack_wait_s=0.6, inflight_max=0)
+    while not (lost := doomed.inbox.take(10)):
+        await live.publish([envelope(f"{n}") for n in range(3)])
+        for delivery in holding.inbox.take(10):
+            await delivery.ack()
+        await asyncio.sleep(0.01)
+    # It dies without a word.
+    kill(dying)
+    (heir,) = [one for one in third._readers if one.subscription.name == "bob"]
+    heir.mailbox.subscription = replace(heir.mailbox.subscription, inflight_max=100)
+    heard: dict[str, int] = {}
 
-        async def took_over() -> bool:
-            for taken in (*other.inbox.take(10), *holding.inbox.take(10)):
-                heard[taken.envelope.id] = taken.attempt
-                await taken.ack()
-            return {one.envelope.id for one in lost} <= set(heard)
+    async def took_over() -> bool:
+        for taken in (*other.inbox.take(10), *holding.inbox.take(10)):
+            heard[taken.envelope.id] = taken.attempt
+            await taken.ack()
+        return {one.envelope.id for one in lost} <= set(heard)
 
-        await eventually(took_over)
-        assert {heard[one.envelope.id] for one in lost} == {2}
-        await asyncio.sleep(1.0)
-        assert held.envelope.id not in heard
-        await held.ack()
-
-    over(server, scenario)
+    await eventually(took_over)
+    assert {heard[one.envelope.id] for one in lost} == {2}
+    await asyncio.sleep(1.0)
+    assert held.envelope.id not in heard
+    await held.ack()
 
 
-def test_how_often_something_was_refused_is_known_to_the_next_of_the_name(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        first = await buses.bus()
-        bob = await subscribed(first)
-        await first.publish([envelope("twice refused"), envelope("in hand"), envelope("untouched")])
-        for _ in range(2):
-            await (await bob.take())[0].nack()
-        await bob.take(2)
-        await first.close(drain_s=0)
+async def test_how_often_something_was_refused_is_known_to_the_next_of_the_name(buses: Buses) -> None:
+    first = await buses.bus()
+    bob = await subscribed(first)
+    await first.publish([envelope("twice refused"), envelope("in hand"), envelope("untouched")])
+    for _ in range(2):
+        await (await bob.take())[0].nack()
+    await bob.take(2)
+    await first.close(drain_s=0)
 
-        again = await subscribed(await buses.bus())
-        taken = {text(delivery): delivery.attempt for delivery in await again.take(3)}
-        assert taken == {"twice refused": 4, "in hand": 2, "untouched": 1}
-
-    over(server, scenario)
+    again = await subscribed(await buses.bus())
+    taken = {text(delivery): delivery.attempt for delivery in await again.take(3)}
+    assert taken == {"twice refused": 4, "in hand": 2, "untouched": 1}
 
 
-def test_an_exclusive_name_and_a_shared_one_do_not_mix_on_one_bus(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        await subscribed(bus, is_shared=True)
-        with pytest.raises(InvalidInput, match="taken"):
-            await subscribed(bus)
-
-    over(server, scenario)
+async def test_an_exclusive_name_and_a_shared_one_do_not_mix_on_one_bus(buses: Buses) -> None:
+    bus = await buses.bus()
+    await subscribed(bus, is_shared=True)
+    with pytest.raises(InvalidInput, match="taken"):
+        await subscribed(bus)
 
 
-def test_a_dead_letter_is_given_again_as_its_sender_signed_it_and_to_nobody_else(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob, cid = await subscribed(bus), await subscribed(bus, "cid")
-        sent = msgspec.structs.replace(envelope("for both", "bob", "cid"), seal=b"of all of it, targets too")
-        await bus.publish([sent])
-        assert await cid.take_and_ack(1) == ["for both"]
-        (delivery,) = await bob.take(1)
-        await delivery.dead_letter("not now")
-        await eventually(lambda: has_letter(bus, "hive"))
+async def test_a_dead_letter_is_given_again_as_its_sender_signed_it_and_to_nobody_else(buses: Buses) -> None:
+    bus = await buses.bus()
+    bob, cid = await subscribed(bus), await subscribed(bus, "cid")
+    sent = msgspec.structs.replace(envelope("for both", "bob", "cid"), seal=b"of all of it, targets too")
+    await bus.publish([sent])
+    assert await cid.take_and_ack(1) == ["for both"]
+    (delivery,) = await bob.take(1)
+    await delivery.dead_letter("not now")
+    await eventually(lambda: has_letter(bus, "hive"))
 
-        (letter,) = await bus.dead_letters("hive")
-        assert await bus.replay("hive", [letter.id]) == 1
-        (again,) = await bob.take(1)
-        assert (again.envelope.target, again.envelope.seal) == (sent.target, sent.seal)
-        await again.ack()
-        assert await cid.has_nothing()
-
-    over(server, scenario)
+    (letter,) = await bus.dead_letters("hive")
+    assert await bus.replay("hive", [letter.id]) == 1
+    (again,) = await bob.take(1)
+    assert (again.envelope.target, again.envelope.seal) == (sent.target, sent.seal)
+    await again.ack()
+    assert await cid.has_nothing()

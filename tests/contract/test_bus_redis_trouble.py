@@ -22,51 +22,47 @@ from tests.servers.redis_server import RedisServer
 from tests.servers.tcp_proxy import TcpProxy
 
 
-def test_acknowledgements_get_through_to_a_server_that_is_full(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        await bus.publish([envelope("one")])
-        (one,) = await bob.take()
-        server.do("CONFIG", "SET", "maxmemory", "1")
-        try:
-            sending = asyncio.create_task(bus.publish([envelope("no room")], timeout_s=1.0))
-            await asyncio.sleep(0.05)
-            await one.ack()
-            await eventually(lambda: nothing_pending(bus))
-            with pytest.raises(BackendThrottled, match="maxmemory"):
-                await sending
-        finally:
-            server.do("CONFIG", "SET", "maxmemory", "0")
-
-    over(server, scenario)
+async def test_acknowledgements_get_through_to_a_server_that_is_full(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    await bus.publish([envelope("one")])
+    (one,) = await bob.take()
+    server.do("CONFIG", "SET", "maxmemory", "1")
+    try:
+        sending = asyncio.create_task(bus.publish([envelope("no room")], timeout_s=1.0))
+        await asyncio.sleep(0.05)
+        await one.ack()
+        await eventually(lambda: nothing_pending(bus))
+        with pytest.raises(BackendThrottled, match="maxmemory"):
+            await sending
+    finally:
+        server.do("CONFIG", "SET", "maxmemory", "0")
 
 
-def test_a_server_that_has_forgotten_everything_is_set_up_again(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_has_forgotten_everything_is_set_up_again(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
+) -> None:
     monkeypatch.setattr(reader, "_BLOCK_MS", 50)
 
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        seen: list[str] = []
-        await bus.watch("hive", lambda one: seen.append(one.id))
-        await bus.publish([envelope("before")])
-        assert await bob.take_and_ack() == ["before"]
-        server.do("FLUSHALL")
-        await bus.publish([envelope("after"), envelope("to all", *EVERYONE)])
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    seen: list[str] = []
+    await bus.watch("hive", lambda one: seen.append(one.id))
+    await bus.publish([envelope("before")])
+    assert await bob.take_and_ack() == ["before"]
+    server.do("FLUSHALL")
+    await bus.publish([envelope("after"), envelope("to all", *EVERYONE)])
 
-        assert sorted(await bob.take_and_ack(2)) == ["after", "to all"]
+    assert sorted(await bob.take_and_ack(2)) == ["after", "to all"]
 
-        # Who only watches sees what comes from now on, and may have been away for a moment.
-        async def is_watched() -> bool:
-            published = envelope("again")
-            await bus.publish([published])
-            await bob.take_and_ack()
-            return published.id in seen
+    # Who only watches sees what comes from now on, and may have been away for a moment.
+    async def is_watched() -> bool:
+        published = envelope("again")
+        await bus.publish([published])
+        await bob.take_and_ack()
+        return published.id in seen
 
-        await eventually(is_watched)
-
-    over(server, scenario)
+    await eventually(is_watched)
 
 
 def test_a_connection_that_is_silent_for_too_long_is_given_up(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,38 +115,32 @@ def test_what_was_not_answered_is_sent_again_and_seen_once(server: RedisServer) 
         proxy.stop()
 
 
-def test_a_server_that_is_full_can_be_read_empty_by_who_comes_back(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        first = await buses.bus()
-        bob = await subscribed(first)
-        await first.publish([envelope("one"), envelope("two")])
-        await bob.take(2)
-        await first.close(drain_s=0)
-        server.do("CONFIG", "SET", "maxmemory", "1")
-        try:
-            again = await subscribed(await buses.bus())
-            assert await again.take_and_ack(2) == ["one", "two"]
-        finally:
-            server.do("CONFIG", "SET", "maxmemory", "0")
-
-    over(server, scenario)
+async def test_a_server_that_is_full_can_be_read_empty_by_who_comes_back(server: RedisServer, buses: Buses) -> None:
+    first = await buses.bus()
+    bob = await subscribed(first)
+    await first.publish([envelope("one"), envelope("two")])
+    await bob.take(2)
+    await first.close(drain_s=0)
+    server.do("CONFIG", "SET", "maxmemory", "1")
+    try:
+        again = await subscribed(await buses.bus())
+        assert await again.take_and_ack(2) == ["one", "two"]
+    finally:
+        server.do("CONFIG", "SET", "maxmemory", "0")
 
 
-def test_publishers_that_waited_for_a_full_server_keep_their_order(server: RedisServer) -> None:
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        server.do("CONFIG", "SET", "maxmemory", "1")
-        try:
-            sending = [asyncio.create_task(bus.publish([envelope(f"{n}a"), envelope(f"{n}b")])) for n in range(5)]
-            await asyncio.sleep(0.1)
-        finally:
-            server.do("CONFIG", "SET", "maxmemory", "0")
-        await asyncio.gather(*sending)
+async def test_publishers_that_waited_for_a_full_server_keep_their_order(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    server.do("CONFIG", "SET", "maxmemory", "1")
+    try:
+        sending = [asyncio.create_task(bus.publish([envelope(f"{n}a"), envelope(f"{n}b")])) for n in range(5)]
+        await asyncio.sleep(0.1)
+    finally:
+        server.do("CONFIG", "SET", "maxmemory", "0")
+    await asyncio.gather(*sending)
 
-        assert await bob.take_and_ack(10) == [f"{n}{letter}" for n in range(5) for letter in "ab"]
-
-    over(server, scenario)
+    assert await bob.take_and_ack(10) == [f"{n}{letter}" for n in range(5) for letter in "ab"]
 
 
 def test_names_are_known_again_to_a_server_that_forgot_them(server: RedisServer) -> None:
@@ -197,30 +187,27 @@ def test_acknowledgements_outlive_a_connection(server: RedisServer) -> None:
         proxy.stop()
 
 
-def test_a_dead_letter_waits_for_a_server_that_is_full_and_is_not_handed_out_again(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+async def test_a_dead_letter_waits_for_a_server_that_is_full_and_is_not_handed_out_again(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
     monkeypatch.setattr(reader, "_LOOK_EVERY_S", 0.02)
     monkeypatch.setattr(reader, "_BLOCK_MS", 20)
 
-    async def scenario(buses: Buses) -> None:
-        bus = await buses.bus()
-        bob = await subscribed(bus)
-        poison = envelope("poison")
-        await bus.publish([poison])
-        (delivery,) = await bob.take()
-        server.do("CONFIG", "SET", "maxmemory", "1")
-        try:
-            await delivery.dead_letter("no good")
-            assert await bob.has_nothing()
-            assert not await nothing_pending(bus)
-        finally:
-            server.do("CONFIG", "SET", "maxmemory", "0")
-        await eventually(lambda: nothing_pending(bus))
-        (letter,) = await bus.dead_letters("hive")
-        assert letter.envelope == poison
-
-    over(server, scenario)
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    poison = envelope("poison")
+    await bus.publish([poison])
+    (delivery,) = await bob.take()
+    server.do("CONFIG", "SET", "maxmemory", "1")
+    try:
+        await delivery.dead_letter("no good")
+        assert await bob.has_nothing()
+        assert not await nothing_pending(bus)
+    finally:
+        server.do("CONFIG", "SET", "maxmemory", "0")
+    await eventually(lambda: nothing_pending(bus))
+    (letter,) = await bus.dead_letters("hive")
+    assert letter.envelope == poison
 
 
 def test_a_server_that_was_demoted_is_left_for_the_one_that_leads_now() -> None:

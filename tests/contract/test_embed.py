@@ -10,6 +10,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.embed.base import Embedder
+from tests.loops import InLoop, opened
 from tests.servers.openai_compatible import OpenAICompatibleServer
 
 Use = Callable[[Embedder], Awaitable[None]]
@@ -37,152 +38,102 @@ def options_for(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
 
 
 @pytest.fixture(params=NAMES)
-def opened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+def embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[InLoop]:
     with options_for(request.param, monkeypatch) as options:
-
-        def run(use: Use) -> None:
-            async def session() -> None:
-                embedder = await backends.load("embed", request.param).open(**options)
-                try:
-                    await use(embedder)
-                finally:
-                    await embedder.close()
-
-            asyncio.run(session())
-
-        yield run
+        yield InLoop(lambda: opened("embed", request.param, **options))
 
 
-def test_passages_become_one_float32_unit_row_each(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat.", "¿Dónde está? 日本語 🙂"])
+async def test_passages_become_one_float32_unit_row_each(embedder: Embedder) -> None:
+    rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat.", "¿Dónde está? 日本語 🙂"])
 
-        assert rows.shape == (3, embedder.dimension)
-        assert rows.dtype == np.float32
-        if embedder.dimension:
-            assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-3)
-
-    opened(use)
+    assert rows.shape == (3, embedder.dimension)
+    assert rows.dtype == np.float32
+    if embedder.dimension:
+        assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_every_value_is_one_that_float16_can_hold(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat."])
-        query = await embedder.embed_query("Who owns a boat?")
+async def test_every_value_is_one_that_float16_can_hold(embedder: Embedder) -> None:
+    rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat."])
+    query = await embedder.embed_query("Who owns a boat?")
 
-        for values in (rows, query):
-            np.testing.assert_array_equal(values, values.astype(np.float16).astype(np.float32))
-
-    opened(use)
+    for values in (rows, query):
+        np.testing.assert_array_equal(values, values.astype(np.float16).astype(np.float32))
 
 
-def test_a_question_becomes_one_vector_of_the_same_length(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        query = await embedder.embed_query("Who owns a boat?")
+async def test_a_question_becomes_one_vector_of_the_same_length(embedder: Embedder) -> None:
+    query = await embedder.embed_query("Who owns a boat?")
 
-        assert query.shape == (embedder.dimension,)
-        assert query.dtype == np.float32
-
-    opened(use)
+    assert query.shape == (embedder.dimension,)
+    assert query.dtype == np.float32
 
 
-def test_no_texts_give_no_rows(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        assert (await embedder.embed_passages([])).shape == (0, embedder.dimension)
-
-    opened(use)
+async def test_no_texts_give_no_rows(embedder: Embedder) -> None:
+    assert (await embedder.embed_passages([])).shape == (0, embedder.dimension)
 
 
-def test_a_blank_text_gives_the_zero_row_and_leaves_its_neighbours_alone(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        rows = await embedder.embed_passages(["", "The sky is blue.", " \n\t"])
+async def test_a_blank_text_gives_the_zero_row_and_leaves_its_neighbours_alone(embedder: Embedder) -> None:
+    rows = await embedder.embed_passages(["", "The sky is blue.", " \n\t"])
 
-        assert not rows[[0, 2]].any()
-        assert rows[1].any() or not embedder.dimension
-        assert not (await embedder.embed_query("")).any()
-
-    opened(use)
+    assert not rows[[0, 2]].any()
+    assert rows[1].any() or not embedder.dimension
+    assert not (await embedder.embed_query("")).any()
 
 
-def test_equal_texts_of_one_call_get_equal_rows(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        rows = await embedder.embed_passages(["The sky is blue.", "Something much longer than that.", "The sky is blue."])
+async def test_equal_texts_of_one_call_get_equal_rows(embedder: Embedder) -> None:
+    rows = await embedder.embed_passages(["The sky is blue.", "Something much longer than that.", "The sky is blue."])
 
-        np.testing.assert_array_equal(rows[0], rows[2])
-
-    opened(use)
+    np.testing.assert_array_equal(rows[0], rows[2])
 
 
-def test_the_same_text_gets_the_same_vector_in_any_company(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        alone = await embedder.embed_passages(["The sky is blue."])
-        again = await embedder.embed_passages(["The sky is blue."])
-        among = await embedder.embed_passages([f"Sentence {i} {'word ' * i}" for i in range(70)] + ["The sky is blue."])
+async def test_the_same_text_gets_the_same_vector_in_any_company(embedder: Embedder) -> None:
+    alone = await embedder.embed_passages(["The sky is blue."])
+    again = await embedder.embed_passages(["The sky is blue."])
+    among = await embedder.embed_passages([f"Sentence {i} {'word ' * i}" for i in range(70)] + ["The sky is blue."])
 
-        np.testing.assert_array_equal(alone, again)
-        # A batch's shape may move the last bit of a float16.
-        np.testing.assert_allclose(alone[0], among[-1], atol=1e-3)
-
-    opened(use)
+    np.testing.assert_array_equal(alone, again)
+    # A batch's shape may move the last bit of a float16.
+    np.testing.assert_allclose(alone[0], among[-1], atol=1e-3)
 
 
-def test_rows_come_in_the_order_of_the_texts_also_over_several_batches(opened: Opened) -> None:
+async def test_rows_come_in_the_order_of_the_texts_also_over_several_batches(embedder: Embedder) -> None:
     texts = [f"Sentence number {i}, {'very ' * (i % 7)}different." for i in range(150)]
 
-    async def use(embedder: Embedder) -> None:
-        together = await embedder.embed_passages(texts)
-        backwards = await embedder.embed_passages(texts[::-1])
+    together = await embedder.embed_passages(texts)
+    backwards = await embedder.embed_passages(texts[::-1])
 
-        np.testing.assert_allclose(together, backwards[::-1], atol=1e-3)
-
-    opened(use)
+    np.testing.assert_allclose(together, backwards[::-1], atol=1e-3)
 
 
-def test_a_text_of_a_megabyte_is_embedded(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        rows = await embedder.embed_passages(["hello world " * 87_382])
+async def test_a_text_of_a_megabyte_is_embedded(embedder: Embedder) -> None:
+    rows = await embedder.embed_passages(["hello world " * 87_382])
 
-        assert rows.shape == (1, embedder.dimension)
-        assert np.isfinite(rows).all()
-
-    opened(use)
+    assert rows.shape == (1, embedder.dimension)
+    assert np.isfinite(rows).all()
 
 
-def test_half_a_character_from_a_damaged_file_is_taken(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        rows = await embedder.embed_passages(["broken \ud83d text", "null \0 byte"])
+async def test_half_a_character_from_a_damaged_file_is_taken(embedder: Embedder) -> None:
+    rows = await embedder.embed_passages(["broken \ud83d text", "null \0 byte"])
 
-        assert rows.shape == (2, embedder.dimension)
-
-    opened(use)
+    assert rows.shape == (2, embedder.dimension)
 
 
-def test_the_model_has_a_name_and_vectors_a_length(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        assert embedder.model
-        assert embedder.dimension >= 0
-
-    opened(use)
+async def test_the_model_has_a_name_and_vectors_a_length(embedder: Embedder) -> None:
+    assert embedder.model
+    assert embedder.dimension >= 0
 
 
-def test_calls_may_overlap(opened: Opened) -> None:
-    async def use(embedder: Embedder) -> None:
-        texts = [f"Sentence {i}" for i in range(8)]
-        together = await embedder.embed_passages(texts)
-        apart = await asyncio.gather(*(embedder.embed_passages([text]) for text in texts))
+async def test_calls_may_overlap(embedder: Embedder) -> None:
+    texts = [f"Sentence {i}" for i in range(8)]
+    together = await embedder.embed_passages(texts)
+    apart = await asyncio.gather(*(embedder.embed_passages([text]) for text in texts))
 
-        np.testing.assert_allclose(together, np.concatenate(apart), atol=1e-3)
-
-    opened(use)
+    np.testing.assert_allclose(together, np.concatenate(apart), atol=1e-3)
 
 
-def test_closing_twice_is_fine_and_leaves_no_thread(opened: Opened) -> None:
+async def test_closing_twice_is_fine_and_leaves_no_thread(embedder: Embedder) -> None:
     before = set(threading.enumerate())
 
-    async def use(embedder: Embedder) -> None:
-        await embedder.embed_query("Who owns a boat?")
-        await embedder.close()
+    await embedder.embed_query("Who owns a boat?")
+    await embedder.close()
 
-        assert not [thread for thread in set(threading.enumerate()) - before if "hive" in thread.name]
-
-    opened(use)
+    assert not [thread for thread in set(threading.enumerate()) - before if "hive" in thread.name]

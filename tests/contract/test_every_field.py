@@ -1,6 +1,5 @@
 """Every field of a manifest, changed, is seen in what runs; and nothing is left to do afterwards."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -116,17 +115,14 @@ def test_a_changed_field_of_a_cloud_is_seen_in_what_is_rendered(field: str) -> N
     assert shown not in old
 
 
-def test_another_name_is_another_fleet(tmp_path: Path) -> None:
-    async def story() -> None:
-        for fleet_name, agent in (("north", "ada"), ("south", "bob")):
-            source = source_of({"agents": [{"name": agent}], "platform": "inprocess"}, tmp_path, fleet_name)
-            async with HiveController.open(tmp_path / "home", fleet_name) as controller:
-                assert (await controller.apply(source, timeout_s=PATIENCE_S)).problems == ()
-                running = (await controller.observe())[fleet_name]
-                assert running.status is not None
-                assert running.status.hive == fleet_name
-
-    asyncio.run(story())
+async def test_another_name_is_another_fleet(tmp_path: Path) -> None:
+    for fleet_name, agent in (("north", "ada"), ("south", "bob")):
+        source = source_of({"agents": [{"name": agent}], "platform": "inprocess"}, tmp_path, fleet_name)
+        async with HiveController.open(tmp_path / "home", fleet_name) as controller:
+            assert (await controller.apply(source, timeout_s=PATIENCE_S)).problems == ()
+            running = (await controller.observe())[fleet_name]
+            assert running.status is not None
+            assert running.status.hive == fleet_name
     assert fleets(tmp_path / "home") == ("north", "south")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,162 +13,113 @@ from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.effects import Delete, Put, Record, SetAside
 from hive_mind.journal.base import Journal
-
-Scenario = Callable[[Journal], Awaitable[None]]
-Run = Callable[[Scenario], None]
-
-
-def run(scenario: Scenario, back_end: str, path: Path) -> None:
-    async def whole() -> None:
-        journal = await backends.load("journal", back_end).open(path)
-        try:
-            await scenario(journal)
-        finally:
-            await journal.close()
-
-    asyncio.run(whole())
+from tests.loops import InLoop, opened
 
 
 @pytest.fixture(params=backends.known("journal"))
-def with_journal(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    return lambda scenario: run(scenario, request.param, tmp_path / "hive" / "node.sqlite")
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
+    return InLoop(lambda: opened("journal", request.param, tmp_path / "hive" / "node.sqlite"))
 
 
 def put(key: str, value: str = "value", table: str = "dots") -> Put:
     return Put(table, key.encode(), value.encode())
 
 
-def test_a_new_journal_is_empty(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        assert await journal.load() == []
-
-    with_journal(scenario)
+async def test_a_new_journal_is_empty(journal: Journal) -> None:
+    assert await journal.load() == []
 
 
-def test_values_come_back_by_table_and_key_whatever_the_order_of_writing(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([put("b", "2"), put("a", "1", table="outbox"), put("a", "1")])
-        await journal.write([put("c", "3")])
+async def test_values_come_back_by_table_and_key_whatever_the_order_of_writing(journal: Journal) -> None:
+    await journal.write([put("b", "2"), put("a", "1", table="outbox"), put("a", "1")])
+    await journal.write([put("c", "3")])
 
-        assert await journal.load() == [put("a", "1"), put("b", "2"), put("c", "3"), put("a", "1", table="outbox")]
-
-    with_journal(scenario)
+    assert await journal.load() == [put("a", "1"), put("b", "2"), put("c", "3"), put("a", "1", table="outbox")]
 
 
-def test_what_is_set_aside_is_given_no_more_and_its_place_can_be_written_again_at_once(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([put("a"), put("b"), put("c")])
-        await journal.write([SetAside("dots", b"b"), SetAside("dots", b"a"), SetAside("dots", b"nowhere"), put("b", "again")])
+async def test_what_is_set_aside_is_given_no_more_and_its_place_can_be_written_again_at_once(journal: Journal) -> None:
+    await journal.write([put("a"), put("b"), put("c")])
+    await journal.write([SetAside("dots", b"b"), SetAside("dots", b"a"), SetAside("dots", b"nowhere"), put("b", "again")])
 
-        assert await journal.load() == [put("b", "again"), put("c")]
-
-    with_journal(scenario)
+    assert await journal.load() == [put("b", "again"), put("c")]
 
 
-def test_the_last_record_on_a_key_counts_within_and_across_writes(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([put("a", "old"), put("b"), put("c")])
-        await journal.write(
-            [put("a", "newer"), put("a", "newest"), put("b", "x"), Delete("dots", b"b"), Delete("dots", b"c"), put("c", "again")]
-        )
+async def test_the_last_record_on_a_key_counts_within_and_across_writes(journal: Journal) -> None:
+    await journal.write([put("a", "old"), put("b"), put("c")])
+    await journal.write(
+        [put("a", "newer"), put("a", "newest"), put("b", "x"), Delete("dots", b"b"), Delete("dots", b"c"), put("c", "again")]
+    )
 
-        assert await journal.load() == [put("a", "newest"), put("c", "again")]
-
-    with_journal(scenario)
+    assert await journal.load() == [put("a", "newest"), put("c", "again")]
 
 
-def test_deleting_touches_one_key_of_one_table_and_may_find_nothing(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([put("a"), put("aa"), put("a", table="other")])
-        await journal.write([Delete("dots", b"a"), Delete("dots", b"absent"), Delete("absent", b"a")])
+async def test_deleting_touches_one_key_of_one_table_and_may_find_nothing(journal: Journal) -> None:
+    await journal.write([put("a"), put("aa"), put("a", table="other")])
+    await journal.write([Delete("dots", b"a"), Delete("dots", b"absent"), Delete("absent", b"a")])
 
-        assert await journal.load() == [put("aa"), put("a", table="other")]
-
-    with_journal(scenario)
+    assert await journal.load() == [put("aa"), put("a", table="other")]
 
 
 @pytest.mark.parametrize("key", [b"", b"\0", b"a\0b", b"\xff" * 13, b"k" * 5000], ids=lambda key: key[:5].hex())
 @pytest.mark.parametrize("value", [b"", b"\0\xff", b"v" * 3_000_000], ids=len)
-def test_any_bytes_are_kept_as_they_are(with_journal: Run, key: bytes, value: bytes) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)])
+async def test_any_bytes_are_kept_as_they_are(key: bytes, value: bytes, journal: Journal) -> None:
+    await journal.write([Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)])
 
-        assert await journal.load() == [Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)]
-
-    with_journal(scenario)
+    assert await journal.load() == [Put("'; DROP TABLE record; --", key, value), Put("tésts", key, value)]
 
 
-def test_writing_nothing_is_fine(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([])
+async def test_writing_nothing_is_fine(journal: Journal) -> None:
+    await journal.write([])
 
-        assert await journal.load() == []
-
-    with_journal(scenario)
+    assert await journal.load() == []
 
 
-def test_what_is_loaded_is_the_callers_own(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await journal.write([put("a")])
-        (await journal.load()).clear()
+async def test_what_is_loaded_is_the_callers_own(journal: Journal) -> None:
+    await journal.write([put("a")])
+    (await journal.load()).clear()
 
-        assert await journal.load() == [put("a")]
-
-    with_journal(scenario)
+    assert await journal.load() == [put("a")]
 
 
-def test_writes_handed_in_together_are_all_kept_in_the_order_they_came(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        await asyncio.gather(*(journal.write([put(f"{n:03}"), put("last", str(n))]) for n in range(200)))
+async def test_writes_handed_in_together_are_all_kept_in_the_order_they_came(journal: Journal) -> None:
+    await asyncio.gather(*(journal.write([put(f"{n:03}"), put("last", str(n))]) for n in range(200)))
 
-        assert await journal.load() == [*(put(f"{n:03}") for n in range(200)), put("last", "199")]
-
-    with_journal(scenario)
+    assert await journal.load() == [*(put(f"{n:03}") for n in range(200)), put("last", "199")]
 
 
-def test_a_loading_sees_every_write_handed_in_before_it(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        writes = [asyncio.create_task(journal.write([put(str(n))])) for n in range(5)]
-        loading = asyncio.create_task(journal.load())
-        await asyncio.gather(*writes)
+async def test_a_loading_sees_every_write_handed_in_before_it(journal: Journal) -> None:
+    writes = [asyncio.create_task(journal.write([put(str(n))])) for n in range(5)]
+    loading = asyncio.create_task(journal.load())
+    await asyncio.gather(*writes)
 
-        assert await loading == [put(str(n)) for n in range(5)]
-
-    with_journal(scenario)
+    assert await loading == [put(str(n)) for n in range(5)]
 
 
-def test_a_writer_who_stops_waiting_leaves_a_whole_write_or_none(with_journal: Run) -> None:
-    async def scenario(journal: Journal) -> None:
-        tasks = [asyncio.create_task(journal.write([put(f"{n:02}.{part}") for part in range(10)])) for n in range(20)]
-        await asyncio.sleep(0)
-        for task in tasks[::2]:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+async def test_a_writer_who_stops_waiting_leaves_a_whole_write_or_none(journal: Journal) -> None:
+    tasks = [asyncio.create_task(journal.write([put(f"{n:02}.{part}") for part in range(10)])) for n in range(20)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
-        kept = [record.key.decode().split(".")[0] for record in await journal.load()]
-        assert {number: kept.count(number) for number in kept} == dict.fromkeys(kept, 10)
-        assert {f"{n:02}" for n in range(1, 20, 2)} <= set(kept)
-
-    with_journal(scenario)
+    kept = [record.key.decode().split(".")[0] for record in await journal.load()]
+    assert {number: kept.count(number) for number in kept} == dict.fromkeys(kept, 10)
+    assert {f"{n:02}" for n in range(1, 20, 2)} <= set(kept)
 
 
-def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(with_journal: Run) -> None:
+async def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(journal: Journal) -> None:
     before = threading.active_count()
 
-    async def scenario(journal: Journal) -> None:
-        writes = [asyncio.create_task(journal.write([put(str(n))])) for n in range(40)]
-        await asyncio.sleep(0)
-        await asyncio.gather(journal.close(), journal.close())
-        await journal.close()
+    writes = [asyncio.create_task(journal.write([put(str(n))])) for n in range(40)]
+    await asyncio.sleep(0)
+    await asyncio.gather(journal.close(), journal.close())
+    await journal.close()
 
-        assert await asyncio.gather(*writes) == [None] * 40
-        assert threading.active_count() <= before
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await journal.write([put("late")])
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await journal.load()
-
-    with_journal(scenario)
+    assert await asyncio.gather(*writes) == [None] * 40
+    assert threading.active_count() <= before
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await journal.write([put("late")])
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await journal.load()
 
 
 keys = st.binary(max_size=3)
@@ -182,9 +132,13 @@ records: st.SearchStrategy[Record] = st.builds(Put, st.sampled_from("ab"), keys,
 @settings(max_examples=25, deadline=None)
 @given(writes=st.lists(st.lists(records, max_size=8), max_size=8))
 def test_a_journal_is_a_map(back_end: str, writes: list[list[Record]]) -> None:
-    model: dict[tuple[str, bytes], bytes] = {}
+    with TemporaryDirectory() as folder:
+        asyncio.run(is_a_map(back_end, Path(folder) / "node.sqlite", writes))
 
-    async def scenario(journal: Journal) -> None:
+
+async def is_a_map(back_end: str, path: Path, writes: list[list[Record]]) -> None:
+    model: dict[tuple[str, bytes], bytes] = {}
+    async with opened("journal", back_end, path) as journal:
         for write in writes:
             await journal.write(write)
             for record in write:
@@ -193,6 +147,3 @@ def test_a_journal_is_a_map(back_end: str, writes: list[list[Record]]) -> None:
                 else:
                     model.pop((record.table, record.key), None)
             assert await journal.load() == [Put(*place, model[place]) for place in sorted(model)]
-
-    with TemporaryDirectory() as folder:
-        run(scenario, back_end, Path(folder) / "node.sqlite")

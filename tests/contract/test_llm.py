@@ -1,13 +1,14 @@
 """What every language model promises. The folder is listed, so a new back end is judged the moment its file exists."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from hive_mind import backends
 from hive_mind.llm.base import LanguageModel, Prompt
+from tests.loops import InLoop, opened
 from tests.servers.openai_compatible import OpenAICompatibleServer
 
 OPENED = {"scripted": ("scripted:ok", {}), "providers": ("openai:tiny", {"api_key": "unused"})}
@@ -24,60 +25,39 @@ def options_for(name: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield model, {**options, "base_url": server.base_url}
 
 
-def using(name: str, use: Callable[[LanguageModel], Awaitable[None]]) -> None:
-    async def used(model_name: str, options: dict[str, str]) -> None:
-        model = await backends.load("llm", name).open(model_name, **options)
-        try:
-            await use(model)
-        finally:
-            await model.close()
-
-    with options_for(name) as (model_name, options):
-        asyncio.run(used(model_name, options))
-
-
 @pytest.fixture(params=backends.known("llm"))
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_it_knows_the_name_it_was_opened_by(name: str):
-    async def look(model: LanguageModel) -> None:
-        assert model.name == OPENED[name][0]
-
-    using(name, look)
-
-
-def test_a_prompt_gets_a_reply_and_says_what_it_cost(name: str):
-    async def look(model: LanguageModel) -> None:
-        completion = await model.complete(Prompt("be brief", "hello"))
-
-        assert completion.text == "ok"
-        assert completion.usage.calls == 1
-        assert completion.usage.tokens > 0
-
-    using(name, look)
+@pytest.fixture
+def model(name: str) -> Iterator[InLoop]:
+    with options_for(name) as (model_name, options):
+        yield InLoop(lambda: opened("llm", name, model_name, **options))
 
 
-def test_prompts_side_by_side_all_get_replies(name: str):
-    async def look(model: LanguageModel) -> None:
-        completions = await asyncio.gather(*(model.complete(Prompt("", f"hello {n}")) for n in range(8)))
+async def test_it_knows_the_name_it_was_opened_by(name: str, model: LanguageModel):
+    assert model.name == OPENED[name][0]
 
-        assert [completion.text for completion in completions] == ["ok"] * 8
 
-    using(name, look)
+async def test_a_prompt_gets_a_reply_and_says_what_it_cost(model: LanguageModel):
+    completion = await model.complete(Prompt("be brief", "hello"))
+
+    assert completion.text == "ok"
+    assert completion.usage.calls == 1
+    assert completion.usage.tokens > 0
+
+
+async def test_prompts_side_by_side_all_get_replies(model: LanguageModel):
+    completions = await asyncio.gather(*(model.complete(Prompt("", f"hello {n}")) for n in range(8)))
+
+    assert [completion.text for completion in completions] == ["ok"] * 8
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "\ud800", "é" * 10_000, "</data>"])
-def test_any_text_can_be_sent(name: str, text: str):
-    async def look(model: LanguageModel) -> None:
-        assert (await model.complete(Prompt("be brief", text))).text == "ok"
-
-    using(name, look)
+async def test_any_text_can_be_sent(text: str, model: LanguageModel):
+    assert (await model.complete(Prompt("be brief", text))).text == "ok"
 
 
-def test_closing_twice_is_fine(name: str):
-    async def look(model: LanguageModel) -> None:
-        await model.close()
-
-    using(name, look)
+async def test_closing_twice_is_fine(model: LanguageModel):
+    await model.close()

@@ -13,7 +13,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
-from tests.builders import BagOfWords, Home, found, run, said
+from tests.builders import BagOfWords, Home, found, said
 
 DOWN = BackendUnavailable("openai", "not reachable")
 
@@ -124,24 +124,7 @@ async def test_another_model_is_not_mixed_in_until_everything_is_embedded_again(
         assert new.passages == []
 
 
-def test_embedding_again_goes_on_where_it_was_interrupted(home: Home):
-    async def whole() -> None:
-        async with home.memory(BagOfWords("old")) as memory:
-            await memory.store_facts([said(f"Pump {n}.") for n in range(200)], "ines")
-        async with home.memory(BagOfWords("abandoned")) as memory:
-            await interrupted(memory)
-        async with home.memory(new := BagOfWords("new")) as memory:
-            await interrupted(memory)
-            first = len(new.passages)
-            assert 0 < first < 200
-            assert (await memory.get_statistics()).embedding == "", "still that of the old model"
-        async with home.memory(new := BagOfWords("new")) as memory:
-            assert await memory.reembed() == 200 - first == len(new.passages)
-            held = await memory.get_statistics()
-            assert (held.vectors, held.without_vector) == (200, 0), "vectors of the models before are gone"
-        async with home.memory(BagOfWords("old")) as memory:
-            assert (await memory.get_statistics()).embedding == ""
-
+async def test_embedding_again_goes_on_where_it_was_interrupted(home: Home):
     async def interrupted(memory: CognitiveMemory) -> None:
         def stop_at_the_third(done: int, total: int) -> None:
             if done > total / 2:
@@ -152,7 +135,21 @@ def test_embedding_again_goes_on_where_it_was_interrupted(home: Home):
         except KeyboardInterrupt:
             return
 
-    run(whole())
+    async with home.memory(BagOfWords("old")) as memory:
+        await memory.store_facts([said(f"Pump {n}.") for n in range(200)], "ines")
+    async with home.memory(BagOfWords("abandoned")) as memory:
+        await interrupted(memory)
+    async with home.memory(new := BagOfWords("new")) as memory:
+        await interrupted(memory)
+        first = len(new.passages)
+        assert 0 < first < 200
+        assert (await memory.get_statistics()).embedding == "", "still that of the old model"
+    async with home.memory(new := BagOfWords("new")) as memory:
+        assert await memory.reembed() == 200 - first == len(new.passages)
+        held = await memory.get_statistics()
+        assert (held.vectors, held.without_vector) == (200, 0), "vectors of the models before are gone"
+    async with home.memory(BagOfWords("old")) as memory:
+        assert (await memory.get_statistics()).embedding == ""
 
 
 async def test_a_model_that_changed_under_its_name_is_not_compared_with(home: Home, caplog):

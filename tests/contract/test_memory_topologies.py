@@ -66,7 +66,7 @@ def test_labels_reach_the_others_and_what_stays_at_home_has_them_too(topology: T
 def test_everybody_gets_the_same_answer_with_the_same_scores(topology: TopologyName):
     chance = random.Random(7)
     words = "pump red blue hall door otto ines valve water leaks ferry nine corrin".split() + [f"w{n}" for n in range(40)]
-    texts = list(dict.fromkeys(" ".join(chance.choices(words, k=chance.randint(4, 20))) for _ in range(120)))
+    texts = list(dict.fromkeys(" ".join(chance.choices(words, k=chance.randint(4, 20))) for _ in range(60)))
 
     async def scenario(agents: Agents, members: Members) -> None:
         alone = Home().memory(members.embedder)

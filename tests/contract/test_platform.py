@@ -6,141 +6,115 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
-from tests.contract.platforms import STOP_S, Ground, play
+from tests.contract.platforms import STOP_S, Ground, opened_ground
+from tests.loops import InLoop
 
 
 @pytest.fixture(params=["inprocess", "local"])
-def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Ground:
-    return Ground(tmp_path / "home", request.param)
+def ground(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
+    return InLoop(lambda: opened_ground(Ground(tmp_path / "home", request.param)))
 
 
-def test_what_is_started_is_seen_with_what_it_was_told(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        assert await ground.platform.observe() == {}
+async def test_what_is_started_is_seen_with_what_it_was_told(ground: Ground) -> None:
+    assert await ground.platform.observe() == {}
 
-        found = await ground.start("ada")
+    found = await ground.start("ada")
 
-        assert found.is_alive
-        assert found.error == ""
-        assert found.config == ground.config("ada")
-        assert found.status is not None
-        assert (found.status.process, found.status.pid) == ("ada", found.pid)
-        assert found.memory_bytes > 1 << 20
-        assert found.cpu_s > 0
-        assert found.started > 0
-
-    play(story, ground)
+    assert found.is_alive
+    assert found.error == ""
+    assert found.config == ground.config("ada")
+    assert found.status is not None
+    assert (found.status.process, found.status.pid) == ("ada", found.pid)
+    assert found.memory_bytes > 1 << 20
+    assert found.cpu_s > 0
+    assert found.started > 0
 
 
-def test_starting_what_runs_changes_nothing(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        first = await ground.start("ada")
+async def test_starting_what_runs_changes_nothing(ground: Ground) -> None:
+    first = await ground.start("ada")
 
-        await ground.platform.start(ground.config("ada"))
+    await ground.platform.start(ground.config("ada"))
 
-        again = await ground.until("ada", lambda one: one.status is not None)
-        assert (again.pid, again.started) == (first.pid, first.started)
-        assert again.config == first.config
-
-    play(story, ground)
+    again = await ground.until("ada", lambda one: one.status is not None)
+    assert (again.pid, again.started) == (first.pid, first.started)
+    assert again.config == first.config
 
 
-def test_an_agent_answers_and_refuses_as_it_would_to_anybody(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.start("ada")
-        found = await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
-        assert found.status is not None
+async def test_an_agent_answers_and_refuses_as_it_would_to_anybody(ground: Ground) -> None:
+    await ground.start("ada")
+    found = await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
+    assert found.status is not None
 
-        assert (await ground.platform.call("ada", "ada", "stats"))["facts"] == 0
+    assert (await ground.platform.call("ada", "ada", "stats"))["facts"] == 0
 
-        with pytest.raises(HiveError, match="ben"):
-            await ground.platform.call("ada", "ben", "stats")
-        with pytest.raises(HiveError, match="dance"):
-            await ground.platform.call("ada", "ada", "dance")
-
-    play(story, ground)
+    with pytest.raises(HiveError, match="ben"):
+        await ground.platform.call("ada", "ben", "stats")
+    with pytest.raises(HiveError, match="dance"):
+        await ground.platform.call("ada", "ada", "dance")
 
 
-def test_what_is_stopped_is_no_more_and_may_be_stopped_and_started_again(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.start("ada")
-        await ground.start("ben")
+async def test_what_is_stopped_is_no_more_and_may_be_stopped_and_started_again(ground: Ground) -> None:
+    await ground.start("ada")
+    await ground.start("ben")
 
-        await ground.platform.stop("ada", STOP_S)
+    await ground.platform.stop("ada", STOP_S)
 
-        assert list(await ground.platform.observe()) == ["ben"]
-        await ground.platform.stop("ada", STOP_S)
-        assert (await ground.start("ada")).is_alive
-        assert list(await ground.platform.observe()) == ["ada", "ben"]
-
-    play(story, ground)
+    assert list(await ground.platform.observe()) == ["ben"]
+    await ground.platform.stop("ada", STOP_S)
+    assert (await ground.start("ada")).is_alive
+    assert list(await ground.platform.observe()) == ["ada", "ben"]
 
 
-def test_what_does_not_run_is_not_asked(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        with pytest.raises(BackendUnavailable, match="not running"):
-            await ground.platform.call("ada", "ada", "stats")
-        with pytest.raises(BackendUnavailable, match="not running"):
-            await ground.platform.leave("ada", STOP_S)
-
-    play(story, ground)
-
-
-def test_a_process_leaves_and_is_still_there(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.start("ada")
-        await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
-
+async def test_what_does_not_run_is_not_asked(ground: Ground) -> None:
+    with pytest.raises(BackendUnavailable, match="not running"):
+        await ground.platform.call("ada", "ada", "stats")
+    with pytest.raises(BackendUnavailable, match="not running"):
         await ground.platform.leave("ada", STOP_S)
 
-        assert (await ground.platform.observe())["ada"].is_alive
 
-    play(story, ground)
+async def test_a_process_leaves_and_is_still_there(ground: Ground) -> None:
+    await ground.start("ada")
+    await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
+
+    await ground.platform.leave("ada", STOP_S)
+
+    assert (await ground.platform.observe())["ada"].is_alive
 
 
-def test_what_it_logged_can_be_read(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.start("ada")
-        await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
+async def test_what_it_logged_can_be_read(ground: Ground) -> None:
+    await ground.start("ada")
+    await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
 
-        async for line in ground.platform.logs("ada", follow=True, lines=10):
-            assert line
-            break
-        told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
+    async for line in ground.platform.logs("ada", follow=True, lines=10):
+        assert line
+        break
+    told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
 
-        assert len(told) == 1
-        assert [line async for line in ground.platform.logs("ben", follow=False, lines=1)] == []
-
-    play(story, ground)
+    assert len(told) == 1
+    assert [line async for line in ground.platform.logs("ben", follow=False, lines=1)] == []
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../ada", "a/b", "/etc/passwd", "a\0b", "a\n", "-rf", "x" * 65])
-def test_no_name_leads_out_of_the_folder(ground: Ground, name: str) -> None:
-    async def story(ground: Ground) -> None:
-        before = sorted(str(path) for path in ground.home.rglob("*"))
+async def test_no_name_leads_out_of_the_folder(ground: Ground, name: str) -> None:
+    before = sorted(str(path) for path in ground.home.rglob("*"))
 
-        with pytest.raises(InvalidInput):
-            await ground.platform.start(ground.config(name))
-        with pytest.raises(InvalidInput):
-            await ground.platform.stop(name, STOP_S)
-        with pytest.raises(HiveError):
-            await ground.platform.call(name, "ada", "stats")
-        with pytest.raises(InvalidInput):
-            _ = [line async for line in ground.platform.logs(name, follow=False, lines=1)]
+    with pytest.raises(InvalidInput):
+        await ground.platform.start(ground.config(name))
+    with pytest.raises(InvalidInput):
+        await ground.platform.stop(name, STOP_S)
+    with pytest.raises(HiveError):
+        await ground.platform.call(name, "ada", "stats")
+    with pytest.raises(InvalidInput):
+        _ = [line async for line in ground.platform.logs(name, follow=False, lines=1)]
 
-        assert sorted(str(path) for path in ground.home.rglob("*")) == before
-
-    play(story, ground)
+    assert sorted(str(path) for path in ground.home.rglob("*")) == before
 
 
-def test_a_platform_that_is_closed_leaves_nothing_of_itself_behind(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        found = await ground.start("ada")
-        await ground.platform.close()
+async def test_a_platform_that_is_closed_leaves_nothing_of_itself_behind(ground: Ground) -> None:
+    found = await ground.start("ada")
+    await ground.platform.close()
 
-        # Another one sees what runs on without the first.
-        after = await (await ground.open()).observe()
+    # Another one sees what runs on without the first.
+    after = await (await ground.open()).observe()
 
-        assert ("ada" in after) == (found.pid != os.getpid())
-
-    play(story, ground)
+    assert ("ada" in after) == (found.pid != os.getpid())

@@ -4,8 +4,7 @@ import asyncio
 import fcntl
 import json
 import os
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, aclosing
 
 import psutil
 import pytest
@@ -13,154 +12,121 @@ import pytest
 from hive_mind.control.platforms import local
 from hive_mind.control.platforms.base import Platform
 from hive_mind.errors import BackendUnavailable
-from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill, play, with_fakes
-
-
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return with_fakes(tmp_path / "home")
-
+from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill
 
 # ── what outlives what ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_process_outlives_the_program_that_started_it_and_the_next_one_ends_it(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        found = await ground.start("ada")
-        await ground.platform.close()
+async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_ends_it(ground: Ground) -> None:
+    found = await ground.start("ada")
+    await ground.platform.close()
 
-        next_one = await ground.open()
+    next_one = await ground.open()
 
-        assert (await next_one.observe())["ada"].pid == found.pid
-        await next_one.stop("ada", STOP_S)
-        assert not psutil.pid_exists(found.pid) or psutil.Process(found.pid).status() == psutil.STATUS_ZOMBIE
-        assert [path.name for path in ground.folder.rglob("*ada*") if path.parent.name != "logs"] == ["ada.lock"]
-        assert "ended well" in (ground.folder / "logs" / "ada.log").read_text()
-
-    play(story, ground)
+    assert (await next_one.observe())["ada"].pid == found.pid
+    await next_one.stop("ada", STOP_S)
+    assert not psutil.pid_exists(found.pid) or psutil.Process(found.pid).status() == psutil.STATUS_ZOMBIE
+    assert [path.name for path in ground.folder.rglob("*ada*") if path.parent.name != "logs"] == ["ada.lock"]
+    assert "ended well" in (ground.folder / "logs" / "ada.log").read_text()
 
 
-def test_it_has_no_terminal_and_a_session_of_its_own(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        found = await ground.start("ada")
+async def test_it_has_no_terminal_and_a_session_of_its_own(ground: Ground) -> None:
+    found = await ground.start("ada")
 
-        assert os.getsid(found.pid) == found.pid
-        assert psutil.Process(found.pid).terminal() is None
-
-    play(story, ground)
+    assert os.getsid(found.pid) == found.pid
+    assert psutil.Process(found.pid).terminal() is None
 
 
-def test_who_was_killed_is_seen_as_dead_with_the_reason_and_can_be_started_again(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        first = await ground.start("ada")
-        kill(first.pid)
+async def test_who_was_killed_is_seen_as_dead_with_the_reason_and_can_be_started_again(ground: Ground) -> None:
+    first = await ground.start("ada")
+    kill(first.pid)
 
-        dead = await ground.until("ada", lambda one: "SIGKILL" in one.error)
+    dead = await ground.until("ada", lambda one: "SIGKILL" in one.error)
 
-        assert not dead.is_alive
-        assert dead.config == ground.config("ada")
-        assert dead.status is None
-        assert "not running (ended by SIGKILL)" in dead.error
-        assert "began" in dead.error
-        with pytest.raises(BackendUnavailable, match="not running: hive-mind rollout restart"):
-            await ground.platform.call("ada", "ada", "stats")
-        again = await ground.start("ada")
-        assert again.pid != first.pid
-
-    play(story, ground)
+    assert not dead.is_alive
+    assert dead.config == ground.config("ada")
+    assert dead.status is None
+    assert "not running (ended by SIGKILL)" in dead.error
+    assert "began" in dead.error
+    with pytest.raises(BackendUnavailable, match="not running: hive-mind rollout restart"):
+        await ground.platform.call("ada", "ada", "stats")
+    again = await ground.start("ada")
+    assert again.pid != first.pid
 
 
-def test_who_crashed_is_seen_with_its_last_words(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.begin("ada", FAKE_CRASHES="the disk is full")
+async def test_who_crashed_is_seen_with_its_last_words(ground: Ground) -> None:
+    await ground.begin("ada", FAKE_CRASHES="the disk is full")
 
-        dead = await ground.until("ada", lambda one: "exit code" in one.error)
+    dead = await ground.until("ada", lambda one: "exit code" in one.error)
 
-        assert dead.error == "it is not running (exit code 1); the last it said: RuntimeError: the disk is full"
-        told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
-        assert told == ["RuntimeError: the disk is full"]
-
-    play(story, ground)
+    assert dead.error == "it is not running (exit code 1); the last it said: RuntimeError: the disk is full"
+    told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
+    assert told == ["RuntimeError: the disk is full"]
 
 
-def test_a_reader_of_logs_hears_what_comes(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.start("ada")
-        heard: list[str] = []
+async def test_a_reader_of_logs_hears_what_comes(ground: Ground) -> None:
+    await ground.start("ada")
+    heard: list[str] = []
 
-        async for line in ground.platform.logs("ada", follow=True, lines=1):
+    async with aclosing(ground.platform.logs("ada", follow=True, lines=1)) as lines:
+        async for line in lines:
             heard.append(line)
-            if len(heard) == 1:
-                await ground.platform.stop("ada", STOP_S)
-            else:
+            if len(heard) == 2:
                 break
+            await ground.platform.stop("ada", STOP_S)
 
-        assert heard == ["began", "ended well"]
-
-    play(story, ground)
+    assert heard == ["began", "ended well"]
 
 
 # ── one of each name ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_two_of_one_name_that_are_begun_all_the_same_end_up_as_one(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.begin("ada", FAKE_IS_SLOW="0.5")
-        # As if the program had died before it could note whom it began; and this other one was told nothing.
-        (ground.folder / "run" / "ada.begun").unlink()
-        other = await ground.open()
+async def test_two_of_one_name_that_are_begun_all_the_same_end_up_as_one(ground: Ground) -> None:
+    await ground.begin("ada", FAKE_IS_SLOW="0.5")
+    # As if the program had died before it could note whom it began; and this other one was told nothing.
+    (ground.folder / "run" / "ada.begun").unlink()
+    other = await ground.open()
 
-        await other.start(ground.config("ada", FAKE_IS_SLOW="0.5"))
+    await other.start(ground.config("ada", FAKE_IS_SLOW="0.5"))
 
-        found = await ground.until("ada", lambda one: one.status is not None)
-        async with asyncio.timeout(PATIENCE_S):
-            while ground.pids() != [found.pid]:  # noqa: ASYNC110 - the other one tells nobody
-                await asyncio.sleep(0.02)
-        assert (await other.observe())["ada"].pid == found.pid
-
-    play(story, ground)
+    found = await ground.until("ada", lambda one: one.status is not None)
+    async with asyncio.timeout(PATIENCE_S):
+        while ground.pids() != [found.pid]:  # noqa: ASYNC110 - the other one tells nobody
+            await asyncio.sleep(0.02)
+    assert (await other.observe())["ada"].pid == found.pid
 
 
-def test_many_starts_of_one_name_at_once_run_one(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await asyncio.gather(*(ground.platform.start(ground.config("ada")) for _ in range(5)))
+async def test_many_starts_of_one_name_at_once_run_one(ground: Ground) -> None:
+    await asyncio.gather(*(ground.platform.start(ground.config("ada")) for _ in range(5)))
 
-        found = await ground.until("ada", lambda one: one.status is not None)
-        assert (ground.folder / "logs" / "ada.log").read_text().splitlines() == ["began"]
-        assert found.error == ""
-
-    play(story, ground)
+    found = await ground.until("ada", lambda one: one.status is not None)
+    assert (ground.folder / "logs" / "ada.log").read_text().splitlines() == ["began"]
+    assert found.error == ""
 
 
 # ── what can't be started, and many at once ───────────────────────────────────────────────────────────────────────────
 
 
-def test_a_program_that_can_not_be_run_is_told(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        broken: Platform = await local.open(ground.folder, ground.home, ("/no/such/program",))
+async def test_a_program_that_can_not_be_run_is_told(ground: Ground) -> None:
+    broken: Platform = await local.open(ground.folder, ground.home, ("/no/such/program",))
 
-        with pytest.raises(BackendUnavailable, match="can't be started"):
-            await broken.start(ground.config("ada"))
+    with pytest.raises(BackendUnavailable, match="can't be started"):
+        await broken.start(ground.config("ada"))
 
-        assert not (await broken.observe())["ada"].is_alive
-        await broken.close()
-
-    play(story, ground)
+    assert not (await broken.observe())["ada"].is_alive
+    await broken.close()
 
 
-def test_a_hundred_are_seen_in_one_look(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.start("ada")
-        known, told = contact_of(ground, "ada"), (ground.folder / "config" / "ada.json").read_bytes()
-        with ExitStack() as locked:
-            for number in range(99):
-                (ground.folder / "run" / f"n-{number}.json").write_text(json.dumps(known | {"process": f"n-{number}"}))
-                (ground.folder / "config" / f"n-{number}.json").write_bytes(told)
-                lock = locked.enter_context((ground.folder / "run" / f"n-{number}.lock").open("w"))
-                fcntl.flock(lock, fcntl.LOCK_EX)
+async def test_a_hundred_are_seen_in_one_look(ground: Ground) -> None:
+    await ground.start("ada")
+    known, told = contact_of(ground, "ada"), (ground.folder / "config" / "ada.json").read_bytes()
+    with ExitStack() as locked:
+        for number in range(99):
+            (ground.folder / "run" / f"n-{number}.json").write_text(json.dumps(known | {"process": f"n-{number}"}))
+            (ground.folder / "config" / f"n-{number}.json").write_bytes(told)
+            lock = locked.enter_context((ground.folder / "run" / f"n-{number}.lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
 
-            seen = await ground.platform.observe(patience_s=PATIENCE_S)
+        seen = await ground.platform.observe(patience_s=PATIENCE_S)
 
-        assert sum(one.status is not None for one in seen.values()) == 100
-
-    play(story, ground)
+    assert sum(one.status is not None for one in seen.values()) == 100

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hive_mind.errors import BackendTimeout
-from tests.contract.platforms import STOP_S, Ground, kill, play, with_fakes
+from tests.contract.platforms import STOP_S, Ground, kill
 
 _HOLDER = """\
 import fcntl, os, sys
@@ -21,11 +21,6 @@ fcntl.flock(lock, fcntl.LOCK_EX)
 print("held", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return with_fakes(tmp_path / "home")
 
 
 @pytest.fixture
@@ -56,63 +51,51 @@ def claim(ground: Ground, process: str, pid: int, started: float) -> None:
 
 
 @pytest.mark.parametrize("file", ["ada.json", "ada.begun"])
-def test_a_number_that_belongs_to_somebody_else_by_now_is_never_signalled(
+async def test_a_number_that_belongs_to_somebody_else_by_now_is_never_signalled(
     ground: Ground, stranger: "subprocess.Popen[bytes]", file: str
 ) -> None:
-    async def story(ground: Ground) -> None:
-        first = await ground.start("ada")
-        kill(first.pid)
-        await ground.until("ada", lambda one: not one.is_alive)
-        recycled = psutil.Process(stranger.pid).create_time() - 100.0
-        if file == "ada.json":
-            claim(ground, "ada", stranger.pid, recycled)
-        else:
-            (ground.folder / "run" / file).write_text(json.dumps([stranger.pid, recycled]))
+    first = await ground.start("ada")
+    kill(first.pid)
+    await ground.until("ada", lambda one: not one.is_alive)
+    recycled = psutil.Process(stranger.pid).create_time() - 100.0
+    if file == "ada.json":
+        claim(ground, "ada", stranger.pid, recycled)
+    else:
+        (ground.folder / "run" / file).write_text(json.dumps([stranger.pid, recycled]))
 
-        assert not (await ground.platform.observe())["ada"].is_alive
-        await ground.platform.stop("ada", 0.5)
+    assert not (await ground.platform.observe())["ada"].is_alive
+    await ground.platform.stop("ada", 0.5)
 
-        assert stranger.poll() is None
-        assert (await ground.start("ada")).pid != stranger.pid
-
-    play(story, ground)
+    assert stranger.poll() is None
+    assert (await ground.start("ada")).pid != stranger.pid
 
 
 @pytest.mark.parametrize("pid", [-1, 0, 1, 1 << 70])
-def test_numbers_that_stand_for_many_or_for_none_are_never_signalled(ground: Ground, pid: int) -> None:
-    async def story(ground: Ground) -> None:
-        ground.folder.mkdir(parents=True, exist_ok=True)
-        claim(ground, "ada", pid, 0.0)
+async def test_numbers_that_stand_for_many_or_for_none_are_never_signalled(ground: Ground, pid: int) -> None:
+    ground.folder.mkdir(parents=True, exist_ok=True)
+    claim(ground, "ada", pid, 0.0)
 
-        await ground.platform.stop("ada", 0.5)
+    await ground.platform.stop("ada", 0.5)
 
-        assert await ground.platform.observe() == {}
-
-    play(story, ground)
+    assert await ground.platform.observe() == {}
 
 
-def test_this_very_program_is_never_signalled(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        claim(ground, "ada", os.getpid(), psutil.Process().create_time())
+async def test_this_very_program_is_never_signalled(ground: Ground) -> None:
+    claim(ground, "ada", os.getpid(), psutil.Process().create_time())
 
-        await ground.platform.stop("ada", 0.5)
+    await ground.platform.stop("ada", 0.5)
 
-        assert await ground.platform.observe() == {}
-
-    play(story, ground)
+    assert await ground.platform.observe() == {}
 
 
-def test_somebody_who_only_holds_the_lock_is_left_alone_and_told(ground: Ground) -> None:
-    async def story(ground: Ground) -> None:
-        await ground.begin("ada")
-        await ground.platform.stop("ada", STOP_S)
-        with holding(ground.folder / "run" / "ada.lock") as holder:
-            (ground.folder / "config" / "ada.json").write_bytes(ground.config("ada").packed())
+async def test_somebody_who_only_holds_the_lock_is_left_alone_and_told(ground: Ground) -> None:
+    await ground.begin("ada")
+    await ground.platform.stop("ada", STOP_S)
+    with holding(ground.folder / "run" / "ada.lock") as holder:
+        (ground.folder / "config" / "ada.json").write_bytes(ground.config("ada").packed())
 
-            found = (await ground.platform.observe())["ada"]
-            assert (found.is_alive, found.is_hidden, found.pid) == (True, True, 0)
-            with pytest.raises(BackendTimeout, match="left alone"):
-                await ground.platform.stop("ada", 0.2)
-            assert holder.poll() is None
-
-    play(story, ground)
+        found = (await ground.platform.observe())["ada"]
+        assert (found.is_alive, found.is_hidden, found.pid) == (True, True, 0)
+        with pytest.raises(BackendTimeout, match="left alone"):
+            await ground.platform.stop("ada", 0.2)
+        assert holder.poll() is None

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGKILL, SIGSTOP
@@ -81,14 +81,6 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made.close()
 
 
-def play(story: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        async with asyncio.timeout(2 * PATIENCE_S):
-            await story()
-
-    asyncio.run(whole())
-
-
 @contextmanager
 def listening(port: int) -> Iterator[socket.socket]:
     """Somebody else who took the port, and hears what he is told."""
@@ -96,255 +88,209 @@ def listening(port: int) -> Iterator[socket.socket]:
         yield taken
 
 
-def test_it_is_started_once_and_answers_with_its_password(place: Place) -> None:
-    async def story() -> None:
-        assert state(place.folder) == RedisState()
+async def test_it_is_started_once_and_answers_with_its_password(place: Place) -> None:
+    assert state(place.folder) == RedisState()
 
-        first = await place.ensure()
-        pid = state(place.folder).pid
+    first = await place.ensure()
+    pid = state(place.folder).pid
 
-        assert first == bus_config(place.folder, state(place.folder).port)
-        assert await place.do("PING") == b"+PONG"
-        assert await place.ensure() == first
-        assert state(place.folder).pid == pid
-        assert state(place.folder).memory_bytes > 1 << 20
-
-    play(story)
+    assert first == bus_config(place.folder, state(place.folder).port)
+    assert await place.do("PING") == b"+PONG"
+    assert await place.ensure() == first
+    assert state(place.folder).pid == pid
+    assert state(place.folder).memory_bytes > 1 << 20
 
 
-def test_a_bus_opens_with_what_it_says(place: Place) -> None:
+async def test_a_bus_opens_with_what_it_says(place: Place) -> None:
     from hive_mind.runtime.members.member import open_bus
 
-    async def story() -> None:
-        config = await place.ensure()
+    config = await place.ensure()
 
-        bus = await open_bus(config.url, None, resolved_here(config.credential))
+    bus = await open_bus(config.url, None, resolved_here(config.credential))
 
-        assert bus.capabilities.is_durable
-        assert bus.capabilities.survives_restart
-        await bus.close(drain_s=0)
-
-    play(story)
+    assert bus.capabilities.is_durable
+    assert bus.capabilities.survives_restart
+    await bus.close(drain_s=0)
 
 
-def test_it_listens_on_this_machine_only_and_keeps_its_password_to_itself(place: Place) -> None:
-    async def story() -> None:
-        config = await place.ensure()
-        secret = resolved_here(config.credential)
+async def test_it_listens_on_this_machine_only_and_keeps_its_password_to_itself(place: Place) -> None:
+    config = await place.ensure()
+    secret = resolved_here(config.credential)
 
-        process = psutil.Process(state(place.folder).pid)
-        assert {one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
-        assert secret not in f"{config}{process.cmdline()}{process.environ()}"
-        folder = place.folder / "redis"
-        assert folder.stat().st_mode & 0o777 == 0o700
-        assert {
-            name: (folder / name).stat().st_mode & 0o777 for name in ("password", "redis.conf", "lock", "server.json", "log")
-        } == (dict.fromkeys(("password", "redis.conf", "lock", "server.json", "log"), 0o600))
+    process = psutil.Process(state(place.folder).pid)
+    assert {one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
+    assert secret not in f"{config}{process.cmdline()}{process.environ()}"
+    folder = place.folder / "redis"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {
+        name: (folder / name).stat().st_mode & 0o777 for name in ("password", "redis.conf", "lock", "server.json", "log")
+    } == (dict.fromkeys(("password", "redis.conf", "lock", "server.json", "log"), 0o600))
+    reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
+    writer.write(b"PING\r\n")
+    assert b"NOAUTH" in await reader.readline()
+    writer.close()
+
+
+async def test_it_forgets_nothing_silently(place: Place) -> None:
+    await place.ensure()
+
+    told = {}
+    for name in ("appendonly", "appendfsync", "maxmemory-policy"):
         reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
-        writer.write(b"PING\r\n")
-        assert b"NOAUTH" in await reader.readline()
+        password = resolved_here(bus_config(place.folder, 1).credential)
+        writer.write(f"AUTH {password}\r\nCONFIG GET {name}\r\n".encode())
+        told[name] = [await reader.readline() for _ in range(6)][-1].strip()
         writer.close()
 
-    play(story)
+    assert told == {"appendonly": b"yes", "appendfsync": b"everysec", "maxmemory-policy": b"noeviction"}
 
 
-def test_it_forgets_nothing_silently(place: Place) -> None:
-    async def story() -> None:
-        await place.ensure()
+async def test_one_that_was_killed_comes_back_over_its_data_at_the_same_place(place: Place) -> None:
+    config = await place.ensure()
+    assert await place.do("SET", "pump", "red") == b"+OK"
 
-        told = {}
-        for name in ("appendonly", "appendfsync", "maxmemory-policy"):
-            reader, writer = await asyncio.open_connection("127.0.0.1", state(place.folder).port)
-            password = resolved_here(bus_config(place.folder, 1).credential)
-            writer.write(f"AUTH {password}\r\nCONFIG GET {name}\r\n".encode())
-            told[name] = [await reader.readline() for _ in range(6)][-1].strip()
-            writer.close()
+    former = place.kill()
+    assert state(place.folder) == RedisState(0, state(place.folder).port)
 
-        assert told == {"appendonly": b"yes", "appendfsync": b"everysec", "maxmemory-policy": b"noeviction"}
-
-    play(story)
+    assert await place.ensure() == config
+    assert state(place.folder).pid != former
+    assert await place.do("GET", "pump") == b"red"
 
 
-def test_one_that_was_killed_comes_back_over_its_data_at_the_same_place(place: Place) -> None:
-    async def story() -> None:
-        config = await place.ensure()
-        assert await place.do("SET", "pump", "red") == b"+OK"
+async def test_one_that_was_stopped_keeps_what_it_holds_and_may_be_stopped_again(place: Place) -> None:
+    await place.stop()
+    config = await place.ensure()
+    await place.do("SET", "pump", "red")
 
-        former = place.kill()
-        assert state(place.folder) == RedisState(0, state(place.folder).port)
+    await place.stop()
 
-        assert await place.ensure() == config
-        assert state(place.folder).pid != former
-        assert await place.do("GET", "pump") == b"red"
-
-    play(story)
+    assert state(place.folder).pid == 0
+    await place.stop()
+    assert await place.ensure() == config
+    assert await place.do("GET", "pump") == b"red"
 
 
-def test_one_that_was_stopped_keeps_what_it_holds_and_may_be_stopped_again(place: Place) -> None:
-    async def story() -> None:
-        await place.stop()
-        config = await place.ensure()
-        await place.do("SET", "pump", "red")
+async def test_where_somebody_took_its_port_it_moves_and_has_another_password(place: Place) -> None:
+    former = await place.ensure()
+    port, secret = state(place.folder).port, resolved_here(former.credential)
+    await place.do("SET", "pump", "red")
+    await place.stop()
 
-        await place.stop()
+    with listening(port):
+        moved = await place.ensure()
 
-        assert state(place.folder).pid == 0
-        await place.stop()
-        assert await place.ensure() == config
-        assert await place.do("GET", "pump") == b"red"
-
-    play(story)
-
-
-def test_where_somebody_took_its_port_it_moves_and_has_another_password(place: Place) -> None:
-    async def story() -> None:
-        former = await place.ensure()
-        port, secret = state(place.folder).port, resolved_here(former.credential)
-        await place.do("SET", "pump", "red")
-        await place.stop()
-
-        with listening(port):
-            moved = await place.ensure()
-
-        assert state(place.folder).port != port
-        assert moved == bus_config(place.folder, state(place.folder).port)
-        assert resolved_here(moved.credential) != secret
-        assert await place.do("GET", "pump") == b"red"
-
-    play(story)
+    assert state(place.folder).port != port
+    assert moved == bus_config(place.folder, state(place.folder).port)
+    assert resolved_here(moved.credential) != secret
+    assert await place.do("GET", "pump") == b"red"
 
 
-def test_where_somebody_takes_its_port_at_the_last_moment_it_moves_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_somebody_takes_its_port_at_the_last_moment_it_moves_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks = [True]
     look = redis_files._is_free
     monkeypatch.setattr(redis_files, "_is_free", lambda port: looks.pop() if looks else look(port))
 
-    async def story() -> None:
-        (place.folder / "redis").mkdir(parents=True)
-        with listening(0) as taken:
-            port = taken.getsockname()[1]
-            (place.folder / "redis" / "port").write_text(str(port))
-            await place.ensure()
-
-        assert looks == []
-        assert state(place.folder).port != port
-
-    play(story)
-
-
-def test_one_whose_starter_died_before_it_could_note_it_is_found_again(place: Place) -> None:
-    async def story() -> None:
-        await place.ensure()
-        pid = state(place.folder).pid
-        (place.folder / "redis" / "server.json").unlink()
-
+    (place.folder / "redis").mkdir(parents=True)
+    with listening(0) as taken:
+        port = taken.getsockname()[1]
+        (place.folder / "redis" / "port").write_text(str(port))
         await place.ensure()
 
-        assert state(place.folder).pid == pid
-        (place.folder / "redis" / "server.json").unlink()
-        await place.stop()
-        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-    play(story)
+    assert looks == []
+    assert state(place.folder).port != port
 
 
-def test_many_at_once_start_one(place: Place) -> None:
-    async def story() -> None:
-        found = await asyncio.gather(*(place.ensure() for _ in range(5)))
+async def test_one_whose_starter_died_before_it_could_note_it_is_found_again(place: Place) -> None:
+    await place.ensure()
+    pid = state(place.folder).pid
+    (place.folder / "redis" / "server.json").unlink()
 
-        assert len(set(found)) == 1
-        folder = str(place.folder / "redis")
-        assert [one.pid for one in psutil.process_iter() if _cwd(one) == folder] == [state(place.folder).pid]
+    await place.ensure()
 
-    play(story)
+    assert state(place.folder).pid == pid
+    (place.folder / "redis" / "server.json").unlink()
+    await place.stop()
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-def test_somebody_who_has_its_number_by_now_is_left_alone(place: Place) -> None:
-    async def story() -> None:
+async def test_many_at_once_start_one(place: Place) -> None:
+    found = await asyncio.gather(*(place.ensure() for _ in range(5)))
+
+    assert len(set(found)) == 1
+    folder = str(place.folder / "redis")
+    assert [one.pid for one in psutil.process_iter() if _cwd(one) == folder] == [state(place.folder).pid]
+
+
+async def test_somebody_who_has_its_number_by_now_is_left_alone(place: Place) -> None:
+    await place.ensure()
+    place.kill()
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    stranger = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
+    began = psutil.Process(stranger.pid).create_time()
+    (place.folder / "redis" / "server.json").write_text(f"[{stranger.pid},{began - 50.0}]")
+    (place.folder / "redis" / "pid").write_text(f"{stranger.pid}\n")
+
+    await place.stop()
+    assert state(place.folder).pid == 0
+    await place.ensure()
+
+    assert stranger.returncode is None
+    assert state(place.folder).pid != stranger.pid
+    stranger.kill()
+    await stranger.wait()
+
+
+async def test_one_that_hangs_is_told_and_ended_when_its_time_is_over(place: Place) -> None:
+    await place.ensure()
+    psutil.Process(state(place.folder).pid).send_signal(SIGSTOP)
+
+    with pytest.raises(BackendTimeout, match="does not answer"):
+        await private_redis.ensure(place.folder, program=place.program, timeout_s=0.1)
+    await private_redis.stop(place.folder, timeout_s=PATIENCE_S)
+
+    assert state(place.folder).pid == 0
+
+
+async def test_one_whose_password_is_gone_says_what_to_do(place: Place) -> None:
+    await place.ensure()
+    (place.folder / "redis" / "password").unlink()
+
+    with pytest.raises(BackendRejected, match="another password"):
         await place.ensure()
-        place.kill()
-        command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
-        stranger = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
-        began = psutil.Process(stranger.pid).create_time()
-        (place.folder / "redis" / "server.json").write_text(f"[{stranger.pid},{began - 50.0}]")
-        (place.folder / "redis" / "pid").write_text(f"{stranger.pid}\n")
 
-        await place.stop()
-        assert state(place.folder).pid == 0
-        await place.ensure()
-
-        assert stranger.returncode is None
-        assert state(place.folder).pid != stranger.pid
-        stranger.kill()
-        await stranger.wait()
-
-    play(story)
+    await place.stop()
+    await place.ensure()
+    assert await place.do("PING") == b"+PONG"
 
 
-def test_one_that_hangs_is_told_and_ended_when_its_time_is_over(place: Place) -> None:
-    async def story() -> None:
-        await place.ensure()
-        psutil.Process(state(place.folder).pid).send_signal(SIGSTOP)
-
-        with pytest.raises(BackendTimeout, match="does not answer"):
-            await private_redis.ensure(place.folder, program=place.program, timeout_s=0.1)
-        await private_redis.stop(place.folder, timeout_s=PATIENCE_S)
-
-        assert state(place.folder).pid == 0
-
-    play(story)
-
-
-def test_one_whose_password_is_gone_says_what_to_do(place: Place) -> None:
-    async def story() -> None:
-        await place.ensure()
-        (place.folder / "redis" / "password").unlink()
-
-        with pytest.raises(BackendRejected, match="another password"):
-            await place.ensure()
-
-        await place.stop()
-        await place.ensure()
-        assert await place.do("PING") == b"+PONG"
-
-    play(story)
-
-
-def test_a_program_that_ends_at_once_is_told_with_its_last_words(place: Place, tmp_path: Path) -> None:
+async def test_a_program_that_ends_at_once_is_told_with_its_last_words(place: Place, tmp_path: Path) -> None:
     broken = tmp_path / "redis-server"
     broken.write_text("#!/bin/sh\necho no such luck\nexit 1\n")
     broken.chmod(0o700)
 
-    async def story() -> None:
-        with pytest.raises(BackendUnavailable, match="no such luck"):
-            await private_redis.ensure(place.folder, program=str(broken))
-
-    play(story)
+    with pytest.raises(BackendUnavailable, match="no such luck"):
+        await private_redis.ensure(place.folder, program=str(broken))
 
 
-def test_without_a_server_one_clear_message_says_what_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_server_one_clear_message_says_what_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
 
-    async def story() -> None:
-        with pytest.raises(ConfigError, match=r"install it .* or raise spec.platform.agentsPerProcess"):
-            await private_redis.ensure(place.folder)
-
-    play(story)
+    with pytest.raises(ConfigError, match=r"install it .* or raise spec.platform.agentsPerProcess"):
+        await private_redis.ensure(place.folder)
     assert not place.folder.exists()
 
 
-def test_without_the_extra_the_message_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_extra_the_message_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(kind: str, name: str) -> None:
         raise BackendNotInstalled(kind, name, "redis")
 
     monkeypatch.setattr(backends, "load", missing)
 
-    async def story() -> None:
-        with pytest.raises(BackendNotInstalled, match=r"hive-mind\[redis\]"):
-            await private_redis.ensure(place.folder)
-
-    play(story)
+    with pytest.raises(BackendNotInstalled, match=r"hive-mind\[redis\]"):
+        await private_redis.ensure(place.folder)
 
 
 def _cwd(one: psutil.Process) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +24,8 @@ from hive_mind.store.base import (
     ReviseFact,
     SetMeta,
 )
-from tests.contract.store_builders import Scenario, all_facts, all_vectors, episode, fact, facts, run, vector
-
-Run = Callable[[Scenario], None]
+from tests.contract.store_builders import all_facts, all_vectors, episode, fact, facts, vector
+from tests.loops import InLoop, opened
 
 FULL = fact(
     "Ada wrote it in 1843.",
@@ -45,17 +43,14 @@ FULL = fact(
 
 
 @pytest.fixture(params=backends.known("store"))
-def with_store(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    return lambda scenario: run(scenario, request.param, tmp_path / "facts.sqlite")
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
+    return InLoop(lambda: opened("store", request.param, tmp_path / "facts.sqlite"))
 
 
-def test_a_fact_comes_back_as_it_was_written(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddFact(FULL), AddFact(fact())])
+async def test_a_fact_comes_back_as_it_was_written(store: FactStore) -> None:
+    await store.write([AddFact(FULL), AddFact(fact())])
 
-        assert await all_facts(store) == [FULL, fact()]
-
-    with_store(scenario)
+    assert await all_facts(store) == [FULL, fact()]
 
 
 @pytest.mark.parametrize(
@@ -74,53 +69,41 @@ def test_a_fact_comes_back_as_it_was_written(with_store: Run) -> None:
     ],
     ids=lambda text: text[:12].encode("unicode_escape").decode(),
 )
-def test_any_text_is_kept_as_it_is_and_never_parsed(with_store: Run, text: str) -> None:
+async def test_any_text_is_kept_as_it_is_and_never_parsed(text: str, store: FactStore) -> None:
     texts = {"content": text, "concept": text[:50], "speaker": text[:50]}
     odd = replace(FULL, id=fact_id(text), sources=(text[:50], "b"), entities=(text[:50],), **texts)
 
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddFact(odd), AddEpisode(episode(text)), SetMeta("note", text), AddEntity("e", text)])
+    await store.write([AddFact(odd), AddEpisode(episode(text)), SetMeta("note", text), AddEntity("e", text)])
 
-        assert await all_facts(store) == [odd]
-        assert await store.episodes([episode(text).id]) == {episode(text).id: episode(text)}
-        assert await store.meta() == {"note": text}
-
-    with_store(scenario)
+    assert await all_facts(store) == [odd]
+    assert await store.episodes([episode(text).id]) == {episode(text).id: episode(text)}
+    assert await store.meta() == {"note": text}
 
 
-def test_facts_come_in_the_order_they_were_added(with_store: Run) -> None:
+async def test_facts_come_in_the_order_they_were_added(store: FactStore) -> None:
     some = facts(300)
 
-    async def scenario(store: FactStore) -> None:
-        for start in (0, 1, 2, 3, 50, 299):
-            end = {0: 1, 1: 2, 2: 3, 3: 50, 50: 299, 299: 300}[start]
-            await store.write([AddFact(f) for f in some[start:end]])
-        await store.write([ReviseFact(replace(some[0], confidence=0.1))])
+    for start in (0, 1, 2, 3, 50, 299):
+        end = {0: 1, 1: 2, 2: 3, 3: 50, 50: 299, 299: 300}[start]
+        await store.write([AddFact(f) for f in some[start:end]])
+    await store.write([ReviseFact(replace(some[0], confidence=0.1))])
 
-        assert [f.content for f in await all_facts(store)] == [f.content for f in some]
-
-    with_store(scenario)
+    assert [f.content for f in await all_facts(store)] == [f.content for f in some]
 
 
-def test_a_revision_replaces_all_but_id_and_content(with_store: Run) -> None:
+async def test_a_revision_replaces_all_but_id_and_content(store: FactStore) -> None:
     revised = replace(FULL, id=fact().id, content="Something else.")
 
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddFact(fact())])
-        await store.write([ReviseFact(revised)])
+    await store.write([AddFact(fact())])
+    await store.write([ReviseFact(revised)])
 
-        assert await all_facts(store) == [replace(revised, content=fact().content)]
-
-    with_store(scenario)
+    assert await all_facts(store) == [replace(revised, content=fact().content)]
 
 
-def test_a_fact_added_and_revised_in_one_write_is_kept_revised(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddFact(fact()), ReviseFact(fact(sharing=Sharing.SHARED))])
+async def test_a_fact_added_and_revised_in_one_write_is_kept_revised(store: FactStore) -> None:
+    await store.write([AddFact(fact()), ReviseFact(fact(sharing=Sharing.SHARED))])
 
-        assert await all_facts(store) == [fact(sharing=Sharing.SHARED)]
-
-    with_store(scenario)
+    assert await all_facts(store) == [fact(sharing=Sharing.SHARED)]
 
 
 @pytest.mark.parametrize(
@@ -147,121 +130,97 @@ def test_a_fact_added_and_revised_in_one_write_is_kept_revised(with_store: Run) 
     ],
     ids=lambda bad: type(bad).__name__,
 )
-def test_a_write_with_one_bad_change_changes_nothing(with_store: Run, bad: Change) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddFact(fact())])
+async def test_a_write_with_one_bad_change_changes_nothing(bad: Change, store: FactStore) -> None:
+    await store.write([AddFact(fact())])
 
-        with pytest.raises(InvalidInput):
-            await store.write([AddFact(fact("New.")), SetMeta("a", "b"), PutVector("m", "good", vector(1)), bad])
+    with pytest.raises(InvalidInput):
+        await store.write([AddFact(fact("New.")), SetMeta("a", "b"), PutVector("m", "good", vector(1)), bad])
 
-        assert await all_facts(store) == [fact()]
-        assert await store.meta() == {}
-        assert await store.counts() == {"facts": 1, "episodes": 0, "entities": 0, "vectors": 0}
-        await store.write([AddFact(fact("The store goes on."))])
-
-    with_store(scenario)
+    assert await all_facts(store) == [fact()]
+    assert await store.meta() == {}
+    assert await store.counts() == {"facts": 1, "episodes": 0, "entities": 0, "vectors": 0}
+    await store.write([AddFact(fact("The store goes on."))])
 
 
-def test_an_episode_or_entity_added_again_is_kept_once_as_it_was(with_store: Run) -> None:
+async def test_an_episode_or_entity_added_again_is_kept_once_as_it_was(store: FactStore) -> None:
     again = episode(title="Another title")
 
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddEpisode(episode()), AddEpisode(again), AddEntity("e", "Ada")])
-        await store.write([AddEpisode(again), AddEntity("e", "ADA")])
+    await store.write([AddEpisode(episode()), AddEpisode(again), AddEntity("e", "Ada")])
+    await store.write([AddEpisode(again), AddEntity("e", "ADA")])
 
-        assert await store.episodes([again.id, "absent"]) == {again.id: episode()}
-        assert await store.counts() == {"facts": 0, "episodes": 1, "entities": 1, "vectors": 0}
-
-    with_store(scenario)
+    assert await store.episodes([again.id, "absent"]) == {again.id: episode()}
+    assert await store.counts() == {"facts": 0, "episodes": 1, "entities": 1, "vectors": 0}
 
 
-def test_the_same_edge_twice_is_one_edge_seen_from_both_ends(with_store: Run) -> None:
+async def test_the_same_edge_twice_is_one_edge_seen_from_both_ends(store: FactStore) -> None:
     mentions = [Link(Relation.MENTIONS, fact().id, f"e{n}") for n in range(11)]
     entities = [AddEntity(f"e{n}", f"Entity {n}") for n in range(11)]
     derives = Link(Relation.DERIVES_FROM, fact().id, episode().id)
 
-    async def scenario(store: FactStore) -> None:
-        await store.write([derives, *mentions, *mentions, *entities, AddFact(fact()), AddEpisode(episode())])
-        await store.write([derives, *mentions])
+    await store.write([derives, *mentions, *mentions, *entities, AddFact(fact()), AddEpisode(episode())])
+    await store.write([derives, *mentions])
 
-        assert sorted(await store.linked(Relation.MENTIONS, fact().id)) == sorted(link.to_id for link in mentions)
-        assert await store.linked(Relation.MENTIONS, "e3", backwards=True) == [fact().id]
-        assert await store.linked(Relation.DERIVES_FROM, episode().id, backwards=True) == [fact().id]
-        assert await store.linked(Relation.DERIVES_FROM, episode().id) == []
-        assert await store.linked(Relation.SUPERSEDES, "absent") == []
-
-    with_store(scenario)
+    assert sorted(await store.linked(Relation.MENTIONS, fact().id)) == sorted(link.to_id for link in mentions)
+    assert await store.linked(Relation.MENTIONS, "e3", backwards=True) == [fact().id]
+    assert await store.linked(Relation.DERIVES_FROM, episode().id, backwards=True) == [fact().id]
+    assert await store.linked(Relation.DERIVES_FROM, episode().id) == []
+    assert await store.linked(Relation.SUPERSEDES, "absent") == []
 
 
-def test_every_episode_and_every_edge_can_be_listed(with_store: Run) -> None:
+async def test_every_episode_and_every_edge_can_be_listed(store: FactStore) -> None:
     episodes = [episode(f"Episode {n}.") for n in range(30)]
     links = [Link(Relation.DERIVES_FROM, fact().id, e.id) for e in episodes]
 
-    async def scenario(store: FactStore) -> None:
-        await store.write([AddFact(fact()), *(AddEpisode(e) for e in episodes), *links])
+    await store.write([AddFact(fact()), *(AddEpisode(e) for e in episodes), *links])
 
-        assert [e async for batch in store.all_episodes() for e in batch] == episodes
-        assert sorted([x.to_id async for batch in store.links() for x in batch]) == sorted(e.id for e in episodes)
-
-    with_store(scenario)
+    assert [e async for batch in store.all_episodes() for e in batch] == episodes
+    assert sorted([x.to_id async for batch in store.links() for x in batch]) == sorted(e.id for e in episodes)
 
 
-def test_vectors_come_back_as_the_float16_that_was_kept(with_store: Run) -> None:
+async def test_vectors_come_back_as_the_float16_that_was_kept(store: FactStore) -> None:
     rough = np.array([1 / 3, -2e-8, 65504.0], np.float32)
 
-    async def scenario(store: FactStore) -> None:
-        await store.write(
-            [PutVector("a:b", "k", vector(1)), PutVector("a", "b:k", rough), PutVector("a", "z", np.zeros(3, np.float32))]
-        )
+    await store.write(
+        [PutVector("a:b", "k", vector(1)), PutVector("a", "b:k", rough), PutVector("a", "z", np.zeros(3, np.float32))]
+    )
 
-        found = await all_vectors(store, "a")
-        assert found.keys() == {"b:k", "z"}
-        assert found["b:k"].dtype == np.float16
-        assert found["b:k"].tolist() == rough.astype(np.float16).tolist()
-        assert (await all_vectors(store, "a:b"))["k"].tolist() == vector(1).tolist()
-        assert await all_vectors(store, "absent") == {}
-
-    with_store(scenario)
+    found = await all_vectors(store, "a")
+    assert found.keys() == {"b:k", "z"}
+    assert found["b:k"].dtype == np.float16
+    assert found["b:k"].tolist() == rough.astype(np.float16).tolist()
+    assert (await all_vectors(store, "a:b"))["k"].tolist() == vector(1).tolist()
+    assert await all_vectors(store, "absent") == {}
 
 
-def test_a_vector_put_again_replaces_the_first(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([PutVector("m", "k", vector(1)), PutVector("m", "other", vector(3))])
-        await store.write([PutVector("m", "new", vector(4)), PutVector("m", "k", vector(2))])
+async def test_a_vector_put_again_replaces_the_first(store: FactStore) -> None:
+    await store.write([PutVector("m", "k", vector(1)), PutVector("m", "other", vector(3))])
+    await store.write([PutVector("m", "new", vector(4)), PutVector("m", "k", vector(2))])
 
-        found = await all_vectors(store, "m")
-        assert {key: v.tolist() for key, v in found.items()} == {
-            "k": vector(2).tolist(),
-            "other": vector(3).tolist(),
-            "new": vector(4).tolist(),
-        }
-
-    with_store(scenario)
+    found = await all_vectors(store, "m")
+    assert {key: v.tolist() for key, v in found.items()} == {
+        "k": vector(2).tolist(),
+        "other": vector(3).tolist(),
+        "new": vector(4).tolist(),
+    }
 
 
-def test_dropping_vectors_forgets_one_model_and_it_may_come_back(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([PutVector("old", f"k{n}", vector(n)) for n in range(20)] + [PutVector("new", "k", vector(1))])
-        await store.write([PutVector("old", "x", vector(1)), DropVectors("old"), PutVector("old", "k3", vector(99))])
+async def test_dropping_vectors_forgets_one_model_and_it_may_come_back(store: FactStore) -> None:
+    await store.write([PutVector("old", f"k{n}", vector(n)) for n in range(20)] + [PutVector("new", "k", vector(1))])
+    await store.write([PutVector("old", "x", vector(1)), DropVectors("old"), PutVector("old", "k3", vector(99))])
 
-        assert {key: v.tolist() for key, v in (await all_vectors(store, "old")).items()} == {"k3": vector(99).tolist()}
-        assert (await all_vectors(store, "new")).keys() == {"k"}
-        assert (await store.counts())["vectors"] == 2
-
-    with_store(scenario)
+    assert {key: v.tolist() for key, v in (await all_vectors(store, "old")).items()} == {"k3": vector(99).tolist()}
+    assert (await all_vectors(store, "new")).keys() == {"k"}
+    assert (await store.counts())["vectors"] == 2
 
 
-def test_named_values_are_kept_and_replaced(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([SetMeta("model", "a"), SetMeta("model", "b"), SetMeta("schema:version", "mine")])
-        await store.write([SetMeta("model", "c")])
+async def test_named_values_are_kept_and_replaced(store: FactStore) -> None:
+    await store.write([SetMeta("model", "a"), SetMeta("model", "b"), SetMeta("schema:version", "mine")])
+    await store.write([SetMeta("model", "c")])
 
-        assert await store.meta() == {"model": "c", "schema:version": "mine"}
-
-    with_store(scenario)
+    assert await store.meta() == {"model": "c", "schema:version": "mine"}
 
 
-def test_one_bad_write_among_many_fails_alone(with_store: Run) -> None:
+async def test_one_bad_write_among_many_fails_alone(store: FactStore) -> None:
     good = [AddFact(f) for f in facts(60)]
     bad = [
         Link(Relation.SUPERSEDES, "absent", "absent"),
@@ -269,103 +228,82 @@ def test_one_bad_write_among_many_fails_alone(with_store: Run) -> None:
         ReviseFact(fact("Unknown.")),
     ]
 
-    async def scenario(store: FactStore) -> None:
-        changes: list[Change] = [*good[:20], bad[0], *good[20:40], bad[1], *good[40:], bad[2]]
-        results = await asyncio.gather(*(store.write([change]) for change in changes), return_exceptions=True)
+    changes: list[Change] = [*good[:20], bad[0], *good[20:40], bad[1], *good[40:], bad[2]]
+    results = await asyncio.gather(*(store.write([change]) for change in changes), return_exceptions=True)
 
-        assert [type(r) for c, r in zip(changes, results, strict=True) if c in bad] == [InvalidInput] * 3
-        assert [r for c, r in zip(changes, results, strict=True) if c not in bad] == [None] * 60
-        assert await all_facts(store) == [change.fact for change in good]
-
-    with_store(scenario)
+    assert [type(r) for c, r in zip(changes, results, strict=True) if c in bad] == [InvalidInput] * 3
+    assert [r for c, r in zip(changes, results, strict=True) if c not in bad] == [None] * 60
+    assert await all_facts(store) == [change.fact for change in good]
 
 
-def test_a_writer_who_stops_waiting_leaves_a_whole_write_or_none(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        groups = [facts(10, f"Writer {n}") for n in range(20)]
-        tasks = [asyncio.create_task(store.write([AddFact(f) for f in group])) for group in groups]
-        await asyncio.sleep(0)
-        for task in tasks[::2]:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+async def test_a_writer_who_stops_waiting_leaves_a_whole_write_or_none(store: FactStore) -> None:
+    groups = [facts(10, f"Writer {n}") for n in range(20)]
+    tasks = [asyncio.create_task(store.write([AddFact(f) for f in group])) for group in groups]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
-        kept = {f.id for f in await all_facts(store)}
-        for number, group in enumerate(groups):
-            here = [f.id in kept for f in group]
-            assert all(here) if number % 2 or any(here) else not any(here)
-
-    with_store(scenario)
+    kept = {f.id for f in await all_facts(store)}
+    for number, group in enumerate(groups):
+        here = [f.id in kept for f in group]
+        assert all(here) if number % 2 or any(here) else not any(here)
 
 
-def test_reading_goes_on_while_others_write(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        first = facts(2500)
-        await store.write([AddFact(f) for f in first])
-        seen: list[Fact] = []
-        async for batch in store.facts():
-            seen += batch
-            await store.write([AddFact(fact(f"Written after {len(seen)}."))])
+async def test_reading_goes_on_while_others_write(store: FactStore) -> None:
+    first = facts(2500)
+    await store.write([AddFact(f) for f in first])
+    seen: list[Fact] = []
+    async for batch in store.facts():
+        seen += batch
+        await store.write([AddFact(fact(f"Written after {len(seen)}."))])
 
-        assert seen[:2500] == first
-        assert len({f.id for f in seen}) == len(seen)
-
-    with_store(scenario)
+    assert seen[:2500] == first
+    assert len({f.id for f in seen}) == len(seen)
 
 
-def test_an_empty_write_is_nothing(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.write([])
+async def test_an_empty_write_is_nothing(store: FactStore) -> None:
+    await store.write([])
 
-        assert await all_facts(store) == []
-        assert await store.counts() == {"facts": 0, "episodes": 0, "entities": 0, "vectors": 0}
-
-    with_store(scenario)
+    assert await all_facts(store) == []
+    assert await store.counts() == {"facts": 0, "episodes": 0, "entities": 0, "vectors": 0}
 
 
-def test_tidying_changes_nothing_that_is_kept_and_disturbs_no_write(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        await store.tidy()
-        await store.write([AddFact(FULL), PutVector("model", "key", vector(1))])
-        writes = [asyncio.create_task(store.write([AddFact(f)])) for f in facts(40)]
-        await asyncio.gather(store.tidy(), *writes, store.tidy())
-        await store.write([AddFact(fact("Said last."))])
+async def test_tidying_changes_nothing_that_is_kept_and_disturbs_no_write(store: FactStore) -> None:
+    await store.tidy()
+    await store.write([AddFact(FULL), PutVector("model", "key", vector(1))])
+    writes = [asyncio.create_task(store.write([AddFact(f)])) for f in facts(40)]
+    await asyncio.gather(store.tidy(), *writes, store.tidy())
+    await store.write([AddFact(fact("Said last."))])
+    await store.tidy()
+
+    assert await all_facts(store) == [FULL, *facts(40), fact("Said last.")]
+    assert list(await all_vectors(store, "model")) == ["key"]
+    await store.close()
+    with pytest.raises(BackendUnavailable, match="closed"):
         await store.tidy()
 
-        assert await all_facts(store) == [FULL, *facts(40), fact("Said last.")]
-        assert list(await all_vectors(store, "model")) == ["key"]
-        await store.close()
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await store.tidy()
 
-    with_store(scenario)
-
-
-def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(with_store: Run) -> None:
+async def test_closing_finishes_what_was_handed_in_and_leaves_no_thread(store: FactStore) -> None:
     before = threading.active_count()
 
-    async def scenario(store: FactStore) -> None:
-        writes = [asyncio.create_task(store.write([AddFact(f)])) for f in facts(40)]
-        await asyncio.sleep(0)
-        await asyncio.gather(store.close(), store.close())
-        await store.close()
+    writes = [asyncio.create_task(store.write([AddFact(f)])) for f in facts(40)]
+    await asyncio.sleep(0)
+    await asyncio.gather(store.close(), store.close())
+    await store.close()
 
-        assert await asyncio.gather(*writes) == [None] * 40
-        assert threading.active_count() <= before
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await store.write([AddFact(fact())])
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await store.counts()
-
-    with_store(scenario)
+    assert await asyncio.gather(*writes) == [None] * 40
+    assert threading.active_count() <= before
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await store.write([AddFact(fact())])
+    with pytest.raises(BackendUnavailable, match="closed"):
+        await store.counts()
 
 
-def test_what_is_put_aside_comes_back_and_replaces_what_was_there(with_store: Run) -> None:
-    async def scenario(store: FactStore) -> None:
-        assert await store.aside() == b""
-        await store.put_aside(b"first")
-        await store.put_aside(b"second \x00")
+async def test_what_is_put_aside_comes_back_and_replaces_what_was_there(store: FactStore) -> None:
+    assert await store.aside() == b""
+    await store.put_aside(b"first")
+    await store.put_aside(b"second \x00")
 
-        assert await store.aside() == b"second \x00"
-        assert await all_facts(store) == []
-
-    with_store(scenario)
+    assert await store.aside() == b"second \x00"
+    assert await all_facts(store) == []

@@ -122,23 +122,18 @@ def test_any_lines_are_taken_in_or_refused_by_number_and_then_nothing_is_taken_i
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_memories_that_take_in_each_other_hold_the_same_facts_from_the_same_sources(seed: int):
+async def test_two_memories_that_take_in_each_other_hold_the_same_facts_from_the_same_sources(seed: int):
     chance = random.Random(seed)
-
-    async def whole() -> None:
-        async with Home().memory() as here, Home().memory() as there:
-            for memory in (here, there):
-                for _ in range(10):
-                    await memory.store_fact(
-                        "n", f"Statement {chance.randrange(8)}.", chance.random(), source=chance.choice("abc")
-                    )
-            ours, theirs = await lines_of(here), await lines_of(there)
-            await here.import_lines(theirs)
-            await there.import_lines(ours)
-
-            assert await vouched(here) == await vouched(there)
 
     async def vouched(memory: CognitiveMemory) -> dict[str, set[str]]:
         return {fact.content: set(fact.sources) for fact in await memory.get_all_facts()}
 
-    run(whole())
+    async with Home().memory() as here, Home().memory() as there:
+        for memory in (here, there):
+            for _ in range(10):
+                await memory.store_fact("n", f"Statement {chance.randrange(8)}.", chance.random(), source=chance.choice("abc"))
+        ours, theirs = await lines_of(here), await lines_of(there)
+        await here.import_lines(theirs)
+        await there.import_lines(ours)
+
+        assert await vouched(here) == await vouched(there)

@@ -46,148 +46,124 @@ def in_a_loop(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(scenario(), _HANGS_AFTER_S))
 
 
-def test_what_is_for_others_or_of_no_interest_is_settled_unseen() -> None:
-    async def scenario() -> None:
-        kept = Kept(types=frozenset({"receipt"}))
-        kept.box.offer(1, envelope("to cid", "cid"))
-        kept.box.offer(2, envelope("own broadcast", *EVERYONE, sender="bob"))
-        kept.box.offer(3, envelope("elsewhere", hive="other"))
-        kept.box.offer(4, envelope(Replicate("p", ())))
-        kept.box.offer(5, envelope("for all", *EVERYONE))
-        kept.box.offer(6, envelope("to itself", sender="bob"))
+async def test_what_is_for_others_or_of_no_interest_is_settled_unseen() -> None:
+    kept = Kept(types=frozenset({"receipt"}))
+    kept.box.offer(1, envelope("to cid", "cid"))
+    kept.box.offer(2, envelope("own broadcast", *EVERYONE, sender="bob"))
+    kept.box.offer(3, envelope("elsewhere", hive="other"))
+    kept.box.offer(4, envelope(Replicate("p", ())))
+    kept.box.offer(5, envelope("for all", *EVERYONE))
+    kept.box.offer(6, envelope("to itself", sender="bob"))
 
-        assert kept.settled_natives == [1, 2, 3, 4]
-        assert texts(kept.box.take(10)) == ["for all", "to itself"]
-
-    in_a_loop(scenario)
+    assert kept.settled_natives == [1, 2, 3, 4]
+    assert texts(kept.box.take(10)) == ["for all", "to itself"]
 
 
-def test_what_the_broker_repeats_is_seen_once_while_held_and_after_it_was_acknowledged() -> None:
-    async def scenario() -> None:
-        kept = Kept()
-        once = envelope("once")
-        kept.box.offer(1, once)
-        kept.box.offer(1, once)
-        kept.box.offer(2, once)
-        (delivery,) = kept.box.take(10)
-        assert kept.settled_natives == [2]
-        await delivery.ack()
-        kept.box.offer(1, once)
-        kept.box.offer(3, once)
+async def test_what_the_broker_repeats_is_seen_once_while_held_and_after_it_was_acknowledged() -> None:
+    kept = Kept()
+    once = envelope("once")
+    kept.box.offer(1, once)
+    kept.box.offer(1, once)
+    kept.box.offer(2, once)
+    (delivery,) = kept.box.take(10)
+    assert kept.settled_natives == [2]
+    await delivery.ack()
+    kept.box.offer(1, once)
+    kept.box.offer(3, once)
 
-        assert kept.settled_natives == [2, 1, 1, 3]
-        assert kept.box.duplicates == 3
-        assert list(kept.box.take(10)) == []
-
-    in_a_loop(scenario)
+    assert kept.settled_natives == [2, 1, 1, 3]
+    assert kept.box.duplicates == 3
+    assert list(kept.box.take(10)) == []
 
 
-def test_two_senders_may_use_the_same_id() -> None:
-    async def scenario() -> None:
-        kept = Kept()
-        one = envelope("ann's", sender="ann")
-        kept.box.offer(1, one)
-        kept.box.offer(2, msgspec.structs.replace(envelope("cid's", sender="cid"), id=one.id))
+async def test_two_senders_may_use_the_same_id() -> None:
+    kept = Kept()
+    one = envelope("ann's", sender="ann")
+    kept.box.offer(1, one)
+    kept.box.offer(2, msgspec.structs.replace(envelope("cid's", sender="cid"), id=one.id))
 
-        assert texts(kept.box.take(10)) == ["ann's", "cid's"]
-
-    in_a_loop(scenario)
+    assert texts(kept.box.take(10)) == ["ann's", "cid's"]
 
 
-def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mailbox_module, "SEEN_MAX", 10)
 
-    async def scenario() -> None:
-        kept = Kept()
-        sent = [envelope(str(n)) for n in range(11)]
-        for native, one in enumerate(sent):
-            kept.box.offer(native, one)
-            await kept.box.take(1)[0].ack()
-        for native, one in enumerate(sent):
-            kept.box.offer(100 + native, one)
+    kept = Kept()
+    sent = [envelope(str(n)) for n in range(11)]
+    for native, one in enumerate(sent):
+        kept.box.offer(native, one)
+        await kept.box.take(1)[0].ack()
+    for native, one in enumerate(sent):
+        kept.box.offer(100 + native, one)
 
-        # The last five are known for certain, the first for certain no more.
-        assert kept.box.duplicates >= 5
-        assert texts(kept.box.take(20))[0] == "0"
-
-    in_a_loop(scenario)
+    # The last five are known for certain, the first for certain no more.
+    assert kept.box.duplicates >= 5
+    assert texts(kept.box.take(20))[0] == "0"
 
 
-def test_what_a_broker_delivered_too_often_is_put_aside_unseen() -> None:
-    async def scenario() -> None:
-        kept = Kept(attempts_max=2)
-        kept.box.offer(1, envelope("second"), 2)
-        kept.box.offer(2, envelope("third"), 3)
+async def test_what_a_broker_delivered_too_often_is_put_aside_unseen() -> None:
+    kept = Kept(attempts_max=2)
+    kept.box.offer(1, envelope("second"), 2)
+    kept.box.offer(2, envelope("third"), 3)
 
-        assert [(delivery.native, delivery.attempt) for delivery in kept.box.take(10)] == [(1, 2)]
-        assert kept.letters == [(2, 3, "delivered 2 times and never acknowledged")]
-        assert kept.box.redelivered == 1
-
-    in_a_loop(scenario)
+    assert [(delivery.native, delivery.attempt) for delivery in kept.box.take(10)] == [(1, 2)]
+    assert kept.letters == [(2, 3, "delivered 2 times and never acknowledged")]
+    assert kept.box.redelivered == 1
 
 
-def test_what_is_forgotten_by_its_subscriber_is_given_out_again_until_it_is_a_dead_letter() -> None:
-    async def scenario() -> None:
-        kept = Kept(ack_wait_s=0.01, attempts_max=2)
-        kept.box.offer(7, envelope("forgotten"))
-        (first,) = kept.box.take(10)
-        rings = kept.rings
-        while kept.rings == rings:  # noqa: ASYNC110 - timers are what is tested
-            await asyncio.sleep(0.001)
-        (second,) = kept.box.take(10)
-        assert (first.attempt, second.attempt) == (1, 2)
-        while not kept.letters:  # noqa: ASYNC110 - timers are what is tested
-            await asyncio.sleep(0.001)
+async def test_what_is_forgotten_by_its_subscriber_is_given_out_again_until_it_is_a_dead_letter() -> None:
+    kept = Kept(ack_wait_s=0.01, attempts_max=2)
+    kept.box.offer(7, envelope("forgotten"))
+    (first,) = kept.box.take(10)
+    rings = kept.rings
+    while kept.rings == rings:  # noqa: ASYNC110 - timers are what is tested
+        await asyncio.sleep(0.001)
+    (second,) = kept.box.take(10)
+    assert (first.attempt, second.attempt) == (1, 2)
+    while not kept.letters:  # noqa: ASYNC110 - timers are what is tested
+        await asyncio.sleep(0.001)
 
-        assert kept.letters == [(7, 2, "not acknowledged within 0.01 s")]
-        await second.ack()
-        assert kept.settled_natives == []
-        assert kept.box.is_drained
-
-    in_a_loop(scenario)
+    assert kept.letters == [(7, 2, "not acknowledged within 0.01 s")]
+    await second.ack()
+    assert kept.settled_natives == []
+    assert kept.box.is_drained
 
 
-def test_room_is_told_to_who_waits_for_it_and_so_is_the_end() -> None:
-    async def scenario() -> None:
-        kept = Kept(waiting_max=1)
-        kept.box.offer(1, envelope("fills it"))
-        waiting = asyncio.create_task(kept.box.until_room())
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        assert kept.box.room == 0
-        kept.box.take(1)
-        await waiting
+async def test_room_is_told_to_who_waits_for_it_and_so_is_the_end() -> None:
+    kept = Kept(waiting_max=1)
+    kept.box.offer(1, envelope("fills it"))
+    waiting = asyncio.create_task(kept.box.until_room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert kept.box.room == 0
+    kept.box.take(1)
+    await waiting
 
-        kept.box.offer(2, envelope("fills it again"))
-        await kept.box.until_room(0.001)
-        waiting = asyncio.create_task(kept.box.until_room())
-        await asyncio.sleep(0)
-        kept.box.end()
-        await waiting
-        kept.box.offer(3, envelope("too late"))
-        assert list(kept.box.take(1)) == []
-
-    in_a_loop(scenario)
+    kept.box.offer(2, envelope("fills it again"))
+    await kept.box.until_room(0.001)
+    waiting = asyncio.create_task(kept.box.until_room())
+    await asyncio.sleep(0)
+    kept.box.end()
+    await waiting
+    kept.box.offer(3, envelope("too late"))
+    assert list(kept.box.take(1)) == []
 
 
-def test_an_end_leaves_no_timer_behind() -> None:
-    async def scenario() -> None:
-        kept = Kept(ack_wait_s=0.01)
-        for native in range(2):
-            kept.box.offer(native, envelope(str(native)))
-        delayed, out = kept.box.take(2)
-        await delayed.nack(delay_s=0.01)
-        assert kept.box.is_out(out)
-        kept.box.end()
-        rings = kept.rings
-        await asyncio.sleep(0.03)
+async def test_an_end_leaves_no_timer_behind() -> None:
+    kept = Kept(ack_wait_s=0.01)
+    for native in range(2):
+        kept.box.offer(native, envelope(str(native)))
+    delayed, out = kept.box.take(2)
+    await delayed.nack(delay_s=0.01)
+    assert kept.box.is_out(out)
+    kept.box.end()
+    rings = kept.rings
+    await asyncio.sleep(0.03)
 
-        assert kept.rings == rings
-        assert not kept.box.is_out(out)
-        await out.ack()
-        assert (kept.settled_natives, kept.letters) == ([], [])
-
-    in_a_loop(scenario)
+    assert kept.rings == rings
+    assert not kept.box.is_out(out)
+    await out.ack()
+    assert (kept.settled_natives, kept.letters) == ([], [])
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.integers(1, 30))

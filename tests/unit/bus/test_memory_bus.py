@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,103 +17,87 @@ from hive_mind.bus.memory import DEAD_LETTERS_MAX, MemoryBus, Traffic
 from hive_mind.errors import BackendThrottled, BackendUnavailable
 from hive_mind.model.messages import FactsRequest, Message, Receipt
 from tests.contract.bus_builders import envelope, listener, text, texts
+from tests.loops import InLoop
 
 
-def with_bus(scenario: Callable[[MemoryBus], Awaitable[None]], **options: Any) -> None:
-    async def whole() -> None:
-        bus = await memory.open(address_of("memory"), BusSettings(**options))
-        async with asyncio.timeout(20):
-            await scenario(bus)
-        await bus.close(drain_s=0)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+@pytest.fixture
+def bus() -> InLoop:
+    return InLoop(opened)
 
-    asyncio.run(whole())
+
+@asynccontextmanager
+async def opened(**options: Any) -> AsyncIterator[MemoryBus]:
+    bus = await memory.open(address_of("memory"), BusSettings(**options))
+    yield bus
+    await bus.close(drain_s=0)
 
 
 # ── publishers that wait ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_finds_room_is_taken_at_once_and_what_does_not_is_left_to_who_can_wait() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        bob = await listener(bus, waiting_max=1)
-        assert bus.offer(envelope("1"))
-        assert not bus.offer(envelope("2"))
-        assert texts(await bob.take(1)) == ["1"]
-        assert bus.offer(envelope("3"))
-        await bus.close(drain_s=0)
-        assert not bus.offer(envelope("4"))
-
-    with_bus(scenario)
+async def test_what_finds_room_is_taken_at_once_and_what_does_not_is_left_to_who_can_wait(bus: MemoryBus) -> None:
+    bob = await listener(bus, waiting_max=1)
+    assert bus.offer(envelope("1"))
+    assert not bus.offer(envelope("2"))
+    assert texts(await bob.take(1)) == ["1"]
+    assert bus.offer(envelope("3"))
+    await bus.close(drain_s=0)
+    assert not bus.offer(envelope("4"))
 
 
-def test_a_full_queue_makes_its_publishers_wait_and_keeps_their_order() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        bob = await listener(bus, waiting_max=2)
-        publishers = [asyncio.create_task(bus.publish([envelope(str(n))])) for n in range(6)]
-        await asyncio.sleep(0.01)
-        assert [task.done() for task in publishers] == [True, True, False, False, False, False]
+async def test_a_full_queue_makes_its_publishers_wait_and_keeps_their_order(bus: MemoryBus) -> None:
+    bob = await listener(bus, waiting_max=2)
+    publishers = [asyncio.create_task(bus.publish([envelope(str(n))])) for n in range(6)]
+    await asyncio.sleep(0.01)
+    assert [task.done() for task in publishers] == [True, True, False, False, False, False]
 
-        assert texts(await bob.take(6)) == [str(n) for n in range(6)]
-        await asyncio.gather(*publishers)
-
-    with_bus(scenario)
+    assert texts(await bob.take(6)) == [str(n) for n in range(6)]
+    await asyncio.gather(*publishers)
 
 
-def test_a_queue_that_stays_full_is_an_error_and_holds_up_nobody_else() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        await listener(bus, waiting_max=1)
-        cid = await listener(bus, "cid")
-        await bus.publish([envelope("fills it")])
+async def test_a_queue_that_stays_full_is_an_error_and_holds_up_nobody_else(bus: MemoryBus) -> None:
+    await listener(bus, waiting_max=1)
+    cid = await listener(bus, "cid")
+    await bus.publish([envelope("fills it")])
 
-        with pytest.raises(BackendThrottled, match="bob"):
-            await bus.publish([envelope("too much", "bob", "cid")], timeout_s=0.02)
-        assert texts(await cid.take()) == ["too much"]
-        await bus.publish([envelope("more", "cid")])
-        assert texts(await cid.take()) == ["more"]
-
-    with_bus(scenario)
+    with pytest.raises(BackendThrottled, match="bob"):
+        await bus.publish([envelope("too much", "bob", "cid")], timeout_s=0.02)
+    assert texts(await cid.take()) == ["too much"]
+    await bus.publish([envelope("more", "cid")])
+    assert texts(await cid.take()) == ["more"]
 
 
-def test_what_a_publisher_gave_up_is_not_sent() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        bob = await listener(bus, waiting_max=1)
-        await bus.publish([envelope("kept")])
-        with pytest.raises(BackendThrottled):
-            await bus.publish([envelope("too late")], timeout_s=0.01)
-        cancelled = asyncio.create_task(bus.publish([envelope("cancelled")]))
-        await asyncio.sleep(0)
-        cancelled.cancel()
-        await asyncio.gather(cancelled, return_exceptions=True)
+async def test_what_a_publisher_gave_up_is_not_sent(bus: MemoryBus) -> None:
+    bob = await listener(bus, waiting_max=1)
+    await bus.publish([envelope("kept")])
+    with pytest.raises(BackendThrottled):
+        await bus.publish([envelope("too late")], timeout_s=0.01)
+    cancelled = asyncio.create_task(bus.publish([envelope("cancelled")]))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
 
-        assert texts(await bob.take()) == ["kept"]
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    assert texts(await bob.take()) == ["kept"]
+    assert await bob.has_nothing()
 
 
-def test_closing_an_inbox_lets_its_publishers_go() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        bob = await listener(bus, waiting_max=1)
-        publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b"), envelope("c")]))
-        await asyncio.sleep(0)
-        await bob.inbox.close()
+async def test_closing_an_inbox_lets_its_publishers_go(bus: MemoryBus) -> None:
+    bob = await listener(bus, waiting_max=1)
+    publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b"), envelope("c")]))
+    await asyncio.sleep(0)
+    await bob.inbox.close()
 
+    await publishing
+
+
+async def test_closing_the_bus_tells_publishers_that_wait(bus: MemoryBus) -> None:
+    await listener(bus, waiting_max=1)
+    publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b")]))
+    await asyncio.sleep(0)
+    await bus.close(drain_s=0.01)
+
+    with pytest.raises(BackendUnavailable, match="closed"):
         await publishing
-
-    with_bus(scenario)
-
-
-def test_closing_the_bus_tells_publishers_that_wait() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        await listener(bus, waiting_max=1)
-        publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b")]))
-        await asyncio.sleep(0)
-        await bus.close(drain_s=0.01)
-
-        with pytest.raises(BackendUnavailable, match="closed"):
-            await publishing
-
-    with_bus(scenario)
 
 
 @settings(max_examples=50, deadline=None)
@@ -132,62 +117,59 @@ def test_whatever_is_refused_everything_is_delivered_and_first_deliveries_are_in
         for what in sent[sender]:
             await bus.publish([envelope(what, sender=sender)])
 
-    async def scenario(bus: MemoryBus) -> None:
-        bob = await listener(bus, waiting_max=waiting_max, inflight_max=inflight_max, attempts_max=1000)
-        publishing = [asyncio.create_task(publish(bus, sender)) for sender in "xyz"]
-        first, done = [], []
-        while len(done) < len(senders):
-            (delivery,) = await bob.take()
-            if delivery.attempt == 1:
-                first.append(text(delivery))
-            if rng.random() < 0.4:
-                await delivery.nack(delay_s=rng.choice([0, 0.0001]))
-            else:
-                done.append(text(delivery))
-                await delivery.ack()
-        await asyncio.gather(*publishing)
-        assert sorted(done) == sorted(what for some in sent.values() for what in some)
-        for sender, some in sent.items():
-            assert [what for what in first if what[0] == sender] == some
+    async def scenario() -> None:
+        async with opened() as bus:
+            bob = await listener(bus, waiting_max=waiting_max, inflight_max=inflight_max, attempts_max=1000)
+            publishing = [asyncio.create_task(publish(bus, sender)) for sender in "xyz"]
+            first, done = [], []
+            while len(done) < len(senders):
+                (delivery,) = await bob.take()
+                if delivery.attempt == 1:
+                    first.append(text(delivery))
+                if rng.random() < 0.4:
+                    await delivery.nack(delay_s=rng.choice([0, 0.0001]))
+                else:
+                    done.append(text(delivery))
+                    await delivery.ack()
+            await asyncio.gather(*publishing)
+            assert sorted(done) == sorted(what for some in sent.values() for what in some)
+            for sender, some in sent.items():
+                assert [what for what in first if what[0] == sender] == some
 
-    with_bus(scenario)
+    asyncio.run(asyncio.wait_for(scenario(), 20))
 
 
 # ── what it keeps and counts ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_only_so_many_dead_letters_are_kept() -> None:
-    async def scenario(bus: MemoryBus) -> None:
-        bob = await listener(bus, waiting_max=2 * DEAD_LETTERS_MAX)
-        await bus.publish([envelope(str(n)) for n in range(DEAD_LETTERS_MAX + 1)])
-        for _ in range(DEAD_LETTERS_MAX + 1):
-            await (await bob.take())[0].dead_letter("not ours")
+async def test_only_so_many_dead_letters_are_kept(bus: MemoryBus) -> None:
+    bob = await listener(bus, waiting_max=2 * DEAD_LETTERS_MAX)
+    await bus.publish([envelope(str(n)) for n in range(DEAD_LETTERS_MAX + 1)])
+    for _ in range(DEAD_LETTERS_MAX + 1):
+        await (await bob.take())[0].dead_letter("not ours")
 
-        kept = await bus.dead_letters("hive", limit=2 * DEAD_LETTERS_MAX)
-        assert [letter.envelope.message for letter in kept if letter.envelope] == [
-            Receipt(str(n)) for n in range(1, DEAD_LETTERS_MAX + 1)
-        ]
-        assert len(await bus.dead_letters("hive", limit=3)) == 3
-        assert await bus.dead_letters("another") == []
-
-    with_bus(scenario)
+    kept = await bus.dead_letters("hive", limit=2 * DEAD_LETTERS_MAX)
+    assert [letter.envelope.message for letter in kept if letter.envelope] == [
+        Receipt(str(n)) for n in range(1, DEAD_LETTERS_MAX + 1)
+    ]
+    assert len(await bus.dead_letters("hive", limit=3)) == 3
+    assert await bus.dead_letters("another") == []
 
 
-def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
+async def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
     def size(message: Message) -> int:
         assert isinstance(message, Receipt)
         return len(message.parcel)
 
     counted: list[dict[str, Traffic]] = []
 
-    async def scenario(bus: MemoryBus) -> None:
-        await listener(bus)
-        await bus.publish([envelope("abc"), envelope("12345", "bob", "absent")])
-        await bus.publish([envelope("x"), envelope("yz", "*")])
-        counted.append(dict(bus.traffic))
+    for options in ({"measure": size}, {}):
+        async with opened(**options) as bus:
+            await listener(bus)
+            await bus.publish([envelope("abc"), envelope("12345", "bob", "absent")])
+            await bus.publish([envelope("x"), envelope("yz", "*")])
+            counted.append(dict(bus.traffic))
 
-    with_bus(scenario, measure=size)
-    with_bus(scenario)
     assert counted == [{"receipt": Traffic(5, 16)}, {}]
 
 

@@ -79,42 +79,33 @@ def minilm(monkeypatch):
 
 
 @pytest.mark.embeddings
-def test_loading_and_embedding_print_nothing(minilm, capfd):
-    async def session():
-        embedder = await backends.load("embed", "sentence_transformers").open(minilm)
-        await embedder.embed_passages(["a", "b"])
-        await embedder.close()
-
-    asyncio.run(session())
+async def test_loading_and_embedding_print_nothing(minilm, capfd):
+    embedder = await backends.load("embed", "sentence_transformers").open(minilm)
+    await embedder.embed_passages(["a", "b"])
+    await embedder.close()
 
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.embeddings
-def test_the_event_loop_runs_on_while_the_model_works(minilm):
-    async def session():
-        embedder = await backends.load("embed", "sentence_transformers").open(minilm)
-        embedding = asyncio.create_task(embedder.embed_passages([f"sentence {i}" for i in range(64)]))
-        turns = 0
-        while not embedding.done():
-            turns += 1
-            await asyncio.sleep(0)
-        await embedder.close()
-        return turns
-
-    assert asyncio.run(session()) > 10
+async def test_the_event_loop_runs_on_while_the_model_works(minilm):
+    embedder = await backends.load("embed", "sentence_transformers").open(minilm)
+    embedding = asyncio.create_task(embedder.embed_passages([f"sentence {i}" for i in range(64)]))
+    turns = 0
+    while not embedding.done():
+        turns += 1
+        await asyncio.sleep(0)
+    await embedder.close()
+    assert turns > 10
 
 
 @pytest.mark.embeddings
-def test_related_texts_are_nearer_than_unrelated_ones(minilm):
-    async def session():
-        embedder = await backends.load("embed", "sentence_transformers").open(minilm)
-        rows = await embedder.embed_passages(["Ann owns a sailing boat.", "The invoice is due in May."])
-        query = await embedder.embed_query("Who has a ship?")
-        await embedder.close()
-        return rows @ query
-
-    near, far = asyncio.run(session())
+async def test_related_texts_are_nearer_than_unrelated_ones(minilm):
+    embedder = await backends.load("embed", "sentence_transformers").open(minilm)
+    rows = await embedder.embed_passages(["Ann owns a sailing boat.", "The invoice is due in May."])
+    query = await embedder.embed_query("Who has a ship?")
+    await embedder.close()
+    near, far = rows @ query
     assert near > far + 0.2
 
 

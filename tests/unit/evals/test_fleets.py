@@ -42,7 +42,9 @@ def rows_of(data: Path, *arrangements: Arrangement) -> list[dict]:
     return asyncio.run(evaluate(run, Settings(embed="none")))
 
 
-@pytest.mark.parametrize("deal", ["round-robin", "session", "speaker"])
+@pytest.mark.parametrize(
+    "deal", ["session", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("round-robin", "speaker"))]
+)
 def test_every_topology_finds_what_one_memory_finds(data: Path, deal: str):
     alone, *shared = rows_of(data, Arrangement(), *(Arrangement(one, 7, deal) for one in SHARING))
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ def said(sure: float, *, right: bool = True, kind: str = "general", weight: floa
     return Comparison(ACCEPT, sure, ACCEPT if right else ESCALATE, kind, weight)
 
 
+@cache
 def learned(accuracy: Callable[[float], float], seed: int, audits: float, cases: int = 3_000) -> float | None:
     """The threshold a judge has after so many cases, of which people see what it escalates and a share of what it accepts."""
     chance, known, now = random.Random(seed), [], 0.7
@@ -39,7 +41,7 @@ def learned(accuracy: Callable[[float], float], seed: int, audits: float, cases:
             known.append(said(sure, right=right))
         elif chance.random() < audits:
             known.append(said(sure, right=right, weight=1 / audits))
-        if number % 100 == 0:
+        if number % 200 == 0:
             recommended = calibrated(known, target=TARGET).threshold_by_goal_type
             now = moved(now, recommended["general"]) if "general" in recommended else now
     return now

@@ -10,7 +10,7 @@ from hive_mind.model.answer import Question
 from hive_mind.model.fact import Sharing
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
-from tests.builders import FIRST_US, Home, fact, run
+from tests.builders import FIRST_US, Home, fact
 
 OLD, NEW = "The gateway listens on port 8443.", "The gateway listens on port 9443."
 
@@ -72,12 +72,9 @@ def test_an_answer_says_that_what_it_quotes_is_disputed():
     assert f"“{OLD}” (disputed: “{NEW}” is newer and better supported (3 sources against 1))" in answer.text
 
 
-def test_a_single_memory_shows_disputes_among_its_own_facts():
-    async def scenario() -> None:
-        async with Home().memory() as memory:
-            for text in (OLD, NEW, "The gateway speaks TLS."):
-                await memory.store_fact("gateway", text)
-            rivals = {one.fact.content: [rival.content for rival in one.rivals] for one in await memory.search_facts("gateway")}
-            assert rivals == {OLD: [NEW], NEW: [OLD], "The gateway speaks TLS.": []}
-
-    run(scenario())
+async def test_a_single_memory_shows_disputes_among_its_own_facts():
+    async with Home().memory() as memory:
+        for text in (OLD, NEW, "The gateway speaks TLS."):
+            await memory.store_fact("gateway", text)
+        rivals = {one.fact.content: [rival.content for rival in one.rivals] for one in await memory.search_facts("gateway")}
+        assert rivals == {OLD: [NEW], NEW: [OLD], "The gateway speaks TLS.": []}

@@ -73,28 +73,25 @@ def test_a_fact_shared_while_the_hive_is_asked_is_not_lost_between_the_two():
     run(whole())
 
 
-def test_a_fact_taken_back_between_being_found_and_being_fetched_leaves_its_place_to_the_next():
+async def test_a_fact_taken_back_between_being_found_and_being_fetched_leaves_its_place_to_the_next():
     ada_home, bo_home = two(hive := SmallHive())
 
-    async def whole() -> None:
-        async with ada_home.memory() as ada, bo_home.memory() as bo:
-            facts = await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
-            best = (await bo.search_facts("pump red"))[0].fact
+    async with ada_home.memory() as ada, bo_home.memory() as bo:
+        facts = await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
+        best = (await bo.search_facts("pump red"))[0].fact
 
-            def take_back(call: str) -> None:
-                if call == "fetch":
-                    hive._retract(best.id, "ada")
+        def take_back(call: str) -> None:
+            if call == "fetch":
+                hive._retract(best.id, "ada")
 
-            hive.before = take_back
-            hits = await found(bo, "pump red", 3)
-            assert len(hits) == 3
-            assert best.content not in hits
-            assert len(facts) == 5
-
-    run(whole())
+        hive.before = take_back
+        hits = await found(bo, "pump red", 3)
+        assert len(hits) == 3
+        assert best.content not in hits
+        assert len(facts) == 5
 
 
-def test_a_fact_that_does_not_arrive_is_asked_for_again_before_it_counts_as_gone():
+async def test_a_fact_that_does_not_arrive_is_asked_for_again_before_it_counts_as_gone():
     ada_home, bo_home = two(hive := SmallHive())
     wanted: list[Sequence[tuple[str, str]]] = []
     honest = hive.fetch
@@ -103,48 +100,39 @@ def test_a_fact_that_does_not_arrive_is_asked_for_again_before_it_counts_as_gone
         wanted.append(asked)
         return (await honest(asked))[1:] if len(wanted) == 1 else await honest(asked)
 
-    async def whole() -> None:
-        async with ada_home.memory() as ada, bo_home.memory() as bo:
-            await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
-            before = await found(bo, "pump red", 3)
-            hive.fetch = lossy
-            assert await found(bo, "pump red", 3) == before
-            assert [len(asked) for asked in wanted] == [3, 1]
-            assert wanted[1] == [(wanted[0][0][0], "")]
-
-    run(whole())
+    async with ada_home.memory() as ada, bo_home.memory() as bo:
+        await ada.store_facts([said(f"Pump number {n} is red.") for n in range(5)], "ines")
+        before = await found(bo, "pump red", 3)
+        hive.fetch = lossy
+        assert await found(bo, "pump red", 3) == before
+        assert [len(asked) for asked in wanted] == [3, 1]
+        assert wanted[1] == [(wanted[0][0][0], "")]
 
 
-def test_lists_are_newest_first_and_as_long_as_asked_for():
+async def test_lists_are_newest_first_and_as_long_as_asked_for():
     ada_home, bo_home = two(SmallHive())
 
-    async def whole() -> None:
-        async with ada_home.memory() as ada, bo_home.memory() as bo:
-            for n in range(12):
-                await (ada, bo)[n % 2].store_fact("pump", f"Pump number {n} is red.")
-            await ada.store_fact("pump", "Pump number 1 is red.", source="otto")
-            for limit in (1, 5, 12, None):
-                assert len(await ada.get_all_facts(limit)) == min(limit or 12, 12)
-                assert len({fact.id for fact in await bo.search_by_concept("pump", limit or 99)}) == min(limit or 12, 12)
-            own = [fact for fact in await bo.get_all_facts() if fact.content[12] in "13579"]
-            assert own == sorted(own, key=lambda fact: -fact.learned_at_us)
-
-    run(whole())
+    async with ada_home.memory() as ada, bo_home.memory() as bo:
+        for n in range(12):
+            await (ada, bo)[n % 2].store_fact("pump", f"Pump number {n} is red.")
+        await ada.store_fact("pump", "Pump number 1 is red.", source="otto")
+        for limit in (1, 5, 12, None):
+            assert len(await ada.get_all_facts(limit)) == min(limit or 12, 12)
+            assert len({fact.id for fact in await bo.search_by_concept("pump", limit or 99)}) == min(limit or 12, 12)
+        own = [fact for fact in await bo.get_all_facts() if fact.content[12] in "13579"]
+        assert own == sorted(own, key=lambda fact: -fact.learned_at_us)
 
 
-def test_embedding_again_tells_the_hive_the_vectors_it_lacks():
+async def test_embedding_again_tells_the_hive_the_vectors_it_lacks():
     ada_home, bo_home = two(SmallHive())
 
-    async def whole() -> None:
-        async with ada_home.memory(embedder := BagOfWords()) as ada, bo_home.memory() as bo:
-            embedder.failure = AWAY
-            await ada.store_fact("pump", RED)
-            assert await found(bo, Query("red", method="vector")) == []
-            embedder.failure = None
-            await ada.reembed()
-            assert await found(bo, Query("red", method="vector")) == [RED]
-
-    run(whole())
+    async with ada_home.memory(embedder := BagOfWords()) as ada, bo_home.memory() as bo:
+        embedder.failure = AWAY
+        await ada.store_fact("pump", RED)
+        assert await found(bo, Query("red", method="vector")) == []
+        embedder.failure = None
+        await ada.reembed()
+        assert await found(bo, Query("red", method="vector")) == [RED]
 
 
 WORDS = st.lists(st.sampled_from("red blue pump door D40 hall Ines old is the".split()), min_size=2, max_size=6)
@@ -182,43 +170,37 @@ def test_every_agent_finds_what_a_single_memory_over_all_it_may_see_would_find(d
     run(whole())
 
 
-def test_two_searches_at_once_each_say_how_much_of_the_hive_they_reached():
+async def test_two_searches_at_once_each_say_how_much_of_the_hive_they_reached():
     hive = Halting()
     home, other = two(hive)
 
-    async def whole() -> None:
-        async with home.memory() as ada, other.memory() as bo:
-            await ada.store_fact("pump", RED)
-            slow = asyncio.create_task(bo.search_facts("slow pump"))
-            await hive.halted.wait()
-            fast = await bo.search_facts("pump")
-            hive.go_on.set()
-            found = [await slow, fast]
+    async with home.memory() as ada, other.memory() as bo:
+        await ada.store_fact("pump", RED)
+        slow = asyncio.create_task(bo.search_facts("slow pump"))
+        await hive.halted.wait()
+        fast = await bo.search_facts("pump")
+        hive.go_on.set()
+        found = [await slow, fast]
 
-        assert [one.completeness for one in found] == [0.5, 1.0]
-        assert [one.gathered.silent for one in found] == [("p1", "p2"), ()]
-
-    run(whole())
+    assert [one.completeness for one in found] == [0.5, 1.0]
+    assert [one.gathered.silent for one in found] == [("p1", "p2"), ()]
 
 
-def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_they_reached():
+async def test_two_questions_to_an_agent_at_once_each_say_how_much_of_the_hive_they_reached():
     hive = Halting()
     home, other = two(hive)
 
-    async def whole() -> None:
-        async with home.memory() as ada, other.memory() as bo:
-            await ada.store_fact("pump", RED)
-            calls = AgentCalls(LearningAgent("bo", bo, ExtractiveReader()), None, is_kept=False)
-            slow = asyncio.create_task(calls.do(Call("ask", question="Which colour has the slow pump?")))
-            await hive.halted.wait()
-            fast = [await calls.do(Call("ask", question="Which colour has the pump?")), await calls.do(Call("facts"))]
-            hive.go_on.set()
-            replies = [await slow, *fast]
+    async with home.memory() as ada, other.memory() as bo:
+        await ada.store_fact("pump", RED)
+        calls = AgentCalls(LearningAgent("bo", bo, ExtractiveReader()), None, is_kept=False)
+        slow = asyncio.create_task(calls.do(Call("ask", question="Which colour has the slow pump?")))
+        await hive.halted.wait()
+        fast = [await calls.do(Call("ask", question="Which colour has the pump?")), await calls.do(Call("facts"))]
+        hive.go_on.set()
+        replies = [await slow, *fast]
 
-        assert [reply["completeness"] for reply in replies] == [0.5, 1.0, 1.0]
-        assert [reply["silent"] for reply in replies[:2]] == [["p1", "p2"], []]
-
-    run(whole())
+    assert [reply["completeness"] for reply in replies] == [0.5, 1.0, 1.0]
+    assert [reply["silent"] for reply in replies[:2]] == [["p1", "p2"], []]
 
 
 class Halting(SmallHive):
@@ -245,24 +227,21 @@ NOVEL, POET = "The novel Ash was written by Ivo Kern.", "Ivo Kern was born besid
 HOPPING = RankingSettings(second_hop=True)
 
 
-def test_what_is_two_steps_away_is_found_where_a_second_hop_is_allowed():
+async def test_what_is_two_steps_away_is_found_where_a_second_hop_is_allowed():
     ada_home, bo_home = two(hive := SmallHive())
 
-    async def whole() -> None:
-        async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
-            await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
-            await bo.store_facts([said(f"A novel of {n} pages.", concept="") for n in range(9)], "shelf")
-            query = Query("Who wrote the novel Ash?", 3, "keyword")
-            hive.calls.clear()
+    async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+        await ada.store_facts([said(text, concept="") for text in (NOVEL, POET)], "library")
+        await bo.store_facts([said(f"A novel of {n} pages.", concept="") for n in range(9)], "shelf")
+        query = Query("Who wrote the novel Ash?", 3, "keyword")
+        hive.calls.clear()
 
-            hits = list(await bo.search_facts(query))
+        hits = list(await bo.search_facts(query))
 
-            assert [hit.fact.content for hit in hits[:2]] == [NOVEL, POET]
-            assert hits[1].contributions.others == pytest.approx(hits[1].score, rel=0.1)
-            assert hive.calls.count("ask") == 2
-            assert POET not in await found(ada, query)
-
-    run(whole())
+        assert [hit.fact.content for hit in hits[:2]] == [NOVEL, POET]
+        assert hits[1].contributions.others == pytest.approx(hits[1].score, rel=0.1)
+        assert hive.calls.count("ask") == 2
+        assert POET not in await found(ada, query)
 
 
 def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():

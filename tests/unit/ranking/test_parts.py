@@ -39,16 +39,16 @@ def told(pool: Pool) -> dict[str, tuple]:
 
 
 @pytest.mark.parametrize("arm", ["exact", "quantised"])
-@pytest.mark.parametrize("chosen", [range(100, 350), range(0, SIZE, 2), range(3, SIZE, 50), range(0)])
-@pytest.mark.parametrize("query", ["red pump", "D40", "Who shut the D41 valve?", ""])
-def test_a_part_is_an_index_of_its_own(arm: str, chosen: range, query: str):
-    whole, alone = index_of(arm, list(range(SIZE))), index_of(arm, list(chosen))
-    probe = Probe(tuple(query.lower().split()), anchors(query), unit(query or "red"), depth=5)
+def test_a_part_is_an_index_of_its_own(arm: str):
+    whole = index_of(arm, list(range(SIZE)))
+    for chosen in (range(100, 350), range(0, SIZE, 2), range(3, SIZE, 50), range(0)):
+        alone = index_of(arm, list(chosen))
+        for query in ("red pump", "D40", "Who shut the D41 valve?", ""):
+            probe = Probe(tuple(query.lower().split()), anchors(query), unit(query or "red"), depth=5)
+            scored = whole.scored(probe, whole.part(np.array(chosen, np.int64)))
 
-    scored = whole.scored(probe, whole.part(np.array(chosen, np.int64)))
-
-    assert told(whole.candidates(scored, 5)[0]) == told(alone.candidates(alone.scored(probe), 5)[0])
-    assert scored.looked_at == len(chosen)
+            assert told(whole.candidates(scored, 5)[0]) == told(alone.candidates(alone.scored(probe), 5)[0]), (chosen, query)
+            assert scored.looked_at == len(chosen)
 
 
 def test_by_words_alone_only_holders_of_a_word_are_looked_at():

@@ -5,7 +5,7 @@ import asyncio
 from hive_mind.bus.servicebus import ending
 
 
-def test_a_task_that_goes_on_after_it_was_cancelled_is_cancelled_again(monkeypatch):
+async def test_a_task_that_goes_on_after_it_was_cancelled_is_cancelled_again(monkeypatch):
     monkeypatch.setattr(ending, "_NOTICED_WITHIN_S", 0.01)
     swallowed = []
 
@@ -18,10 +18,7 @@ def test_a_task_that_goes_on_after_it_was_cancelled_is_cancelled_again(monkeypat
                 if len(swallowed) == 3:
                     raise
 
-    async def whole():
-        task = asyncio.create_task(work())
-        await asyncio.sleep(0)
-        await asyncio.wait_for(ending.end(task), 10)
-        return task.cancelled()
-
-    assert (asyncio.run(whole()), len(swallowed)) == (True, 3)
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    await asyncio.wait_for(ending.end(task), 10)
+    assert (task.cancelled(), len(swallowed)) == (True, 3)

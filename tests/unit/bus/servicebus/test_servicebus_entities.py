@@ -121,15 +121,12 @@ def test_who_may_not_manage_makes_nothing_and_sees_nothing(monkeypatch: pytest.M
     assert asyncio.run(admin_client.AdminClient(CLOUD).counts()) == {}
 
 
-def test_the_cloud_tells_what_waits_and_what_is_dead(management: Management) -> None:
-    async def scenario() -> None:
-        bus = servicebus.ServiceBus(CLOUD, BusSettings())
+async def test_the_cloud_tells_what_waits_and_what_is_dead(management: Management) -> None:
+    bus = servicebus.ServiceBus(CLOUD, BusSettings())
 
-        (state,) = await bus.queues("hive")
-        assert (state.name, state.waiting, state.dead) == ("bob", 3, 1)
-        assert await bus.queues("another") == []
-
-    asyncio.run(scenario())
+    (state,) = await bus.queues("hive")
+    assert (state.name, state.waiting, state.dead) == ("bob", 3, 1)
+    assert await bus.queues("another") == []
     assert ("list", "hive") in management.asked
 
 

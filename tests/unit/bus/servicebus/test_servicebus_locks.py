@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
-from tests.contract.bus_builders import Listener, Scenario, World, eventually, run, text
+from tests.contract.bus_builders import Listener, World, eventually, opened, run, text
 from tests.contract.buses.servicebus import Harness
+from tests.loops import InLoop
 
 LOCK_S = 3.0
 
@@ -28,8 +29,8 @@ def broker() -> Iterator[ShortLocks]:
 
 
 @pytest.fixture
-def with_bus(broker: ShortLocks) -> Iterator[Callable[[Scenario], None]]:
-    yield lambda scenario: run(scenario, broker)
+def world(broker: ShortLocks) -> Iterator[InLoop]:
+    yield InLoop(lambda: opened(broker))
     broker.reset()
 
 
@@ -44,130 +45,105 @@ def deliveries(broker: Harness) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_what_is_held_for_longer_than_a_lock_lasts_is_delivered_once(
-    broker: ShortLocks, with_bus: Callable[[Scenario], None], is_shared: bool
+async def test_what_is_held_for_longer_than_a_lock_lasts_is_delivered_once(
+    broker: ShortLocks, is_shared: bool, world: World
 ) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener(inflight_max=1, is_shared=is_shared)
-        await world.publish("in hand", "waiting")
-        (first,) = await bob.take()
-        before = deliveries(broker)
-        await asyncio.sleep(LOCK_S * 1.75)
+    bob = await world.listener(inflight_max=1, is_shared=is_shared)
+    await world.publish("in hand", "waiting")
+    (first,) = await bob.take()
+    before = deliveries(broker)
+    await asyncio.sleep(LOCK_S * 1.75)
 
-        await first.ack()
-        (second,) = await bob.take()
-        await second.ack()
-        assert (text(first), text(second), second.attempt) == ("in hand", "waiting", 1)
-        assert deliveries(broker) == before
-        assert await bob.has_nothing()
-
-    with_bus(scenario)
+    await first.ack()
+    (second,) = await bob.take()
+    await second.ack()
+    assert (text(first), text(second), second.attempt) == ("in hand", "waiting", 1)
+    assert deliveries(broker) == before
+    assert await bob.has_nothing()
 
 
 @pytest.mark.slow
-def test_what_was_read_over_a_connection_that_broke_is_renewed_and_settled_over_another(
-    broker: ShortLocks, with_bus: Callable[[Scenario], None]
+async def test_what_was_read_over_a_connection_that_broke_is_renewed_and_settled_over_another(
+    broker: ShortLocks, world: World
 ) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("in hand", "bad")
-        held, bad = await bob.take(2)
-        broker.drop_connections()
-        await asyncio.sleep(LOCK_S * 1.75)
-        before = deliveries(broker)
+    bob = await world.listener()
+    await world.publish("in hand", "bad")
+    held, bad = await bob.take(2)
+    broker.drop_connections()
+    await asyncio.sleep(LOCK_S * 1.75)
+    before = deliveries(broker)
 
-        await held.ack()
-        await bad.dead_letter("no good")
-        assert await bob.has_nothing()
-        letters = await eventual_letters(world, 1)
-        assert [letter.reason for letter in letters] == ["no good"]
-        await asyncio.sleep(LOCK_S * 1.5)
-        assert deliveries(broker) == before
-
-    with_bus(scenario)
+    await held.ack()
+    await bad.dead_letter("no good")
+    assert await bob.has_nothing()
+    letters = await eventual_letters(world, 1)
+    assert [letter.reason for letter in letters] == ["no good"]
+    await asyncio.sleep(LOCK_S * 1.5)
+    assert deliveries(broker) == before
 
 
-def test_a_lock_that_was_lost_takes_nothing_out_of_anybodys_hand(
-    broker: ShortLocks, with_bus: Callable[[Scenario], None]
-) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("in hand")
-        (delivery,) = await bob.take()
-        before = deliveries(broker)
-        renewing = inbox_of(bob)._renewing
-        assert renewing is not None
-        renewing.cancel()
-        await eventually(lambda: delivered_more_than(broker, before))
+async def test_a_lock_that_was_lost_takes_nothing_out_of_anybodys_hand(broker: ShortLocks, world: World) -> None:
+    bob = await world.listener()
+    await world.publish("in hand")
+    (delivery,) = await bob.take()
+    before = deliveries(broker)
+    renewing = inbox_of(bob)._renewing
+    assert renewing is not None
+    renewing.cancel()
+    await eventually(lambda: delivered_more_than(broker, before))
 
-        # It is the same message under another lock: nobody else sees it, and it is not taken off before it is acknowledged.
-        assert await bob.has_nothing()
-        assert world.bus.health.duplicates == 0
-        await delivery.nack()
-        assert await bob.take_and_ack() == ["in hand"]
-
-    with_bus(scenario)
+    # It is the same message under another lock: nobody else sees it, and it is not taken off before it is acknowledged.
+    assert await bob.has_nothing()
+    assert world.bus.health.duplicates == 0
+    await delivery.nack()
+    assert await bob.take_and_ack() == ["in hand"]
 
 
-def test_what_a_crashed_process_held_is_delivered_again_and_counted(with_bus: Callable[[Scenario], None]) -> None:
-    async def scenario(world: World) -> None:
-        crashed = await world.open()
-        bob = await world.listener(bus=crashed)
-        await world.publish("precious")
-        await bob.take()
-        await kill(inbox_of(bob))
+async def test_what_a_crashed_process_held_is_delivered_again_and_counted(world: World) -> None:
+    crashed = await world.open()
+    bob = await world.listener(bus=crashed)
+    await world.publish("precious")
+    await bob.take()
+    await kill(inbox_of(bob))
 
-        heir = await world.listener()
-        (delivery,) = await heir.take()
-        assert (text(delivery), delivery.attempt) == ("precious", 2)
-        await delivery.ack()
-
-    with_bus(scenario)
+    heir = await world.listener()
+    (delivery,) = await heir.take()
+    assert (text(delivery), delivery.attempt) == ("precious", 2)
+    await delivery.ack()
 
 
-def test_closing_gives_back_at_once_and_counts_only_what_was_in_hand(with_bus: Callable[[Scenario], None]) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener()
-        await world.publish("in hand", "unseen", "unseen too")
-        await bob.take()
-        await eventually(lambda: held_at_least(bob, 3))
-        await bob.inbox.close()
+async def test_closing_gives_back_at_once_and_counts_only_what_was_in_hand(world: World) -> None:
+    bob = await world.listener()
+    await world.publish("in hand", "unseen", "unseen too")
+    await bob.take()
+    await eventually(lambda: held_at_least(bob, 3))
+    await bob.inbox.close()
 
-        heir = await world.listener()
-        again = await heir.take(3)
-        assert [(text(delivery), delivery.attempt) for delivery in again] == [("in hand", 2), ("unseen", 1), ("unseen too", 1)]
-
-    with_bus(scenario)
+    heir = await world.listener()
+    again = await heir.take(3)
+    assert [(text(delivery), delivery.attempt) for delivery in again] == [("in hand", 2), ("unseen", 1), ("unseen too", 1)]
 
 
-def test_a_full_mailbox_stops_the_reader_and_keeps_the_order(with_bus: Callable[[Scenario], None]) -> None:
-    async def scenario(world: World) -> None:
-        bob = await world.listener(waiting_max=5, inflight_max=4)
-        await world.publish(*(str(n) for n in range(100)))
-        await eventually(lambda: held_at_least(bob, 5))
-        await asyncio.sleep(LOCK_S * 1.75)
+async def test_a_full_mailbox_stops_the_reader_and_keeps_the_order(world: World) -> None:
+    bob = await world.listener(waiting_max=5, inflight_max=4)
+    await world.publish(*(str(n) for n in range(100)))
+    await eventually(lambda: held_at_least(bob, 5))
+    await asyncio.sleep(LOCK_S * 1.75)
 
-        # Five, and what the reader had asked for before it knew.
-        assert len(inbox_of(bob).mailbox.held) <= 5 + 4
-        assert await bob.take_and_ack(100) == [str(n) for n in range(100)]
-        assert world.bus.health.duplicates == 0
-
-    with_bus(scenario)
+    # Five, and what the reader had asked for before it knew.
+    assert len(inbox_of(bob).mailbox.held) <= 5 + 4
+    assert await bob.take_and_ack(100) == [str(n) for n in range(100)]
+    assert world.bus.health.duplicates == 0
 
 
-def test_several_readers_of_one_name_share_the_work_and_lose_nothing_when_one_leaves(
-    with_bus: Callable[[Scenario], None],
-) -> None:
-    async def scenario(world: World) -> None:
-        one, other = await world.listener(is_shared=True), await world.listener(is_shared=True, bus=await world.open())
-        await world.publish(*(str(n) for n in range(200)))
-        mine = [text(delivery) for delivery in await one.take(20)]
-        await one.inbox.close()
+async def test_several_readers_of_one_name_share_the_work_and_lose_nothing_when_one_leaves(world: World) -> None:
+    one, other = await world.listener(is_shared=True), await world.listener(is_shared=True, bus=await world.open())
+    await world.publish(*(str(n) for n in range(200)))
+    mine = [text(delivery) for delivery in await one.take(20)]
+    await one.inbox.close()
 
-        assert sorted(await other.take_and_ack(200), key=int) == [str(n) for n in range(200)]
-        assert len(mine) == 20
-
-    with_bus(scenario)
+    assert sorted(await other.take_and_ack(200), key=int) == [str(n) for n in range(200)]
+    assert len(mine) == 20
 
 
 @pytest.mark.slow

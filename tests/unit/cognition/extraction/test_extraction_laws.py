@@ -1,7 +1,6 @@
 """Laws of extraction: nothing is invented, nothing is empty, and no input makes it slow."""
 
 import re
-import time
 from collections.abc import Callable
 
 import pytest
@@ -13,6 +12,7 @@ from hive_mind.cognition.extraction.cutting import CODE_CHARS_MAX
 from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX
 from hive_mind.memory.entities import entities
 from hive_mind.model.ids import canonical
+from tests.growth import costly
 from tests.unit.cognition.reading import candidates
 
 # A question, a name and an answer.
@@ -102,25 +102,11 @@ READERS: dict[str, Callable[[str], object]] = {
     "moments": lambda text: moments(text, "2023-05-08"),
     "entities": entities,
 }
-SMALL_CHARS = 8_000
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("hostile", HOSTILE)
-def test_four_times_the_text_takes_about_four_times_as_long(reader: str, hostile: str):
-    read = READERS[reader]
-    small, large = (hostile * (chars // len(hostile)) for chars in (SMALL_CHARS, 4 * SMALL_CHARS))
-    # Quadratic would be 16 times. What takes a few milliseconds can't be measured and needn't be.
-    most = max(0.02, 10 * min(_timed(read, small) for _ in range(2)))
-
-    # Again only where another process on this machine may have made it dear.
-    assert _timed(read, large) < most or _timed(read, large) < most, f"more than {most:.4f} s, twice"
-
-
-def _timed(read: Callable[[str], object], text: str) -> float:
-    start = time.process_time()
-    read(text)
-    return time.process_time() - start
+def test_four_times_the_text_takes_about_four_times_as_long(reader: str):
+    assert costly(READERS[reader], HOSTILE, 4_000) == []
 
 
 def _is_utf16(junk: bytes) -> bool:

@@ -73,13 +73,10 @@ def test_quoting_declines_where_nothing_speaks_about_the_question() -> None:
     assert not given.is_known
 
 
-def test_a_model_answers_and_its_tokens_are_those_of_this_answer() -> None:
+async def test_a_model_answers_and_its_tokens_are_those_of_this_answer() -> None:
     answerer = ModelAnswerer(Waiting([KNOWN, UNKNOWN]), Budget(10**6))
 
-    async def both() -> list[GivenAnswer]:
-        return list(await asyncio.gather(answerer.answer(QUESTION, HITS), answerer.answer(QUESTION, HITS[:1])))
-
-    first, second = asyncio.run(both())
+    first, second = list(await asyncio.gather(answerer.answer(QUESTION, HITS), answerer.answer(QUESTION, HITS[:1])))
 
     assert (first.text, first.is_known, second.is_known) == ("42 bar [1]", True, False)
     assert first.tokens_in > second.tokens_in > 0

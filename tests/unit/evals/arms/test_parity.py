@@ -53,7 +53,7 @@ def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope
         assert told(arm, scope, mode, asked=SOME).scored == alone.scored, arm
 
 
-@pytest.mark.parametrize("agents", [10, 100])
+@pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
 def test_with_a_second_hop_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
     scope: Scope, agents: int
 ):

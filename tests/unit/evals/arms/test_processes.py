@@ -42,7 +42,9 @@ def server() -> None:
     redis_program()
 
 
-@pytest.mark.parametrize("arm", [pytest.param(ARMS[0], marks=pytest.mark.thorough), *ARMS[1:]], ids=lambda arm: arm.kind)
+@pytest.mark.parametrize(
+    "arm", [*(pytest.param(one, marks=pytest.mark.thorough) for one in ARMS[:2]), ARMS[2]], ids=lambda arm: arm.kind
+)
 def test_processes_find_what_one_memory_finds_and_send_what_the_simulator_counts(arm: Arm):
     once = drawn(60, 8)
     # Some of it is said again, to other agents.

@@ -13,7 +13,8 @@ TOPICS = scope_of(
 )
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "semantic", "lexical", "recent"])
+# The other modes are in test_parity.
+@pytest.mark.parametrize("mode", ["lexical", pytest.param("semantic", marks=pytest.mark.thorough)])
 def test_who_asks_everybody_finds_what_one_memory_finds(mode: str):
     scope = drawn()
 

@@ -28,11 +28,11 @@ def lasting(one: Told) -> list[object]:
 def test_the_same_seed_gives_the_same_rows_also_to_who_goes_on_later(arm: Arm, fault: Fault):
     scope = drawn()
 
-    once, again = (told(arm, scope, "hybrid", fault=fault) for _ in range(2))
+    once = told(arm, scope, "hybrid", fault=fault)
     resumed = told(arm, scope, "hybrid", fault=fault, asked=slice(7, None))
 
-    assert lasting(once) == lasting(again)
     assert lasting(resumed) == lasting(once)[7:]
+    assert resumed.documents == once.documents
 
 
 def test_another_seed_deals_and_stops_others():

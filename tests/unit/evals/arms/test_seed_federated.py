@@ -59,8 +59,8 @@ def test_a_group_that_is_down_is_asked_in_vain():
 
 
 def test_it_finds_less_than_one_ranking_over_everything():
-    scope = drawn(200, 60)
-    questions = [document.text for document in scope.documents[:60]]
+    scope = drawn(100, 30)
+    questions = [document.text for document in scope.documents[:30]]
     whole = scope_of([document.text for document in scope.documents], [" ".join(text.split()[:4]) for text in questions])
 
     ours, theirs = (told(Arm(kind, 10, groups=5), whole) for kind in ("federated", "seed-federated"))

@@ -29,7 +29,8 @@ def rows(one: Told) -> list[object]:
     return [([(hit.fact.id, hit.score) for hit in outcome.hits], outcome.cost, outcome.wall_s) for outcome in one.outcomes]
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "lexical", "semantic", "recent"])
+# "hybrid" and "recent" are in test_parity.
+@pytest.mark.parametrize("mode", ["lexical", pytest.param("semantic", marks=pytest.mark.thorough)])
 def test_the_ten_best_are_those_of_one_memory(mode: str):
     scope = drawn(80, 20)
 
@@ -65,12 +66,11 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 @pytest.mark.parametrize("arm", ARMS, ids=lambda arm: arm.kind)
 def test_the_same_seed_gives_the_same_rows_also_to_who_goes_on_later(arm: Arm, fault: Fault):
-    once, again = (told(arm, drawn(), "hybrid", fault=fault) for _ in range(2))
+    once = told(arm, drawn(), "hybrid", fault=fault)
     resumed = told(arm, drawn(), "hybrid", fault=fault, asked=slice(7, None))
 
-    assert rows(once) == rows(again)
     assert rows(once)[7:] == rows(resumed)
-    assert once.learned.bytes == again.learned.bytes
+    assert once.learned.bytes == resumed.learned.bytes
 
 
 def test_another_seed_loses_other_messages():

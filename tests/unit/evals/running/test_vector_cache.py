@@ -103,20 +103,17 @@ def test_no_text_is_embedded_twice(vectors: Vectors):
     assert len(real.passages) == len(set(real.passages))
 
 
-def test_a_text_that_was_not_prepared_is_embedded_when_it_is_asked_for(vectors: Vectors):
+async def test_a_text_that_was_not_prepared_is_embedded_when_it_is_asked_for(vectors: Vectors):
     real = Counting()
 
     async def opened() -> Counting:
         return real
 
-    async def ask() -> None:
-        embedder = CachedEmbedder(vectors, opened)
-        assert np.array_equal(await embedder.embed_passages(["new", "new", "old"]), real._rows(["new", "new", "old"]))
-        await embedder.embed_query("new")
-        await embedder.embed_query("new")
-        await embedder.close()
-
-    asyncio.run(ask())
+    embedder = CachedEmbedder(vectors, opened)
+    assert np.array_equal(await embedder.embed_passages(["new", "new", "old"]), real._rows(["new", "new", "old"]))
+    await embedder.embed_query("new")
+    await embedder.embed_query("new")
+    await embedder.close()
     assert (real.passages, real.queries) == (["new", "old"], ["new"])
 
 

@@ -83,7 +83,7 @@ def test_whoever_has_time_brings_it_to_an_end():
 
 def test_a_hive_that_takes_back_as_much_as_it_is_told_stays_as_small_as_it_is():
     hive = Hive(flat("n0"))
-    for number in range(900):
+    for number in range(400):
         content = f"Thing {number} is here."
         hive.say("n0", content, concept=f"thing {number}")
         hive.found("n0", content)

@@ -190,14 +190,21 @@ def test_a_round_of_nodes_in_one_process_takes_everybody_once():
 # ── convergence: small sizes here, large ones in benchmarks/gossip.py ─────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("members", "facts_each"), [(10, 1), (10, 20), (10, 100), (50, 1), (50, 10), (100, 1)])
+CROWDS = [
+    (10, 20),
+    (50, 5),
+    *(pytest.param(*one, marks=pytest.mark.thorough) for one in ((10, 1), (10, 100), (50, 10), (100, 1))),
+]
+
+
+@pytest.mark.parametrize(("members", "facts_each"), CROWDS)
 def test_everybody_has_everything_within_a_few_rounds(members, facts_each):
     trial = spread(members, facts_each, seed=members + facts_each)
 
     assert trial.rounds <= 0.54 * log2(members) + 4
 
 
-@pytest.mark.parametrize("members", [10, 50])
+@pytest.mark.parametrize("members", [10, pytest.param(50, marks=pytest.mark.thorough)])
 def test_a_fifth_of_all_messages_lost_only_delays(members):
     trial = spread(members, 5, seed=members, loss=0.2)
 
@@ -230,7 +237,7 @@ def test_a_flood_neither_delays_the_others_nor_fills_the_network_nor_the_replica
     assert worst <= 20
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_a_member_nobody_trusts_and_that_never_asks_gets_everything(seed):
     crowd = crowd_of(100, 1, seed, counts_bytes=False)
     crowd.trust["node-0042"] = 0.0

@@ -45,34 +45,28 @@ def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> No
     assert contents(tmp_path / "node.sqlite") == [A_RECORD]
 
 
-def test_folder_and_file_are_made_for_their_owner_only(tmp_path: Path) -> None:
+async def test_folder_and_file_are_made_for_their_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "node.sqlite"
 
-    async def scenario() -> dict[str, int]:
-        journal = await sqlite.open(path)
-        await journal.write([A_RECORD])
-        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-        await journal.close()
-        return modes
-
-    assert asyncio.run(scenario()) == {"node.sqlite": 0o600, "node.sqlite-wal": 0o600, "node.sqlite.lock": 0o600}
+    journal = await sqlite.open(path)
+    await journal.write([A_RECORD])
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    await journal.close()
+    assert modes == {"node.sqlite": 0o600, "node.sqlite-wal": 0o600, "node.sqlite.lock": 0o600}
 
 
-def test_a_second_opening_in_this_process_is_refused_and_does_no_harm(tmp_path: Path) -> None:
+async def test_a_second_opening_in_this_process_is_refused_and_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "node.sqlite"
     (tmp_path / "link.sqlite").symlink_to(path)
 
-    async def scenario() -> list[Put]:
-        journal = await sqlite.open(path)
-        for name in ("node.sqlite", "link.sqlite"):
-            with pytest.raises(DatabaseLocked, match="this process has it open already") as caught:
-                await sqlite.open(tmp_path / name)
-            assert caught.value.holder_pid == os.getpid()
-        await journal.write([A_RECORD])
-        await journal.close()
-        return await written(path)
-
-    assert asyncio.run(scenario()) == [A_RECORD]
+    journal = await sqlite.open(path)
+    for name in ("node.sqlite", "link.sqlite"):
+        with pytest.raises(DatabaseLocked, match="this process has it open already") as caught:
+            await sqlite.open(tmp_path / name)
+        assert caught.value.holder_pid == os.getpid()
+    await journal.write([A_RECORD])
+    await journal.close()
+    assert await written(path) == [A_RECORD]
 
 
 def test_another_process_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
@@ -181,51 +175,42 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_refuses_whole_writes_and_the_journal_goes_on_when_there_is_room(tmp_path: Path) -> None:
+async def test_a_full_disk_refuses_whole_writes_and_the_journal_goes_on_when_there_is_room(tmp_path: Path) -> None:
     path = tmp_path / "node.sqlite"
     big = [Put("dots", n.to_bytes(2, "big"), os.urandom(100_000)) for n in range(40)]
 
-    async def scenario() -> list[Put]:
-        journal = await sqlite.open(path)
-        await journal.write([A_RECORD])
-        with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing was written: check the disk"):
-            await journal.write(big)
-        assert await journal.load() == [A_RECORD]
-        await journal.write([Put("dots", b"later", b"")])
-        await journal.close()
-        return await written(path)
-
-    assert asyncio.run(scenario()) == [A_RECORD, Put("dots", b"later", b"")]
+    journal = await sqlite.open(path)
+    await journal.write([A_RECORD])
+    with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing was written: check the disk"):
+        await journal.write(big)
+    assert await journal.load() == [A_RECORD]
+    await journal.write([Put("dots", b"later", b"")])
+    await journal.close()
+    assert await written(path) == [A_RECORD, Put("dots", b"later", b"")]
 
 
-def test_a_write_that_fits_is_not_refused_for_a_neighbour_that_does_not(tmp_path: Path) -> None:
+async def test_a_write_that_fits_is_not_refused_for_a_neighbour_that_does_not(tmp_path: Path) -> None:
     big = [Put("dots", n.to_bytes(2, "big"), os.urandom(100_000)) for n in range(40)]
 
-    async def scenario() -> tuple[list[object], list[Put]]:
-        journal = await sqlite.open(tmp_path / "node.sqlite")
-        with files_of_at_most(1_000_000):
-            results = await asyncio.gather(journal.write([A_RECORD]), journal.write(big), return_exceptions=True)
-        kept = await journal.load()
-        await journal.close()
-        return list(results), kept
-
-    results, kept = asyncio.run(scenario())
+    journal = await sqlite.open(tmp_path / "node.sqlite")
+    with files_of_at_most(1_000_000):
+        results = await asyncio.gather(journal.write([A_RECORD]), journal.write(big), return_exceptions=True)
+    kept = await journal.load()
+    await journal.close()
+    results, kept = (list(results), kept)
     assert results[0] is None
     assert isinstance(results[1], BackendError)
     assert kept == [A_RECORD]
 
 
-def test_writes_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writes_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commits: list[int] = []
     write = Database.write
     monkeypatch.setattr(Database, "write", lambda self, items: (commits.append(len(items)), write(self, items)))
 
-    async def scenario() -> None:
-        journal = await sqlite.open(tmp_path / "node.sqlite")
-        await asyncio.gather(*(journal.write([Put("dots", n.to_bytes(2, "big"), b"")]) for n in range(500)))
-        await journal.close()
-
-    asyncio.run(scenario())
+    journal = await sqlite.open(tmp_path / "node.sqlite")
+    await asyncio.gather(*(journal.write([Put("dots", n.to_bytes(2, "big"), b"")]) for n in range(500)))
+    await journal.close()
     assert sum(commits) == 500
     assert len(commits) < 50
 

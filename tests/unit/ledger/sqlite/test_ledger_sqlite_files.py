@@ -254,35 +254,35 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_room(tmp_path: Path, is_shared: bool) -> None:
-    async def scenario() -> list[Head]:
-        ledger = await sqlite.open(tmp_path / "ledger.sqlite", is_shared)
-        await ledger.append("a", 0, steps(1))
-        with files_of_at_most(1_000_000):
-            results = await asyncio.gather(
-                ledger.append("small", 0, steps(1)), ledger.append("big", 0, [BIG] * 9), return_exceptions=True
-            )
-        assert results[0] is True
-        assert isinstance(results[1], BackendError)
-        assert "nothing was written: check the disk" in str(results[1])
-        assert await ledger.read("big") == []
-        assert await ledger.append("big", 0, [BIG])
-        await ledger.close()
-        return await heads(tmp_path / "ledger.sqlite")
+async def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_there_is_room(
+    tmp_path: Path, is_shared: bool
+) -> None:
+    ledger = await sqlite.open(tmp_path / "ledger.sqlite", is_shared)
+    await ledger.append("a", 0, steps(1))
+    with files_of_at_most(1_000_000):
+        results = await asyncio.gather(
+            ledger.append("small", 0, steps(1)), ledger.append("big", 0, [BIG] * 9), return_exceptions=True
+        )
+    assert results[0] is True
+    assert isinstance(results[1], BackendError)
+    assert "nothing was written: check the disk" in str(results[1])
+    assert await ledger.read("big") == []
+    assert await ledger.append("big", 0, [BIG])
+    await ledger.close()
+    assert await heads(tmp_path / "ledger.sqlite") == [
+        Head("a", 0, 1, "step"),
+        Head("big", 0, 3, "step"),
+        Head("small", 0, 2, "step"),
+    ]
 
-    assert asyncio.run(scenario()) == [Head("a", 0, 1, "step"), Head("big", 0, 3, "step"), Head("small", 0, 2, "step")]
 
-
-def test_appends_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_appends_that_wait_together_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commits: list[int] = []
     write = Database.write
     monkeypatch.setattr(Database, "write", lambda self, items: (commits.append(len(items)), write(self, items)))
 
-    async def scenario() -> None:
-        ledger = await sqlite.open(tmp_path / "ledger.sqlite")
-        await asyncio.gather(*(ledger.append(f"run/{n}", 0, steps(1)) for n in range(500)))
-        await ledger.close()
-
-    asyncio.run(scenario())
+    ledger = await sqlite.open(tmp_path / "ledger.sqlite")
+    await asyncio.gather(*(ledger.append(f"run/{n}", 0, steps(1)) for n in range(500)))
+    await ledger.close()
     assert sum(commits) == 500
     assert len(commits) < 50

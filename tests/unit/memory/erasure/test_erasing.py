@@ -1,6 +1,5 @@
 """Erasing from one agent's memory: nothing of it is left on disk, the rest stays, and it is refused from then on."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,14 +118,11 @@ async def test_one_fact_goes_by_its_id(tmp_path: Path) -> None:
     await memory.close()
 
 
-def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        memory = memory_at(tmp_path / "memory.sqlite")
-        await taught(memory)
-        await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
-        await memory.close()
-
-    asyncio.run(scenario())
+async def test_the_totals_of_a_record_are_right_after_an_erasure(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    await taught(memory)
+    await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
+    await memory.close()
     assert backends.load("store", "sqlite").problems(tmp_path / "memory.sqlite") == []
 
 

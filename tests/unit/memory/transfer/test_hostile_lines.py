@@ -6,11 +6,10 @@ import time
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Sharing
 from hive_mind.model.ids import episode_id, fact_id
-from tests.builders import Home, lines_of, remembering
+from tests.builders import Home, lines_of
 
 FACT = {"type": "fact", "content": "The pump is red.", "confidence": 0.8, "sources": ["ines"], "learned_at_us": 5}
 EPISODE = {"type": "episode", "text": "Red pump.", "source": "ines", "learned_at_us": 5}
@@ -53,16 +52,14 @@ def line(**fields: object) -> str:
     ],
     ids=lambda value: ascii(value)[:50],
 )
-def test_a_bad_line_is_named_and_nothing_is_taken_in(bad: str, word: str):
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_a_bad_line_is_named_and_nothing_is_taken_in(bad: str, word: str):
+    async with Home().memory() as memory:
         with pytest.raises(InvalidInput, match="line 3: ") as refused:
             await memory.import_lines([line(), "", bad])
 
         assert word.lower() in str(refused.value).lower()
         assert len(str(refused.value)) < 1_000
         assert await lines_of(memory) == []
-
-    remembering(scenario)
 
 
 def test_a_long_name_in_a_line_does_not_make_a_long_message():
@@ -93,22 +90,20 @@ def test_what_is_named_must_be_held(dangling: str):
         read_records([line(), dangling])
 
 
-def test_facts_that_supersede_one_another_in_a_circle_are_kept_and_hang_nothing():
+async def test_facts_that_supersede_one_another_in_a_circle_are_kept_and_hang_nothing():
     red, blue = "The pump is red.", "The pump is blue."
     circle = [line(content=red, superseded_by=fact_id(blue)), line(content=blue, superseded_by=fact_id(red))]
     itself = line(content="The pump is green.", superseded_by=fact_id("The pump is green."))
 
-    async def scenario(memory: CognitiveMemory) -> None:
+    async with Home().memory() as memory:
         await memory.import_lines([*circle, itself])
 
         assert await memory.search_facts("pump") == []
         assert (await memory.get_statistics()).superseded == 3
 
-    remembering(scenario)
 
-
-def test_the_same_line_twice_is_one_fact_and_sources_are_told_once():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_the_same_line_twice_is_one_fact_and_sources_are_told_once():
+    async with Home().memory() as memory:
         assert (
             await memory.import_lines(
                 [line(sources=["a", "b", "a"])] * 3 + [line(sources=["b", "c"], content="  The pump is red.")]
@@ -119,8 +114,6 @@ def test_the_same_line_twice_is_one_fact_and_sources_are_told_once():
         (kept,) = await memory.get_all_facts()
         assert kept.sources == ("a", "b", "c")
 
-    remembering(scenario)
-
 
 def test_how_far_a_fact_had_gone_elsewhere_is_not_believed_but_that_it_was_taken_back_is():
     for claimed in Sharing:
@@ -128,8 +121,8 @@ def test_how_far_a_fact_had_gone_elsewhere_is_not_believed_but_that_it_was_taken
         assert kept.sharing is (Sharing.RETRACTED if claimed is Sharing.RETRACTED else Sharing.PRIVATE)
 
 
-def test_what_another_memory_took_back_confirms_nothing_here():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_what_another_memory_took_back_confirms_nothing_here():
+    async with Home().memory() as memory:
         await memory.store_fact("pump", "The pump is red.", source="ines")
         before = await memory.get_all_facts()
         await memory.import_lines([line(sources=["otto"], sharing="retracted")])
@@ -139,8 +132,6 @@ def test_what_another_memory_took_back_confirms_nothing_here():
         await memory.import_lines([line(sources=["otto"], sharing="retracted")])
         await memory.store_fact("pump", "The pump is red.", source="ines")
         assert await memory.get_all_facts() == []
-
-    remembering(scenario)
 
 
 def test_ids_are_computed_where_they_are_left_out():

@@ -1,5 +1,3 @@
-import asyncio
-
 import pytest
 
 from hive_mind.embed.none import NoEmbedder
@@ -42,14 +40,11 @@ def test_the_example_is_what_was_promised(tmp_path):
     )
 
 
-def test_the_naive_configuration_suffers_in_both_halves_alike(tmp_path):
+async def test_the_naive_configuration_suffers_in_both_halves_alike(tmp_path):
     workspace = init(tmp_path, has_embeddings=False)
 
-    async def measure():
-        async with bench_of(workspace, Settings(embed="none"), NoEmbedder()).open("quaymaster") as index:
-            return [await evaluate(index, workspace.config(NAIVE), workspace.golden(), split) for split in ("train", "test")]
-
-    train, test = asyncio.run(measure())
+    async with bench_of(workspace, Settings(embed="none"), NoEmbedder()).open("quaymaster") as index:
+        train, test = [await evaluate(index, workspace.config(NAIVE), workspace.golden(), split) for split in ("train", "test")]
 
     assert 0.0 < test.nudcg < 0.4
     assert 0.0 < train.nudcg < 0.4

@@ -1,6 +1,5 @@
 """A workspace written in the form of document 000's project is taken over, works, and every change is told."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -112,16 +111,12 @@ def test_what_is_not_changed_keeps_its_comments(tmp_path: Path):
     assert taken_over(project(tmp_path)).files["configs/v1-naive.json"] == NAIVE
 
 
-def test_it_measures_what_the_project_would(tmp_path: Path):
+async def test_it_measures_what_the_project_would(tmp_path: Path):
     here = begin(tmp_path / "ours", taken_over(project(tmp_path / "repository")).files)
 
-    async def measured() -> list[int]:
-        async with bench_of(here, Settings(embed="none"), NoEmbedder()).open("knowledge-base") as index:
-            both = [await evaluate(index, here.config(name), here.golden()) for name in here.configs()]
-            return [one.distractors for one in both]
-
-    # The filter of the second leaves out where the distractor lies.
-    assert asyncio.run(measured()) == [1, 0]
+    async with bench_of(here, Settings(embed="none"), NoEmbedder()).open("knowledge-base") as index:
+        both = [await evaluate(index, here.config(name), here.golden()) for name in here.configs()]
+        assert [one.distractors for one in both] == [1, 0]
 
 
 def test_documents_beside_the_project_are_copied_and_that_is_told(tmp_path: Path):

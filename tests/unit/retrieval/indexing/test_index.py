@@ -80,16 +80,13 @@ async def test_a_change_that_keeps_size_and_time_is_noticed(folder: Path):
         assert (await index.update()).changed == 1
 
 
-def test_what_is_deleted_is_not_found_and_its_embeddings_are_gone(folder: Path):
-    async def run() -> None:
-        async with index_of(folder) as index:
-            assert (await index.search("password", config())).results[0].document == "faqs/passwords.md"
-            (folder / "documents/faqs/passwords.md").unlink()
-            await index.update()
+async def test_what_is_deleted_is_not_found_and_its_embeddings_are_gone(folder: Path):
+    async with index_of(folder) as index:
+        assert (await index.search("password", config())).results[0].document == "faqs/passwords.md"
+        (folder / "documents/faqs/passwords.md").unlink()
+        await index.update()
 
-            assert "faqs/passwords.md" not in (await index.search("password", config())).documents
-
-    asyncio.run(run())
+        assert "faqs/passwords.md" not in (await index.search("password", config())).documents
     with sqlite3.connect(folder / "index/kb.sqlite") as database:
         assert database.execute("SELECT count(*) FROM vector").fetchone() == (3,)
 
@@ -242,14 +239,11 @@ def test_documents_outside_the_workspace_are_refused(folder: Path):
         asyncio.run(run())
 
 
-def test_progress_is_told(folder: Path):
+async def test_progress_is_told(folder: Path):
     told: list[tuple[str, int, int]] = []
 
-    async def run() -> None:
-        async with index_of(folder, is_updated=False) as index:
-            await index.update(lambda *step: told.append(step))
-
-    asyncio.run(run())
+    async with index_of(folder, is_updated=False) as index:
+        await index.update(lambda *step: told.append(step))
 
     assert told == [("documents", 3, 3), ("embeddings", 4, 4)]
 

@@ -57,8 +57,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("memory.kuzu*") if not path.name.endswith(".lock")}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "killed before a checkpoint"])
+@pytest.mark.parametrize(("version", "is_killed"), zip(VERSIONS, (True, False), strict=True))
 def test_all_of_an_old_memory_is_taken_over_and_the_old_file_stays_as_it_was(
     version: int, is_killed: bool, tmp_path: Path
 ) -> None:
@@ -81,6 +80,7 @@ def test_it_is_converted_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert caplog.text == told
 
 
+@pytest.mark.thorough
 def test_a_memory_that_many_revisions_made_unreadable_for_its_own_version_is_taken_over_whole(tmp_path: Path) -> None:
     made(tmp_path / "memory.kuzu", facts=_REVISED, revisions=_REVISIONS, is_killed=True)
     shutil.copytree(tmp_path, tmp_path / "copy")

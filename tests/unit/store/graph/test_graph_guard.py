@@ -11,6 +11,7 @@ import pytest
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.store.graph import Graph, client
 from hive_mind.store.graph.guard import checked
+from tests.loops import about
 from tests.unit.store.graph_builders import content_of, content_of_record, pump, written
 
 WRITES = (
@@ -164,76 +165,63 @@ async def answered(record):
         return await graph.query("RETURN 1")
 
 
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN max(a * b % 7)", "took too long|inside the deadline"),
-        ("RETURN levenshtein(repeat('a', 200000), repeat('b', 200000))", "inside the deadline"),
-        ("RETURN size(repeat('x', 3000000000))", "more memory"),
-        ("RETURN size(range(1, 1000000000))", "more memory"),
-        ("UNWIND range(1, 100000) AS x RETURN collect(repeat('x', 100000))", "more memory"),
-        ("MATCH (f:Fact) RETURN f.wrong", "Cannot find property wrong"),
-        ("MATCH (f:Fact RETURN f", "Parser exception"),
-    ],
-)
-def test_a_query_that_can_not_end_well_ends_with_a_sentence_and_the_next_one_is_answered(tmp_path, query, said):
-    async def run():
-        async with Graph(await written(tmp_path, pump())) as graph:
+UNWELL = {
+    "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN max(a * b % 7)": "took too long|inside the deadline",
+    "RETURN levenshtein(repeat('a', 200000), repeat('b', 200000))": "inside the deadline",
+    "RETURN size(repeat('x', 3000000000))": "more memory",
+    "RETURN size(range(1, 1000000000))": "more memory",
+    "UNWIND range(1, 100000) AS x RETURN collect(repeat('x', 100000))": "more memory",
+    "MATCH (f:Fact) RETURN f.wrong": "Cannot find property wrong",
+    "MATCH (f:Fact RETURN f": "Parser exception",
+}
+
+
+async def test_a_query_that_can_not_end_well_ends_with_a_sentence_and_the_next_one_is_answered(tmp_path):
+    async with Graph(await written(tmp_path, pump())) as graph:
+        for query, said in UNWELL.items():
             await graph.query("RETURN 1")
             begun = time.monotonic()
-            with pytest.raises(HiveError, match=said):
+            with about(query), pytest.raises(HiveError, match=said):
                 await graph.query(query, timeout_s=1)
-            assert time.monotonic() - begun < 10
-            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
-
-    asyncio.run(run())
+            assert time.monotonic() - begun < 10, query
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite"), query
 
 
-def test_a_million_rows_and_a_hundred_large_ones_are_cut_and_it_is_said(tmp_path):
-    async def run():
-        async with Graph(await written(tmp_path, pump())) as graph:
-            many = await graph.query("UNWIND range(1, 1000000) AS x RETURN x", limit=500, timeout_s=30)
-            more = await graph.query("UNWIND range(1, 3000) AS x RETURN x UNION ALL RETURN 0 AS x", limit=500)
-            large = await graph.query("UNWIND range(1, 100) AS x RETURN repeat('x', 1000000)", limit=500)
-            return many, more, large
-
-    many, more, large = asyncio.run(run())
+async def test_a_million_rows_and_a_hundred_large_ones_are_cut_and_it_is_said(tmp_path):
+    async with Graph(await written(tmp_path, pump())) as graph:
+        many = await graph.query("UNWIND range(1, 1000000) AS x RETURN x", limit=500, timeout_s=30)
+        more = await graph.query("UNWIND range(1, 3000) AS x RETURN x UNION ALL RETURN 0 AS x", limit=500)
+        large = await graph.query("UNWIND range(1, 100) AS x RETURN repeat('x', 1000000)", limit=500)
     assert (len(many.rows), len(more.rows)) == (500, 500)
     assert many.cut == more.cut == "cut after 500 rows: ask for less, or with a higher limit"
     assert len(large.rows) == 8
     assert large.cut.startswith("cut after 8 rows, which are")
 
 
-def test_a_query_that_ends_the_process_is_told_so_and_the_next_one_is_answered(tmp_path, monkeypatch):
+async def test_a_query_that_ends_the_process_is_told_so_and_the_next_one_is_answered(tmp_path, monkeypatch):
     # As Kuzu's parser does where its stack overflows, but at once.
     refused = "lambda query, _: 'fatal' in query and os.abort() or query"
     fatal = f"import os; from hive_mind.store.graph import guard; guard.checked = {refused}; "
     monkeypatch.setattr(client, "_CHILD", fatal + client._CHILD)
 
-    async def run():
-        async with Graph(await written(tmp_path, pump())) as graph:
-            await graph.query("RETURN 1")
-            with pytest.raises(BackendError, match="this query ended the graph's process"):
-                await graph.query("RETURN 'fatal'", timeout_s=60)
-            return await graph.query("RETURN 1")
-
-    assert asyncio.run(run()).rows == ((1,),)
+    async with Graph(await written(tmp_path, pump())) as graph:
+        await graph.query("RETURN 1")
+        with pytest.raises(BackendError, match="this query ended the graph's process"):
+            await graph.query("RETURN 'fatal'", timeout_s=60)
+        assert (await graph.query("RETURN 1")).rows == ((1,),)
 
 
-def test_values_of_every_type_come_back_as_something_to_print(tmp_path):
+async def test_values_of_every_type_come_back_as_something_to_print(tmp_path):
     query = (
         "RETURN date('2020-01-01'), timestamp('2020-01-01'), interval('1 day'), "
         "to_int128(170141183460469231731687303715884105727), "
         "map(['a'], [2]), {a: [1, NULL]}, blob('\\\\xAA'), 1.5, NULL, CAST(1.5 AS DECIMAL(10, 2)), true"
     )
 
-    async def run():
-        async with Graph(await written(tmp_path, pump())) as graph:
-            return await graph.query(query)
-
-    assert asyncio.run(run()).rows == (
-        (
-            *("2020-01-01", "2020-01-01 00:00:00", "1 day, 0:00:00", "170141183460469231731687303715884105727"),
-            *({"a": 2}, {"a": [1, None]}, "aa", 1.5, None, "1.50", True),
-        ),
-    )
+    async with Graph(await written(tmp_path, pump())) as graph:
+        assert (await graph.query(query)).rows == (
+            (
+                *("2020-01-01", "2020-01-01 00:00:00", "1 day, 0:00:00", "170141183460469231731687303715884105727"),
+                *({"a": 2}, {"a": [1, None]}, "aa", 1.5, None, "1.50", True),
+            ),
+        )

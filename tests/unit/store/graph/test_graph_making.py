@@ -73,41 +73,32 @@ async def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(t
         assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
 
 
-def test_an_episode_larger_than_a_bulk_copy_takes_is_kept_whole(tmp_path):
+async def test_an_episode_larger_than_a_bulk_copy_takes_is_kept_whole(tmp_path):
     text = "é\x01" * (12 << 20)
 
-    async def run():
-        async with Graph(await written(tmp_path, [AddEpisode(an_episode("large", text)), *facts("a")])) as graph:
-            return await graph.query("MATCH (e:Episode) RETURN size(e.text)")
-
-    assert asyncio.run(run()).rows == ((len(text),),)
+    async with Graph(await written(tmp_path, [AddEpisode(an_episode("large", text)), *facts("a")])) as graph:
+        assert (await graph.query("MATCH (e:Episode) RETURN size(e.text)")).rows == ((len(text),),)
 
 
-def test_any_kind_may_be_linked_to_any_kind(tmp_path):
+async def test_any_kind_may_be_linked_to_any_kind(tmp_path):
     things = {"Fact": fact_id("a"), "Episode": "e1", "Entity": entity_id("n")}
     made = [*facts("a"), AddEpisode(an_episode("e1")), named("n")]
     links = [Link(relation, start, end) for relation in Relation for start in things.values() for end in things.values()]
 
-    async def run():
-        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
-            await store.write([*made, *links[:20]])
-            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
-            await store.write(links[20:])
-            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
-
-    asyncio.run(run())
+    async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+        await store.write([*made, *links[:20]])
+        assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
+        await store.write(links[20:])
+        assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
     assert len(links) == 36
 
 
-def test_an_empty_record_has_an_empty_graph(tmp_path):
-    async def run():
-        async with Graph(await written(tmp_path, [])) as graph:
-            return await content_of(graph)
-
-    assert asyncio.run(run()) == ({}, set())
+async def test_an_empty_record_has_an_empty_graph(tmp_path):
+    async with Graph(await written(tmp_path, [])) as graph:
+        assert await content_of(graph) == ({}, set())
 
 
-def test_whatever_changes_in_its_record_the_graph_follows(tmp_path, notices):
+async def test_whatever_changes_in_its_record_the_graph_follows(tmp_path, notices):
     new = a_fact("new")
     steps = [
         [AddFact(new)],
@@ -117,16 +108,13 @@ def test_whatever_changes_in_its_record_the_graph_follows(tmp_path, notices):
         [Erase((new.id,))],
     ]
 
-    async def run():
-        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
-            await store.write(pump())
+    async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+        await store.write(pump())
+        await graph.query("RETURN 1")
+        for step in steps:
+            await store.write(step)
+            assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
             await graph.query("RETURN 1")
-            for step in steps:
-                await store.write(step)
-                assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite")
-                await graph.query("RETURN 1")
-
-    asyncio.run(run())
     assert len(notices()) == 1 + len(steps), "once for each change"
 
 
@@ -145,19 +133,14 @@ def test_a_record_that_was_set_back_and_written_to_again_has_its_own_graph(tmp_p
     asyncio.run(grown("other"))
 
 
-def test_what_is_no_part_of_the_graph_leaves_its_file_alone(tmp_path, notices):
-    async def run():
-        async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
-            await store.write(pump())
-            await graph.query("RETURN 1")
-            before = (tmp_path / "graph.kuzu").stat()
-            await store.write([PutVector("m", "k", np.ones(4, np.float32))])
-            await graph.query("RETURN 1")
-            assert (tmp_path / "graph.kuzu").stat() == before or (
-                tmp_path / "graph.kuzu"
-            ).stat().st_mtime_ns == before.st_mtime_ns
-
-    asyncio.run(run())
+async def test_what_is_no_part_of_the_graph_leaves_its_file_alone(tmp_path, notices):
+    async with kept(tmp_path) as store, Graph(tmp_path / "memory.sqlite") as graph:
+        await store.write(pump())
+        await graph.query("RETURN 1")
+        before = (tmp_path / "graph.kuzu").stat()
+        await store.write([PutVector("m", "k", np.ones(4, np.float32))])
+        await graph.query("RETURN 1")
+        assert (tmp_path / "graph.kuzu").stat() == before or (tmp_path / "graph.kuzu").stat().st_mtime_ns == before.st_mtime_ns
     assert len(notices()) == 1
 
 

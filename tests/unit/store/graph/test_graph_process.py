@@ -25,42 +25,33 @@ def record(tmp_path):
     return asyncio.run(written(tmp_path, pump()))
 
 
-def test_it_starts_at_the_first_question_and_ends_with_the_graph(record):
-    async def run():
-        graph = Graph(record)
-        assert graph._child is None
-        await graph.query("RETURN 1")
-        child = psutil.Process(graph._child.process.pid)
-        await graph.close()
-        await graph.close()
-        return child
-
-    assert not asyncio.run(run()).is_running()
+async def test_it_starts_at_the_first_question_and_ends_with_the_graph(record):
+    graph = Graph(record)
+    assert graph._child is None
+    await graph.query("RETURN 1")
+    child = psutil.Process(graph._child.process.pid)
+    await graph.close()
+    await graph.close()
+    assert not child.is_running()
 
 
-def test_idle_it_ends_by_itself_and_the_next_question_starts_another(record, caplog):
+async def test_idle_it_ends_by_itself_and_the_next_question_starts_another(record, caplog):
     caplog.set_level(logging.INFO, "hive_mind.store.graph")
 
-    async def run():
-        async with Graph(record, idle_s=0.1) as graph:
-            await graph.query("RETURN 1")
-            first = graph._child.process
-            assert await first.wait() == 0
-            assert (await graph.query("RETURN 2")).rows == ((2,),)
-            assert graph._child.process is not first
-
-    asyncio.run(run())
+    async with Graph(record, idle_s=0.1) as graph:
+        await graph.query("RETURN 1")
+        first = graph._child.process
+        assert await first.wait() == 0
+        assert (await graph.query("RETURN 2")).rows == ((2,),)
+        assert graph._child.process is not first
     assert len(caplog.records) == 1, "the database itself stays"
 
 
-def test_killed_between_questions_it_is_started_again(record):
-    async def run():
-        async with Graph(record) as graph:
-            await graph.query("RETURN 1")
-            graph._child.process.kill()
-            return await graph.query("RETURN 2")
-
-    assert asyncio.run(run()).rows == ((2,),)
+async def test_killed_between_questions_it_is_started_again(record):
+    async with Graph(record) as graph:
+        await graph.query("RETURN 1")
+        graph._child.process.kill()
+        assert (await graph.query("RETURN 2")).rows == ((2,),)
 
 
 def test_killed_at_every_try_it_is_given_up_with_a_word_on_what_to_do(record, monkeypatch):
@@ -107,16 +98,13 @@ def test_when_its_parent_is_killed_it_ends_in_the_middle_of_a_question(record):
     assert gone == [child]
 
 
-def test_a_question_that_is_given_up_leaves_no_answer_for_the_next_one(record):
-    async def run():
-        async with Graph(record) as graph:
-            await graph.query("RETURN 1")
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.05):
-                    await graph.query(ENDLESS)
-            return await graph.query("RETURN 2")
-
-    assert asyncio.run(run()).rows == ((2,),)
+async def test_a_question_that_is_given_up_leaves_no_answer_for_the_next_one(record):
+    async with Graph(record) as graph:
+        await graph.query("RETURN 1")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await graph.query(ENDLESS)
+        assert (await graph.query("RETURN 2")).rows == ((2,),)
 
 
 def test_many_tasks_ask_at_once_and_each_gets_its_own_answer(record):
@@ -137,17 +125,14 @@ async def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
                 assert found == [content_of_record(tmp_path / "memory.sqlite")] * 2
 
 
-def test_questions_need_neither_a_process_nor_a_file_of_kuzu(record):
-    async def run():
-        async with Graph(record) as graph:
-            around = await graph.neighbourhood("Ines")
-            await graph.path("Ines", "Pump D4")
-            await graph.history(fact_id("sealed"))
-            await graph.derived_from("e1")
-            assert graph._child is None
-            return around.centre.text
-
-    assert asyncio.run(run()) == "Ines"
+async def test_questions_need_neither_a_process_nor_a_file_of_kuzu(record):
+    async with Graph(record) as graph:
+        around = await graph.neighbourhood("Ines")
+        await graph.path("Ines", "Pump D4")
+        await graph.history(fact_id("sealed"))
+        await graph.derived_from("e1")
+        assert graph._child is None
+        assert around.centre.text == "Ines"
     assert not list(record.parent.glob("graph.*"))
 
 
@@ -189,12 +174,9 @@ def test_a_path_too_long_to_look_for_is_refused(record):
         asyncio.run(Graph(record).path("Ines", "Pump D4", max_length=7))
 
 
-def test_nobody_else_may_read_what_it_makes(record):
-    async def run():
-        async with Graph(record) as graph:
-            await graph.query("RETURN 1")
-
-    asyncio.run(run())
+async def test_nobody_else_may_read_what_it_makes(record):
+    async with Graph(record) as graph:
+        await graph.query("RETURN 1")
     assert {path.name: oct(path.stat().st_mode & 0o777) for path in record.parent.glob("graph.*")} == {
         "graph.json": "0o600",
         "graph.kuzu": "0o600",

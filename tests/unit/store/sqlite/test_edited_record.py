@@ -7,7 +7,7 @@ from pathlib import Path
 from hive_mind import backends
 from hive_mind.model.fact import Fact
 from hive_mind.store.sqlite.rows import SELECT, NodeRow, node_row
-from tests.builders import Home, found, run
+from tests.builders import Home, found
 
 
 def edit(path: Path, before: str, after: str) -> None:
@@ -19,20 +19,17 @@ def edit(path: Path, before: str, after: str) -> None:
                 connection.execute("UPDATE node SET body = ?, sum = ? WHERE seq = ?", (made.body, made.sum, row.seq))
 
 
-def test_another_text_under_the_id_of_a_fact_is_named_and_not_shown(tmp_path: Path) -> None:
+async def test_another_text_under_the_id_of_a_fact_is_named_and_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "memory.sqlite"
 
-    async def play() -> None:
-        async with Home("sqlite", path).memory() as memory:
-            fact = await memory.store_fact("pump", "The pump is red.")
-            await memory.store_fact("valve", "The valve is shut.")
-        edit(path, "The pump is red.", "The pump is safe.")
+    async with Home("sqlite", path).memory() as memory:
+        fact = await memory.store_fact("pump", "The pump is red.")
+        await memory.store_fact("valve", "The valve is shut.")
+    edit(path, "The pump is red.", "The pump is safe.")
 
-        async with Home("sqlite", path).memory() as memory:
-            assert await found(memory, "pump") == []
-            assert await memory.get_fact(fact.id) is None
-            assert [one.content for one in await memory.get_all_facts()] == ["The valve is shut."]
-            assert f"fact {fact.id}" in memory.trouble
-
-    run(play())
+    async with Home("sqlite", path).memory() as memory:
+        assert await found(memory, "pump") == []
+        assert await memory.get_fact(fact.id) is None
+        assert [one.content for one in await memory.get_all_facts()] == ["The valve is shut."]
+        assert f"fact {fact.id}" in memory.trouble
     assert len(backends.load("store", "sqlite").problems(path)) == 1
