@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.control.platforms import local
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import indexed_example
+from tests.servers.forked import begin
+
+
+@pytest.fixture(autouse=True)
+def workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are copies of a process that has loaded the package."""
+    monkeypatch.setattr(local, "begin", begin)
 
 
 @pytest.fixture

@@ -52,14 +52,21 @@ class HiveMind:
         return {"HIVE_MIND_HOME": str(self.home), "HIVE_MIND_EMBED": "none", "COLUMNS": "100", **dict(self.more)}
 
     def start(
-        self, *arguments: object, stdout: int, stderr: int, stdin: int | None = None, ignoring: str = "", **environment: str
+        self,
+        *arguments: object,
+        stdout: int,
+        stderr: int,
+        stdin: int | None = None,
+        ignoring: str = "",
+        is_new: bool = False,
+        **environment: str,
     ) -> subprocess.Popen[bytes]:
         """Start in a process of its own; `ignoring` names a signal that is ignored when it starts.
 
-        With that, or with a variable for Python itself, Python starts anew.
+        With that, with a variable for Python itself, or where it `is_new`, Python starts anew.
         """
         command = [sys.executable, "-m", "hive_mind", *map(str, arguments)]
-        is_new = ignoring or any(name.startswith("PYTHON") for name in environment)
+        is_new = is_new or bool(ignoring) or any(name.startswith("PYTHON") for name in environment)
         if ignoring:
             command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
         root = str(Path(__file__).parents[2])

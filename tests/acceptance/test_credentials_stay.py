@@ -22,6 +22,12 @@ from tests.servers.openai_compatible import OpenAICompatibleServer, Refusal
 pytestmark = pytest.mark.slow
 __all__ = ["command"]
 
+
+@pytest.fixture(autouse=True)
+def workers() -> None:
+    """Each is started anew: a copy shows the environment of what it was copied from."""
+
+
 # The first as a server may repeat it, where it says which error it was.
 MODEL_KEY, TOKEN, TICKETS = "sk0sw0rdfish7", "t0ken/of\nben", "t1ckets&more"
 VALUES = {"model-key": MODEL_KEY, "bens-token": TOKEN, "tickets": TICKETS}

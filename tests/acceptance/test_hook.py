@@ -57,7 +57,7 @@ def test_what_commands_or_tells_a_secret_or_steers_a_terminal_is_not_printed(hiv
 def test_of_a_large_memory_a_page_is_printed_while_another_process_has_it_open(hive_mind: HiveMind, tmp_path: Path) -> None:
     text = " ".join(f"Valve {number} stands in hall {number} {'far away ' * 50}." for number in range(200))
     hive_mind("learn", "-", stdin=text)
-    with hive_mind.start("chat", stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+    with hive_mind.start("chat", is_new=True, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"Where does valve 7 stand?\n")
@@ -65,7 +65,7 @@ def test_of_a_large_memory_a_page_is_printed_while_another_process_has_it_open(h
         assert process.stdout.readline()
         told = start(hive_mind, tmp_path)
         # Of a program that leaves the pipe open, it does not wait for more.
-        with hive_mind.start("hook", "session-start", stdin=PIPE, stdout=PIPE, stderr=PIPE) as hook:
+        with hive_mind.start("hook", "session-start", is_new=True, stdin=PIPE, stdout=PIPE, stderr=PIPE) as hook:
             assert hook.wait(60) == 0
         process.stdin.close()
 

@@ -1,9 +1,11 @@
 """Programs in processes that begin as copies of one that has loaded the package: to start Python and to load it takes a second.
 
-`Forked` is used like `subprocess.Popen`, and `run` like `subprocess.run`. A test that looks at how Python starts, or at what the
-system shows of a process (its arguments and environment), takes those. As a program, `python -m tests.servers.forked` is copied.
+`Forked` is used like `subprocess.Popen`, `run` like `subprocess.run`, `begin` like that of `control.processes.children`. A test
+of how Python starts, or of the environment that the system shows of a process, takes those instead. As a program,
+`python -m tests.servers.forked` is what is copied.
 """
 
+import ctypes
 import gc
 import json
 import os
@@ -14,17 +16,21 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
 _LOADED = ("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic")
 _REQUEST_BYTES_MAX = 1 << 20
+_STARTING = Lock()
+_SHOWN_MAX = 2000
+"""Room for the arguments that the system shows of a copy."""
 
 
 class Forked(subprocess.Popen[Any]):
@@ -34,10 +40,13 @@ class Forked(subprocess.Popen[Any]):
         """What the standard library does by `exec`."""
         folder, environment, pipes = given[4] or Path.cwd(), given[5] or os.environ, given[9:15]
         streams = [theirs if theirs >= 0 else own for own, theirs in enumerate((pipes[0], pipes[3], pipes[5]))]
-        request = json.dumps([[os.fsdecode(str(word)) for word in args[1:]], str(folder), dict(environment)])
+        is_session, umask = given[20], given[19]
+        request = json.dumps([list(map(str, args)), str(folder), dict(environment), is_session, umask])
         self._status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with status:
-            socket.send_fds(_template()[0], [request.encode()], [*streams, status.fileno()])
+            with _STARTING:
+                requests, _ = _template()
+            socket.send_fds(requests, [request.encode()], [*streams, status.fileno()])
         self._close_pipe_fds(*pipes)
         self.pid = int(self._status.recv(16))
         self._child_created = True
@@ -57,6 +66,21 @@ class Forked(subprocess.Popen[Any]):
             finally:
                 self._waitpid_lock.release()
         return self.returncode
+
+
+class _Outliving(Forked):
+    def __del__(self) -> None:
+        """That it is lost sight of deserves no warning."""
+        super().__del__(_warn=lambda *_, **__: None)  # type: ignore[call-arg]
+
+
+def begin(command: Sequence[str], *, sees: Mapping[str, str], where: Path, says: int) -> Forked:
+    """A program that runs on without us."""
+    how = {"stdin": subprocess.DEVNULL, "stdout": says, "stderr": says, "start_new_session": True, "umask": 0o077}
+    try:
+        return _Outliving(command, env=sees, cwd=where, **how)
+    finally:
+        os.close(says)
 
 
 def run(command: Sequence[object], timeout: float, *, check: bool = False, **how: Any) -> "subprocess.CompletedProcess[Any]":
@@ -86,7 +110,7 @@ def _template() -> tuple[socket.socket, int]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         os.set_inheritable(theirs.fileno(), True)
-        words = [sys.executable, "-P", "-m", "tests.servers.forked", str(theirs.fileno())]
+        words = [sys.executable, "-P", "-m", "tests.servers.forked", str(theirs.fileno()), " " * _SHOWN_MAX]
         # In a group of its own, because Ctrl-C is not meant for it.
         pid = os.posix_spawn(sys.executable, words, os.environ | {"PYTHONPATH": str(_ROOT)}, setpgroup=0)
     return ours, pid
@@ -94,17 +118,16 @@ def _template() -> tuple[socket.socket, int]:
 
 def _copied(requests: socket.socket) -> list[str]:
     """Only in a copy this returns, with the words of its command line. Beside each is a process that waits for its end."""
+    signal.signal(signal.SIGCHLD, _take_note)
     while True:
         request, streams, *_ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, 4)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, 0 if not request else os.WNOHANG)[0]:
-                pass
         if not request:
             os._exit(0)
         if os.fork() == 0:
             break
         for stream in streams:
             os.close(stream)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     status = socket.socket(fileno=streams.pop())
     if copy := os.fork():
         for stream in (requests.detach(), *streams):
@@ -119,11 +142,33 @@ def _copied(requests: socket.socket) -> list[str]:
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process
     sys.stdout = open(1, "w", buffering=1 if os.isatty(1) else -1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    words, folder, environment = json.loads(request)
+    words, folder, environment, is_session, umask = json.loads(request)
+    _show(words)
+    if is_session:
+        os.setsid()
+    if umask >= 0:
+        os.umask(umask)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    return list(words)
+    return list(words[1:])
+
+
+def _take_note(*_: object) -> None:
+    """Those that waited have ended."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _show(words: list[str]) -> None:
+    """Have the system show these arguments, as `setproctitle` does: in their place, and the last byte is not zero."""
+    if sys.platform != "linux":
+        return
+    fields = Path("/proc/self/stat").read_text("utf-8").rpartition(")")[2].split()
+    begins, ends = int(fields[45]), int(fields[46])
+    shown = os.fsencode(" ".join(words))[: ends - begins - 2]
+    ctypes.memmove(begins, shown.ljust(ends - begins - 1, b"\0") + b".", ends - begins)
 
 
 def _be(words: list[str]) -> None:
