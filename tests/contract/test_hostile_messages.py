@@ -174,9 +174,6 @@ def over_memory(scenario: Callable[[MemoryBus], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-# ── the attack ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def attacked(victim: Attacked, bus: EventBus, forger: Forger, number: int, publish: Publish) -> Sorted:
     """Send so many forged messages, and see that nothing has changed. What should have become of them."""
     of_members = await victim.believes_of_members()
