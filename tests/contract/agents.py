@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +54,6 @@ class Agents(dict[str, AgentProcess]):
     async def contents(self, name: str) -> set[str]:
         """What an agent finds of the whole hive."""
         return {fact["content"] for fact in (await self[name].do("facts", limit=0))["facts"]}
-
-
-@asynccontextmanager
-async def running(wire: Wire, hive: str, folder: Path, topology: str, *more: str) -> AsyncIterator[Agents]:
-    """Four agents, that end with the block whatever happens."""
-    agents = Agents(wire, hive, folder, topology, *more)
-    try:
-        await agents.begin()
-        yield agents
-    except BaseException as error:
-        error.add_note(agents.logs())
-        raise
-    finally:
-        await agents.end()
 
 
 async def until(condition: Callable[[], Awaitable[Any]], timeout_s: float, what: str) -> Any:

@@ -73,8 +73,6 @@ class Forger:
         some = self._chance.choice(self._honest if self._chance.random() < 0.5 else self._all)
         return Forged(kind.__name__, kind(some))
 
-    # ── kinds ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def cut(self, some: Envelope) -> bytes:
         whole = codec.encode(some)
         return whole[: self._chance.randrange(len(whole))]
@@ -162,8 +160,6 @@ class Forger:
     def oversize(self) -> Forged:
         """More than anybody takes."""
         return Forged("oversize", b"\x01" + bytes(codec.ENVELOPE_BYTES_MAX))
-
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _seal(self) -> bytes:
         """None, some bytes, or one that an honest member made under something else."""

@@ -16,8 +16,6 @@ from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, Receipt
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
 from tests.contract.bus_builders import World, eventually, only_where, text, texts
 
-# ── what arrives ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 async def test_what_is_published_arrives_once_as_it_was(world: World) -> None:
     numbers = np.linspace(-1, 1, 384, dtype=np.float32)
@@ -124,9 +122,6 @@ async def test_clocks_that_go_wrong_change_nothing(monkeypatch: pytest.MonkeyPat
             assert await bob.take_and_ack() == [f"{way}"]
 
 
-# ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_a_name_is_taken_until_its_inbox_is_closed(world: World) -> None:
     bob = await world.listener()
     with pytest.raises(InvalidInput, match="'bob' is taken"):
@@ -171,9 +166,6 @@ async def test_when_subscribing_returns_nothing_that_is_published_after_it_is_mi
         await world.publish(f"hello {number}", to=(f"n{number}",))
         assert await listener.take_and_ack() == [f"hello {number}"]
         assert await listener.has_nothing()
-
-
-# ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_who_watches_sees_everything_once_and_takes_nothing(world: World) -> None:

@@ -27,9 +27,6 @@ ROOT = Path(__file__).parents[2]
 _TOLD_WITHIN_S = 10
 
 
-# ── getting in ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_wrong_credential_is_told_at_once_and_never_shown(broker: BaseHarness) -> None:
     needs(broker, "wrong_credential")
     address, settings = broker.with_wrong_credential()
@@ -76,9 +73,6 @@ def test_facts_and_passwords_leave_this_machine_encrypted_or_not_at_all(broker: 
     with pytest.raises(ConfigError) as raised:
         opened(replace(address, host="broker.example.org", is_encrypted=False, options=()), broker.settings())
     assert not address.password or address.password not in str(raised.value)
-
-
-# ── connections that break ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_connections_that_drop_while_nothing_happens_do_no_harm(broker: BaseHarness, world: World) -> None:
@@ -148,9 +142,6 @@ def test_who_is_idle_for_longer_than_the_broker_likes_goes_on_as_before(broker: 
         with_bus(scenario)
 
 
-# ── a broker that fails ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_what_a_broker_accepted_outlives_it_where_it_says_so(broker: BaseHarness, world: World) -> None:
     needs(broker, "restart")
 
@@ -215,9 +206,6 @@ async def test_a_broker_that_is_full_is_waited_for_and_then_reported(broker: Bas
     assert await bob.has_nothing()
 
 
-# ── processes that fail ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_what_a_killed_process_had_in_hand_goes_to_the_next_of_its_name(world: World) -> None:
     if not world.bus.capabilities.is_durable:
         pytest.skip("nothing outlives a process here")
@@ -235,9 +223,6 @@ async def test_what_a_killed_process_had_in_hand_goes_to_the_next_of_its_name(wo
     await world.publish("after")
     assert await bob.take_and_ack() == ["after"]
     assert await bob.has_nothing()
-
-
-# ── helpers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def opened(address: BusAddress, settings: BusSettings) -> None:

@@ -36,8 +36,6 @@ class Machine(RuleBasedStateMachine):
         self._done_in_this_life: set[str] = set()
         self._do(self._begin())
 
-    # ── what may happen ──────────────────────────────────────────────────────────────────────────────────────────────
-
     @rule(sender=st.sampled_from(_SENDERS), count=st.integers(1, 30))
     def publish(self, sender: str, count: int) -> None:
         self._do(self._put_out(sender, [self._next(sender) for _ in range(count)]))
@@ -78,8 +76,6 @@ class Machine(RuleBasedStateMachine):
     def let_time_pass(self, ms: int) -> None:
         self._do(asyncio.sleep(ms / 1000))
 
-    # ── what must hold ───────────────────────────────────────────────────────────────────────────────────────────────
-
     def teardown(self) -> None:
         try:
             self._do(self._finish())
@@ -91,8 +87,6 @@ class Machine(RuleBasedStateMachine):
             self._do(self._world.close())
             self._runner.close()
             self._harness.reset()
-
-    # ── how ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         self._runner.run(asyncio.wait_for(work, _PATIENCE_S))

@@ -97,15 +97,15 @@ def found(gathered: Gathered, number: int) -> bool:
     return ranked(gathered)[:1] == [fact_id(subject(number))]
 
 
-async def test_two_hundred_questions_at_once_get_their_own_answers(world: World) -> None:
+async def test_many_questions_at_once_get_their_own_answers(world: World) -> None:
     async with started(world, sharded(4, replicas=2)) as hive:
         await hive.learn()
-        rng = random.Random(7)
-        asked = [(f"n{rng.randrange(4)}", rng.randrange(_SUBJECTS)) for _ in range(200)]
+        rng, count = random.Random(7), 200 if world.harness.opens_quickly else 60
+        asked = [(f"n{rng.randrange(4)}", rng.randrange(_SUBJECTS)) for _ in range(count)]
         answers = await asyncio.gather(*(hive.ask(name, number) for name, number in asked))
 
         assert all(answer.completeness == 1.0 for answer in answers)
-        assert [found(answer, number) for answer, (_, number) in zip(answers, asked, strict=True)] == [True] * 200
+        assert [found(answer, number) for answer, (_, number) in zip(answers, asked, strict=True)] == [True] * count
 
 
 async def test_every_question_reaches_all_of_ten_members_however_few_lanes_the_bus_has(world: World) -> None:

@@ -23,8 +23,6 @@ from tests.contract.redis_builders import (
 )
 from tests.servers.redis_server import RedisServer
 
-# ── what is kept, and for how long ────────────────────────────────────────────────────────────────────────────────────
-
 
 @pytest.fixture
 def _trims_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,9 +251,6 @@ async def test_only_one_of_many_members_trims_at_a_time(buses: Buses) -> None:
     await bus._admin.ask(twice)
     looked_at = [command[2] for command in commands if command[0] == "XINFO"]
     assert sorted(looked_at) == sorted(keys.read_by("hive", "bob"))
-
-
-# ── names that change hands ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(

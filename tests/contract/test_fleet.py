@@ -100,7 +100,7 @@ async def test_a_fleet_learns_answers_and_stops(tmp_path: Path) -> None:
         assert "Ines" in (await answer(controller, "", "Who replaced the seal of pump seven?"))[0]
 
 
-@pytest.mark.parametrize("topology", [FLAT, FEDERATED, SHARDED])
+@pytest.mark.parametrize("topology", [SHARDED, *(pytest.param(one, marks=pytest.mark.thorough) for one in (FLAT, FEDERATED))])
 async def test_agents_come_and_go_and_every_fact_stays(topology: str, tmp_path: Path) -> None:
     async with fleet(tmp_path) as controller:
         await apply(controller, source(tmp_path, topology, 4))

@@ -61,7 +61,7 @@ def seed() -> Iterator[int]:
     logger.setLevel(before)
 
 
-@pytest.mark.parametrize("number", [20_000, pytest.param(100_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("number", [5_000, pytest.param(100_000, marks=pytest.mark.thorough)])
 def test_bytes_are_an_envelope_of_the_type_it_says_or_a_wire_error(seed: int, number: int) -> None:
     forger, kinds = a_forger(seed), Counter[str]()
     for forged in [forger.oversize(), *(forger.one() for _ in range(number))]:
@@ -172,9 +172,6 @@ def over_memory(scenario: Callable[[MemoryBus], Awaitable[None]]) -> None:
             await bus.close(drain_s=0)
 
     asyncio.run(whole())
-
-
-# ── the attack ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def attacked(victim: Attacked, bus: EventBus, forger: Forger, number: int, publish: Publish) -> Sorted:

@@ -230,9 +230,6 @@ async def test_closing_ends_those_who_follow_finishes_what_was_handed_in_and_lea
             await call
 
 
-# ── dropping whole streams ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def _three(ledger: Ledger) -> dict[str, Head]:
     for name in ("run/a", "run/b", "word/a"):
         assert await ledger.append(name, 0, [step(f"{name} one"), step(f"{name} two")])

@@ -11,7 +11,7 @@ from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.settings import Settings
-from tests.contract.agents import NAMES, Agents, running, settled, until
+from tests.contract.agents import NAMES, Agents, settled, until
 from tests.contract.wires import wire
 
 pytestmark = pytest.mark.slow
@@ -138,26 +138,25 @@ def test_an_agent_that_was_killed_comes_back_with_all_it_acknowledged_and_gets_w
     among(scenario)
 
 
-def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along(tmp_path):
-    async def scenario() -> None:
-        async with running(wire("redis"), f"t{secrets.token_hex(4)}", tmp_path, "sharded") as agents:
-            for number, content in enumerate(HALLS):
-                await agents[NAMES[number % 4]].do("store", content=content)
-            await settled(agents)
-            for name in ("eve", "finn"):
-                await agents.start(name, "--join")
-            await asyncio.gather(*(agents[name].ready() for name in ("eve", "finn")))
+def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along(among):
+    async def scenario(agents: Agents) -> None:
+        everything = await agents.contents("ada")
+        assert everything >= set(HALLS)
+        agents.wire.provide(agents.hive, "eve", "finn")
+        for name in ("eve", "finn"):
+            await agents.start(name, "--join")
+        await asyncio.gather(*(agents[name].ready() for name in ("eve", "finn")))
 
-            async def finds_all(name: str) -> bool:
-                found = await agents[name].do("facts", limit=0)
-                return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == set(HALLS)
+        async def finds_all(name: str) -> bool:
+            found = await agents[name].do("facts", limit=0)
+            return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == everything
 
-            await until(lambda: finds_all("eve"), 30, "eve finds everything")
-            await agents["finn"].do("leave")
-            await agents["finn"].kill()
-            for name in (*NAMES, "eve"):
-                await until(lambda name=name: finds_all(name), 30, f"{name} finds everything without finn")
-                members = await agents[name].do("members")
-                assert "finn" not in {one["name"] for one in members if one["is_member"]}
+        await until(lambda: finds_all("eve"), 30, "eve finds everything")
+        await agents["finn"].do("leave")
+        await agents["finn"].kill()
+        for name in (*NAMES, "eve"):
+            await until(lambda name=name: finds_all(name), 30, f"{name} finds everything without finn")
+            members = await agents[name].do("members")
+            assert "finn" not in {one["name"] for one in members if one["is_member"]}
 
-    asyncio.run(scenario())
+    among(scenario)

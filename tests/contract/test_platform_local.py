@@ -14,8 +14,6 @@ from hive_mind.control.platforms.base import Platform
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill
 
-# ── what outlives what ────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_ends_it(ground: Ground) -> None:
     found = await ground.start("ada")
@@ -78,9 +76,6 @@ async def test_a_reader_of_logs_hears_what_comes(ground: Ground) -> None:
     assert heard == ["began", "ended well"]
 
 
-# ── one of each name ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_two_of_one_name_that_are_begun_all_the_same_end_up_as_one(ground: Ground) -> None:
     await ground.begin("ada", FAKE_IS_SLOW="0.5")
     # As if the program had died before it could note whom it began; and this other one was told nothing.
@@ -102,9 +97,6 @@ async def test_many_starts_of_one_name_at_once_run_one(ground: Ground) -> None:
     found = await ground.until("ada", lambda one: one.status is not None)
     assert (ground.folder / "logs" / "ada.log").read_text().splitlines() == ["began"]
     assert found.error == ""
-
-
-# ── what can't be started, and many at once ───────────────────────────────────────────────────────────────────────────
 
 
 async def test_a_program_that_can_not_be_run_is_told(ground: Ground) -> None:

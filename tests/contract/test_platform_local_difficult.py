@@ -10,8 +10,6 @@ import pytest
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import STOP_S, Ground, contact_of, kill
 
-# ── half started ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 async def test_one_that_has_just_begun_is_there_and_has_nothing_to_say(ground: Ground) -> None:
     await ground.begin("ada", FAKE_IS_SLOW="600")
@@ -56,9 +54,6 @@ async def test_one_that_was_killed_from_outside_is_listed_until_it_is_stopped(gr
     assert list(await ground.platform.observe()) == ["ada"]
     await ground.platform.stop("ada", STOP_S)
     assert await ground.platform.observe() == {}
-
-
-# ── difficult ones ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_one_that_does_not_listen_is_ended_when_its_time_is_over_and_not_before(ground: Ground) -> None:

@@ -168,8 +168,6 @@ def test_versions_grow_exactly_with_changes(history):
     assert (here.version > before) == (here.to_dict() != state)
 
 
-# ── contexts and runs ─────────────────────────────────────────────────────────────────────────────────────────────────
-
 DOTS = st.lists(st.builds(dot, st.sampled_from([b"actor--a", b"actor--b"]), st.integers(1, 12)), max_size=25)
 ANY_DOTS = st.lists(st.builds(dot, st.binary(min_size=8, max_size=8), st.integers(1, (1 << 40) - 1)), max_size=25)
 
@@ -204,9 +202,6 @@ def test_bytes_are_refused_or_are_what_packing_gives(data):
     except ValueError:
         return
     assert pack(dots) == data
-
-
-# ── reconciliation ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def random_replicas(chance):
@@ -266,8 +261,6 @@ def test_fingerprints_agree_exactly_when_sets_do(history):
     assert (fingerprint_of(here.live, b"key") == fingerprint_of(there.live, b"key")) == (here.live.keys() == there.live.keys())
     assert (seen_fingerprint(here.context, b"key") == seen_fingerprint(there.context, b"key")) == (here.context == there.context)
 
-
-# ── growing sets, registers, maps, clocks ─────────────────────────────────────────────────────────────────────────────
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.text("ab", max_size=2))
 WRITES = st.lists(

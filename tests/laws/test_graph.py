@@ -18,8 +18,6 @@ from tests.hives import IMPATIENT, MODERATOR, Clock, Hive, federated, flat, prom
 
 TEXTS = [f"Pump {number} is red." for number in range(5)]
 
-# ── merging ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 DEEDS = st.lists(
     st.tuples(
         st.sampled_from(["say", "say", "say", "take back", "moderate", "trust", "quarantine"]),
@@ -104,8 +102,6 @@ def test_merging_again_changes_nothing_and_writes_nothing(common, one, other):
     assert state(both) == before
     assert both.host.kept["n0"] == kept
 
-
-# ── being killed ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 LIVES = st.lists(
     st.tuples(

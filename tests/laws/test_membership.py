@@ -81,8 +81,6 @@ def test_who_falls_silent_for_good_hinders_nobody_and_stays_a_member_unless_that
     assert network.agrees_on(everybody - dead if seed % 2 else everybody)
 
 
-# ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 KINDS = {"flat": Flat(("n0", "n1", "n2", "n3")), "federated": federated(), "sharded": sharded(6)}
 
 

@@ -55,9 +55,6 @@ def reordered(change: Callable[[list[Effect]], Sequence[Effect]]):
     return patch.object(HiveNode, "handle", lambda self, event, now: list(change(handle(self, event, now))))
 
 
-# ── durability ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @mutant
 def ack_before_fsync():
     """Clients and peers are told before the disk has it."""
@@ -88,9 +85,6 @@ def ack_on_poll():
     """The broker may forget a message before it is handled."""
     with reordered(lambda effects: sorted(effects, key=lambda effect: not isinstance(effect, Acknowledge))):
         yield
-
-
-# ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Always:
@@ -166,9 +160,6 @@ def session_not_bound():
         yield
 
 
-# ── clocks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @mutant
 def gc_by_local_clock():
     """What has expired is judged by this machine's own clock."""
@@ -223,9 +214,6 @@ def absolute_ttl_unsynced():
 
     with patch.object(Partitions, "_assertion", trusting):
         yield
-
-
-# ── membership ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @mutant

@@ -56,8 +56,6 @@ class BaseHarness(ABC):
     def provide(self, hive: str, name: str) -> None:  # noqa: B027 - many need nothing
         """Whatever the broker must know before this name subscribes in this hive, such as entities. May be called again."""
 
-    # ── faults ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def drop_connections(self) -> None:
         """Fault "drop": cut every connection there is; new ones work."""
         raise NotImplementedError

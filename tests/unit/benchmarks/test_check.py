@@ -166,9 +166,6 @@ def test_the_readme_shows_the_ratios_in_the_tree() -> None:
     assert [line for line in table(read(check.STORED)) if line.startswith("|") and line not in page] == []
 
 
-# ── the common shape ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_target_is_kept_from_its_own_side() -> None:
     assert figure(1.0, value=2.0, target=2.0).is_met
     assert not figure(1.0, value=2.1, target=2.0).is_met

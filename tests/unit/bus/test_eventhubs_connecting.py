@@ -25,9 +25,6 @@ def broker() -> Iterator[BrokerThread]:
         yield thread
 
 
-# ── refusals that the SDK keeps to itself ────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_a_consumer_group_that_does_not_exist_is_told_when_subscribing(broker: BrokerThread) -> None:
     bus = await opened(broker, "?group=nobodys")
     with pytest.raises(BackendRejected, match=r"no such hub, partition or consumer group.*nobodys"):
@@ -73,9 +70,6 @@ async def test_a_reader_that_hears_nothing_is_replaced(broker: BrokerThread, cap
     assert bus.health.reconnects >= 2
     await bus.close()
     assert "hears nothing" in caplog.text
-
-
-# ── ways there ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_it_speaks_tls_to_who_shows_a_certificate_it_was_told_to_trust(tmp_path: Path) -> None:

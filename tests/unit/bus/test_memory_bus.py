@@ -32,9 +32,6 @@ async def opened(**options: Any) -> AsyncIterator[MemoryBus]:
     await bus.close(drain_s=0)
 
 
-# ── publishers that wait ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_what_finds_room_is_taken_at_once_and_what_does_not_is_left_to_who_can_wait(bus: MemoryBus) -> None:
     bob = await listener(bus, waiting_max=1)
     assert bus.offer(envelope("1"))
@@ -137,9 +134,6 @@ def test_whatever_is_refused_everything_is_delivered_and_first_deliveries_are_in
                 assert [what for what in first if what[0] == sender] == some
 
     asyncio.run(asyncio.wait_for(scenario(), 20))
-
-
-# ── what it keeps and counts ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_only_so_many_dead_letters_are_kept(bus: MemoryBus) -> None:

@@ -63,9 +63,6 @@ def later(ms: int) -> Now:
     return Now(START.wall_ms + ms, ms)
 
 
-# ── the node is built when it is known which topology holds ──────────────────────────────────────────────────────────
-
-
 def test_who_was_there_from_the_beginning_has_everything_at_once():
     one, built, effects = member()
 
@@ -119,9 +116,6 @@ def test_who_knows_only_the_bus_can_do_nothing_until_it_hears_of_a_topology():
     assert {record.table for record in kept_of(effects)} >= {MEMBERSHIP, HELD}
     assert effects[-1] == Acknowledge("delivery")
     assert isinstance(one.handle(Listing("3", 9, 9), later(1_600)), list)
-
-
-# ── what goes where ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_another_topology_is_kept_with_everything_that_follows_from_it_before_anything_is_said():
@@ -203,9 +197,6 @@ def test_after_the_bus_was_away_a_node_says_at_once_that_it_lives():
     effects = one.handle(Reconnected(), later(10))
 
     assert isinstance(effects[0].message, Beat)
-
-
-# ── leaving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("topology", [Flat(tuple("abcd")), sharded(4, 2)], ids=["flat", "sharded"])
@@ -301,9 +292,6 @@ def test_who_was_started_again_meanwhile_hears_a_leaver_out():
     assert network.until(lambda: network.member("a").has_handed_over(network.now("a")), 60)
 
 
-# ── who missed a change ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_who_missed_a_change_in_between_does_not_take_what_it_has_for_everything():
     """n0 gave what it had to n2 while x heard nothing; x asks n0, which has nothing now, which must not mean that nothing is."""
     first = sharded(2, 1)
@@ -357,9 +345,6 @@ def test_who_missed_how_a_group_began_does_not_take_it_for_empty():
     hive.wait(60_000)
     assert hive.nodes["x"].partitions.shares["group:new"].is_complete
     assert [fact.content for fact in hive.listed("x").facts] == [PUMP]
-
-
-# ── put out by a person ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_what_a_dead_member_held_gets_other_holders_once_a_person_puts_it_out():

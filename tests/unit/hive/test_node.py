@@ -18,9 +18,6 @@ def hive(request) -> Hive:
     return hive_over(request.param)
 
 
-# ── one content is one fact ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_what_is_said_anywhere_is_found_everywhere(hive):
     here, there = ends(hive)
 
@@ -108,9 +105,6 @@ def test_whether_a_holder_has_it_is_said_at_once_or_when_the_first_one_answers()
     hive.is_lost = lambda *_: False
     hive.wait(10_000)
     assert hive.shared.count((outside, (PUMP_ID,))) == 1
-
-
-# ── the order of effects ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,6 @@ def broker() -> Iterator[BrokerThread]:
         yield thread
 
 
-# ── places ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_every_request_reaches_its_agent_though_ten_share_four_partitions_and_a_consumer_group(
     broker: BrokerThread,
 ) -> None:
@@ -114,9 +111,6 @@ async def test_a_hub_that_was_made_anew_is_read_from_its_beginning(broker: Broke
     await again.close()
 
 
-# ── who has no room ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 async def test_a_slow_name_keeps_bounded_memory_and_holds_up_nobody_on_its_partition(broker: BrokerThread) -> None:
     bus = await opened(broker)
     slow, quick = await listener(bus, "slow-1", waiting_max=10), await listener(bus, "quick-1")
@@ -127,9 +121,6 @@ async def test_a_slow_name_keeps_bounded_memory_and_holds_up_nobody_on_its_parti
     assert await heard(slow, 500) == [str(n) for n in range(500)]
     assert bus.health.duplicates == 0
     await bus.close()
-
-
-# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 FOREIGN = [

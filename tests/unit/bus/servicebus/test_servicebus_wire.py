@@ -237,9 +237,6 @@ async def test_a_signature_instead_of_a_key_lets_in_as_well(broker: Harness, wor
     assert await bob.take_and_ack() == ["let in"]
 
 
-# ── TLS ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("tls"))
@@ -279,9 +276,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
 def place(thread: BrokerThread, certificate: Path) -> tuple[Any, BusSettings]:
     credential = thread.connection_string(is_emulator=False)
     return address_of(f"servicebus://127.0.0.1:{thread.port}"), BusSettings(credential, certificate=certificate)
-
-
-# ── helpers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def signature(where: str, key: str) -> str:

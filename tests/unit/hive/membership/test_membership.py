@@ -12,8 +12,6 @@ from hive_mind.model.messages import Beat
 from tests.members import Network
 from tests.unit.hive.beating import ABC, SETTINGS, Others, membership, now
 
-# ── beats ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 
 def test_a_node_says_to_all_that_it_lives_what_it_knows_and_what_it_wants():
     one = Membership("d", b"boot one", ABC, SETTINGS, Random(1), wants_in=True, group="north")
@@ -41,9 +39,6 @@ def test_who_is_to_leave_says_so_and_wants_in_no_more():
 def test_a_name_that_is_none_is_refused(name):
     with pytest.raises(InvalidInput):
         membership(name)
-
-
-# ── silence ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_who_is_silent_for_too_long_is_suspected_until_it_beats_again():
@@ -92,9 +87,6 @@ def test_a_beat_that_was_repeated_or_came_late_changes_nothing():
         assert one.receive("b", last, now(ms)) == []
 
     assert "b" in one.suspects
-
-
-# ── boots and twins ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_what_a_former_boot_wanted_counts_no_more():
@@ -173,9 +165,6 @@ def test_when_the_boot_that_counts_was_a_late_echo_the_living_one_counts_again()
     assert [state.incarnation for state in one.view(now(12_000)) if state.name == "b"] == [b"living!!".hex()]
 
 
-# ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_people_see_who_lives_who_does_not_and_who_wants_what():
     one = membership("a", Flat(tuple("abcd")))
     others = Others(one)
@@ -208,9 +197,6 @@ def test_strangers_that_fell_silent_are_forgotten_and_members_are_not():
 
     silences = {state.name: state.silent_ms for state in one.view(now(200_000))}
     assert silences == {"a": 0, "b": pytest.approx(199_000, abs=1_000), "c": None}
-
-
-# ── together ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_two_that_both_propose_end_with_one_topology_that_has_all_joiners():

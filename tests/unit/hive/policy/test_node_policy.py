@@ -26,9 +26,6 @@ def tell(one: PolicyNow, key: str, value: str = "true", by: str = MODERATOR, ms:
     one.policy.registry.take([RegistryEntry(key, value, Stamp(ms, 0, b"a boot"), by)], None)
 
 
-# ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_moderators_are_those_it_was_set_up_with_and_those_they_appoint():
     one = policy()
     assert (one.is_moderator(MODERATOR), one.is_moderator("ann")) == (True, False)
@@ -96,9 +93,6 @@ def test_the_version_grows_with_what_can_change_a_judgement_and_with_nothing_els
     assert versions == sorted(set(versions))
 
 
-# ── forgetting, as one node judges it ─────────────────────────────────────────────────────────────────────────────────
-
-
 def aged(one: PolicyNow, ms: int) -> PolicyNow:
     return one.policy.at(one.now._replace(wall_ms=one.now.wall_ms + ms, mono_ms=one.now.mono_ms + ms))
 
@@ -162,9 +156,6 @@ def test_what_is_gone_is_not_remembered_as_seen():
     one.policy.forget_first_seen([stays])
 
     assert set(one.policy.first_seen) == {(PUMP_ID, stays.dot)}
-
-
-# ── forgetting, in a hive ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(params=["single", "flat", "sharded"])

@@ -14,8 +14,6 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Announce, Message, RegistryEntry, SyncOffer, SyncState, SyncStep
 from tests.unit.hive.exchanging import NOTHING, NOW, Entries, first_steps, meet, steps, two
 
-# ── what an exchange achieves ─────────────────────────────────────────────────────────────────────────────────────────
-
 
 def test_one_exchange_brings_both_what_they_lack():
     ada, bert = two()
@@ -91,9 +89,6 @@ def test_thousands_of_facts_are_told_apart_without_a_false_positive():
 
     assert len(meet(ada, bert)) <= 10
     assert len(ada.share) == len(bert.share) == 5_000
-
-
-# ── the registry, the clock, the lag ──────────────────────────────────────────────────────────────────────────────────
 
 
 def entry(key: str, ms: int) -> RegistryEntry:

@@ -11,8 +11,6 @@ from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.model.messages import Message, Span
 from tests.unit.hive.exchanging import NOTHING, NOW, first_steps, meet, two
 
-# ── lost, repeated, late ──────────────────────────────────────────────────────────────────────────────────────────────
-
 
 @pytest.mark.parametrize("lost", range(6))
 def test_whichever_message_is_lost_the_next_exchange_completes(lost):
@@ -67,9 +65,6 @@ def test_a_session_has_an_end_even_with_a_peer_that_never_ends_it():
 
     assert sum(answered) == GossipSettings().steps_max
     assert first_steps(bert, ada) != []
-
-
-# ── what others may send ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

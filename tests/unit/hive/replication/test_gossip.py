@@ -26,9 +26,6 @@ def trusted(_peer: str) -> float:
     return 1.0
 
 
-# ── when ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_the_defaults_are_those_of_the_design():
     assert (DEFAULTS.fanout, DEFAULTS.top_k, DEFAULTS.min_confidence) == (2, 10, 0.3)
     assert (DEFAULTS.round_robin_every, DEFAULTS.trust_floor) == (4, 0.2)
@@ -112,9 +109,6 @@ def test_an_exchange_that_got_stuck_is_begun_again_twice_and_one_that_ended_is_n
     assert ended != stuck
 
 
-# ── with whom ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_round_has_different_peers_and_never_the_node_itself():
     timetable = gossip(fanout=3)
     for _ in range(100):
@@ -160,9 +154,6 @@ def test_who_joins_is_asked_and_who_left_is_not():
     assert asked == set(members)
 
 
-# ── figures ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_convergence_is_the_share_of_contents_that_all_hold():
     assert convergence_check([["a", "b"], ["b", "a", "a"]]) == 1.0
     assert convergence_check([["a", "b", "c"], ["b", "c", "d"]]) == 0.5
@@ -185,9 +176,6 @@ def test_a_round_of_nodes_in_one_process_takes_everybody_once():
         rounds += 1
 
     assert rounds <= bound(20)
-
-
-# ── convergence: small sizes here, large ones in benchmarks/gossip.py ─────────────────────────────────────────────────
 
 
 CROWDS = [

@@ -196,9 +196,6 @@ def test_another_boot_sends_again_what_nobody_confirmed():
     assert [send.message.changes[0].adds for send in sends] == [tuple(own.all_sealed())]
 
 
-# ── in a hive ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("make", [flat, sharded], ids=["flat", "sharded"])
 def test_what_was_never_delivered_is_delivered_after_a_restart(make):
     hive = Hive(make())

@@ -29,9 +29,6 @@ def copied(one, court: Court = COURT, name: str = "n1"):
     return other
 
 
-# ── what a node's own agents say ──────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_every_assertion_lies_under_a_dot_of_its_own():
     here = share()
 
@@ -65,9 +62,6 @@ def test_what_was_taken_back_is_gone_and_its_proof_is_kept():
     assert len(here) == 0
     assert not here.members.contains(PUMP_ID)
     assert here.proof(own).by == "ines"
-
-
-# ── what comes from others ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_taking_the_same_twice_changes_nothing_and_writes_nothing():
@@ -217,9 +211,6 @@ def test_another_tenants_assertion_is_refused():
     assert share().take([given], [], [], COURT).refused == {"another tenant's": 1}
 
 
-# ── who lies about what it has seen ───────────────────────────────────────────────────────────────────────────────────
-
-
 def everything_seen(*heads: Head) -> dict[bytes, int]:
     return {head.actor: COUNTER_MAX for head in heads}
 
@@ -282,9 +273,6 @@ def test_what_comes_together_with_the_proof_that_it_is_gone_leaves_no_gap_and_ca
     assert there.proof(first.dot) == taken.removals[0]
 
 
-# ── quotas ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_only_the_newest_of_an_agent_stay_and_others_lose_nothing():
     court, here, there = Court(), share(), share("n1")
     said(here, *(assertion(f"Flood {number}.", ms=FIRST_MS + number) for number in range(10)), assertion(agent="bo"))
@@ -317,9 +305,6 @@ def test_nobody_is_believed_that_somebody_exceeds_its_quota():
 
     assert there.take([], [gone(here, by="bo", why="quota")], [], COURT).refused == {"unauthorised removal": 1}
     assert len(there) == 1
-
-
-# ── the journal ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def same(one, other) -> bool:

@@ -27,9 +27,6 @@ def holders_with_everything(hive: Hive) -> dict[str, bool]:
     return {text: set(holders) <= hive.who_has(text) for text, holders in homes.items()}
 
 
-# ── how many keep it ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_as_many_nodes_keep_a_fact_as_was_set(replicas):
     hive = filled(sharded(6, replicas))
@@ -64,9 +61,6 @@ def test_taking_back_and_forgetting_reach_every_copy_in_a_sharded_hive():
 
     hive.wait(HOUR_MS + HOUR_MS // 2, step_ms=60_000)
     assert hive.who_has(FACTS[0]) == set()
-
-
-# ── members come and go ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -295,9 +289,6 @@ def test_a_group_that_gets_a_member_hands_it_everything():
     (group,) = (name for name, members in hive.topology.groups.items() if "s9" in members)
     old = next(name for name in hive.topology.groups[group] if name != "s9")
     assert hive.live("s9").get(f"group:{group}") == hive.live(old)[f"group:{group}"]
-
-
-# ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_sure_fact_is_kept_by_everyone_and_counted_once():

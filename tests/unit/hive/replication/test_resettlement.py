@@ -27,9 +27,6 @@ def provenance(hive: Hive, id: str = PUMP_ID):
     return known(hive)[id].provenance
 
 
-# ── what goes along ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("to", [flat("x", "y"), federated(), sharded()], ids=lambda to: to.name)
 def test_facts_keep_their_authors_sources_times_and_confidence(to):
     hive = Hive(flat())
@@ -133,9 +130,6 @@ def test_vectors_travel_along():
     assert (fact.statement.model, fact.statement.vector) == ("m", b"\x00\x3c" * 4)
 
 
-# ── what was decided for all ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_trust_moderators_quarantine_and_retractions_hold_on():
     hive = Hive(flat())
     hive.say("n0", PUMP)
@@ -189,9 +183,6 @@ def test_saying_it_again_at_its_new_node_says_nothing_new():
 
     assert held.refused == ""
     assert other.sent == []
-
-
-# ── time ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_fact_expires_when_it_would_have_where_it_was():
@@ -251,9 +242,6 @@ def test_one_clock_that_ran_ahead_does_not_take_the_others_along():
     assert one.stamp.ms == other.clock.wall_ms
 
 
-# ── beginning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize("to", [flat("x", "y"), federated(), sharded()], ids=lambda to: to.name)
 def test_every_holder_speaks_for_its_partitions_at_once_and_has_nothing_to_send(to):
     hive = Hive(flat())
@@ -305,9 +293,6 @@ def test_another_tenants_facts_are_refused():
         Resettlement(estate, flat("x"), lambda _: "x", others, Random(1), NOW)
 
 
-# ── journals that are missing ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_a_missing_journal_costs_nothing_that_others_have():
     hive = Hive(flat())
     hive.say("n0")
@@ -328,9 +313,6 @@ def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
 
     assert read(hive, "n0").lost == {"n0": 2}
     assert read(hive).lost == {}
-
-
-# ── what nodes had told one another ───────────────────────────────────────────────────────────────────────────────────
 
 
 def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:

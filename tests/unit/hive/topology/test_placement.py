@@ -34,9 +34,6 @@ def max_per_mean(placement: Placement) -> float:
     return max(held) * len(held) / sum(held)
 
 
-# ── the first placement ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(("nodes", "sets", "spares"), [(1, [1], 0), (2, [2], 0), (3, [3], 0), (5, [3], 2), (6, [3, 3], 0)])
 def test_nodes_form_sets_of_three_and_the_rest_are_spares(nodes, sets, spares):
     placement = first_placement(named(nodes))
@@ -81,9 +78,6 @@ def test_what_cannot_be_placed_is_refused():
         first_placement("a", replicas=0, partitions=8)
     with pytest.raises(InvalidInput, match="3 and 0"):
         first_placement("a", partitions=0)
-
-
-# ── joins and leaves ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_same_nodes_keep_the_same_placement():
@@ -189,9 +183,6 @@ def test_moving_costs_what_it_must_at_fifty_nodes():
     assert max(left) <= 1.25 * 1024 * 3 / 50
 
 
-# ── what to copy from where ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_sources_are_the_old_holders_that_stay():
     old = first_placement(["a", "b", "c", "s"])
     new = old.with_nodes(["b", "c", "s"])
@@ -206,9 +197,6 @@ def test_where_all_holders_left_at_once_they_are_still_named():
 
     assert {move.sources for move in moves(old, new)} == {("a", "b", "c")}
     assert Counter(move.node for move in moves(old, new)) == {"x": 1024, "y": 1024, "z": 1024}
-
-
-# ── the same everywhere ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_everybody_computes_this_very_placement():

@@ -270,9 +270,6 @@ def test_agreement_without_an_anchor_changes_nothing():
     assert agreed(questions, {}, trusted=["ann"])["bob"] > 1.5
 
 
-# ── under attack: what benchmarks/trust.py prints, with fewer seeds ───────────────────────────────────────────────────
-
-
 def figures(method, **scenario) -> float:
     return float(np.mean([method(world(seed, **scenario)) for seed in SEEDS]))
 

@@ -57,7 +57,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("memory.kuzu*") if not path.name.endswith(".lock")}
 
 
-@pytest.mark.parametrize(("version", "is_killed"), zip(VERSIONS, (True, False), strict=True))
+@pytest.mark.parametrize(("version", "is_killed"), list(zip(VERSIONS, (True, False), strict=True)))
 def test_all_of_an_old_memory_is_taken_over_and_the_old_file_stays_as_it_was(
     version: int, is_killed: bool, tmp_path: Path
 ) -> None:
