@@ -138,8 +138,9 @@ def is_sealed_entry(seal: Seal, entry: RegistryEntry) -> bool:
 
 def appointing(entry: RegistryEntry) -> RegistryEntry | None:
     """The founder's entry by which the writer of this one was appointed, if it bears that."""
-    found = entry.appointment
-    return found and RegistryEntry(f"moderator/{entry.by}", APPOINTED, found.stamp, found.by, found.seal)
+    if (found := entry.appointment) is None:
+        return None
+    return RegistryEntry(f"moderator/{entry.by}", APPOINTED, found.stamp, found.by, found.seal)
 
 
 def is_appointment(seal: Seal, office: RegistryEntry) -> bool:

@@ -1,12 +1,13 @@
 import json
 
 import pytest
+from msgspec import structs
 
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import problem_with, rater_of, rating_key, subject_of
 from hive_mind.model.evidence import Stamp
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Appointment, RegistryEntry
 
 NOW_MS = 1_700_000_000_000
 GOOD = '{"good":3,"bad":1,"at_ms":5}'
@@ -273,3 +274,27 @@ def test_only_what_a_kind_depends_on_moves_its_version():
 
     here.write("moderator/may", "true", "mod", at(2))
     assert here.version_of("trust", "rating") > before
+
+
+def test_what_somebody_decided_whom_a_revoked_key_appointed_counts_as_its_own():
+    revoked = set[bytes]()
+    here = Registry(["mod"], 2, lambda seal, _: seal in revoked)
+    here.write("moderator/may", "true", "mod", at(1), lambda entry: structs.replace(entry, seal=b"mod's key"))
+    for number in range(5):
+        entry = here.write(f"redacted/{number}", "true", "may", at(2 + number))
+        assert entry.appointment == Appointment(at(1), "mod", b"mod's key")
+    assert [entry.key for entry in here.entries() if entry.by == "may"] == [f"redacted/{number}" for number in range(5)]
+
+    revoked.add(b"mod's key")
+    gone = here.disown()
+
+    assert {entry.key for entry in gone} == {"moderator/may", "redacted/0", "redacted/1", "redacted/2"}
+    assert [entry.key for entry in here.entries()] == ["redacted/3", "redacted/4"]
+
+
+def test_what_anybody_may_write_bears_no_appointment():
+    here, _ = copies()
+    here.write("moderator/may", "true", "mod", at(1))
+
+    assert here.write("agent/may", "{}", "may", at(2)).appointment is None
+    assert here.write("redacted/1", "true", "mod", at(3)).appointment is None

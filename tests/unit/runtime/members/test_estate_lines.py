@@ -9,7 +9,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.evidence import Assertion, Stamp, Statement
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Appointment, RegistryEntry
 from hive_mind.runtime.members.estate_lines import LINE_BYTES_MAX, estate_in, lines_of
 from tests.hives import assertion
 
@@ -30,7 +30,15 @@ def assertions(draw: st.DrawFn) -> Assertion:
     )
 
 
-ENTRIES = st.builds(RegistryEntry, st.builds("agent/{}".format, SAID), st.just('{"domain": "x"}') | st.just(""), STAMPS, WORDS)
+APPOINTMENTS = st.none() | st.builds(Appointment, STAMPS, WORDS)
+ENTRIES = st.builds(
+    RegistryEntry,
+    st.builds("agent/{}".format, SAID),
+    st.just('{"domain": "x"}') | st.just(""),
+    STAMPS,
+    WORDS,
+    appointment=APPOINTMENTS,
+)
 
 
 @given(st.lists(assertions(), max_size=5), st.lists(ENTRIES, max_size=3), WORDS)
