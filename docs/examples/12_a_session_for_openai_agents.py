@@ -48,7 +48,7 @@ class MemorySession:
 
 
 class Scripted(Model):
-    """Says what it was told before the last thing that was said."""
+    """Repeats what the session remembers."""
 
     async def get_response(self, **asked: Any) -> ModelResponse:
         before = "nothing" if len(asked["input"]) == 1 else asked["input"][0]["content"].replace("\n", " ")

@@ -61,8 +61,8 @@ class AnsweringSteps:
             collected = await self.memory.aggregate(wanted)
             if collected.count:
                 return Evidence(asked, SearchResult(), collected)
-        former = {"with_superseded": intent.wants_superseded, "as_of_us": asked.as_of_us}
-        query = Query(asked.text, max(self.limit, intent.hits), self.method, **former)
+        limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
+        query = Query(asked.text, limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
         return Evidence(asked, await self.memory.search_facts(query))
 
     async def act(self, decided: Evidence) -> Answer:

@@ -138,8 +138,8 @@ def confirmed(earlier: Fact, again: Fact) -> Fact:
         is_released = not again.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
         return replace(earlier, held_back="") if is_released else earlier
     if earlier.is_retracted:
-        kept = {"superseded_by": earlier.superseded_by, "offered": earlier.offered, "turned_at_us": earlier.times_held}
-        return replace(again, sources=newcomers, **kept)
+        again = replace(again, sources=newcomers, turned_at_us=earlier.times_held)
+        return replace(again, superseded_by=earlier.superseded_by, offered=earlier.offered)
     confidence = max(earlier.confidence, again.confidence)
     # More evidence may open the gate that held it back; what is shared already stays so.
     held_back = again.held_back if earlier.held_back else ""
