@@ -169,6 +169,15 @@ async def _next(events: AsyncGenerator[Any, None]) -> Any:
     return await anext(events)
 
 
+async def together(*asked: Awaitable[Any]) -> list[Any]:
+    """What all of them answer, put side by side. Raises what the first of them raised, when none is under way any more."""
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    for one in answers:
+        if isinstance(one, BaseException):
+            raise one
+    return answers
+
+
 def required(form: Mapping[str, str], name: str, what: str) -> str:
     """A value that a form must have. Raises `InvalidInput`."""
     if not (value := form.get(name, "")):

@@ -4,7 +4,7 @@ Nothing is left out for it: a reader sees both, which is newer, and which has mo
 (status "disputed"); here the facts of one answer are compared, because two that disagree may be kept by different nodes.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -52,11 +52,15 @@ def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> l
 
 def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
     """Pairs of current facts that can't both be true. Of a topic with very many facts the newest are compared."""
+    current = [fact for fact in facts if fact.is_current]
+    names = [canonical(fact.concept).casefold() for fact in current]
+    often = Counter(names)
     about: defaultdict[str, list[Fact]] = defaultdict(list)
-    for fact in facts:
-        if fact.is_current:
-            about[canonical(fact.concept).casefold()].append(fact)
-    newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values() if len(some) > 1)
+    for name, fact in zip(names, current, strict=True):
+        # Most topics of a large memory have one fact: a list for each took as long as all the rest.
+        if often[name] > 1:
+            about[name].append(fact)
+    newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values())
     return [pair for some in newest for pair in combinations(some, 2) if _conflict(*pair)]
 
 

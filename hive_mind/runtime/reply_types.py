@@ -3,8 +3,8 @@
 from typing import Any, NotRequired, TypedDict
 
 from hive_mind.memory.editions.sources import KnownSource
+from hive_mind.runtime.inquiry.why_not import Step
 from hive_mind.runtime.told import Answered, FactTold, HitTold
-from hive_mind.runtime.why_not import Step
 
 
 class Held(TypedDict):
@@ -120,7 +120,7 @@ class Collected(Listed):
 
 
 class WhyNotTold(TypedDict):
-    """At which step a fact fell out on its way into an answer (`runtime.why_not`), and the same in words; the answer itself.
+    """At which step a fact fell out on its way into an answer (`runtime.inquiry.why_not`), the same in words; the answer itself.
 
     `fact` is what was taken for the one expected, `hit` the same with its score where it was found; `last` the last that got in.
     """

@@ -1,12 +1,11 @@
 """Facts: those of an agent and its hive, newest first or as a search finds them; and all about one of them."""
 
-import asyncio
 from typing import Any
 
 from aiohttp import web
 
 from hive_mind.console.paging import PER_PAGE
-from hive_mind.console.visit import Page, Visit, required
+from hive_mind.console.visit import Page, Visit, required, together
 from hive_mind.model.fact import is_about
 
 # Further back a search leads there sooner; each page asks members for all facts before it.
@@ -43,8 +42,8 @@ async def show_one(visit: Visit) -> web.StreamResponse:
     """All about one fact."""
     agent, fact_id = await visit.agent(), visit.request.match_info["fact"]
     call = visit.fleet.call
-    fact, evidence = await asyncio.gather(call(agent, "why", fact_id=fact_id), call(agent, "evidence", fact_id=fact_id))
-    replaced, successor, around = await asyncio.gather(
+    fact, evidence = await together(call(agent, "why", fact_id=fact_id), call(agent, "evidence", fact_id=fact_id))
+    replaced, successor, around = await together(
         _named(visit, agent, fact["replaces"]), _named(visit, agent, [fact["superseded_by"]]), _around(visit, agent, fact)
     )
     return visit.show(
@@ -82,7 +81,7 @@ async def _around(visit: Visit, agent: str, fact: dict[str, Any]) -> list[tuple[
     """By concept or entity: other facts that name it. Searched for: to look through all facts takes tenths of a second."""
     names = [name for name in dict.fromkeys((fact["concept"], *fact["entities"])) if name][:_CONCEPTS_MAX]
     searching = (visit.fleet.call(agent, "search", query=name, limit=_NEIGHBOURS_SEARCHED, method="keyword") for name in names)
-    found = await asyncio.gather(*searching)
+    found = await together(*searching)
     return [(name, _naming(name, listed["hits"], fact["fact_id"])) for name, listed in zip(names, found, strict=True)]
 
 

@@ -1,11 +1,10 @@
 """Messages between agents, what lies on the bus for whom, and dead letters: sent again or dropped, with a reason."""
 
-import asyncio
 from typing import Any
 
 from aiohttp import web
 
-from hive_mind.console.visit import Page, Visit, required
+from hive_mind.console.visit import Page, Visit, required, together
 from hive_mind.errors import HiveError, InvalidInput
 
 _LETTERS_SHOWN = 50
@@ -20,7 +19,7 @@ async def show(visit: Visit) -> web.StreamResponse:
     found: dict[str, Any] = {"letters": [], "queues": []}
     why = ""
     try:
-        told, found = await asyncio.gather(
+        told, found = await together(
             visit.fleet.call(agent, "told"), visit.fleet.call(agent, "dead_letters", limit=_LETTERS_SHOWN)
         )
     except HiveError as error:

@@ -1,12 +1,11 @@
 """What waits for a person: facts held back or under quarantine, contradictions, questions; each decided here, with a reason."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
 
-from hive_mind.console.visit import Page, Visit, required
+from hive_mind.console.visit import Page, Visit, required, together
 from hive_mind.errors import InvalidInput
 
 _SHOWN = 20
@@ -18,9 +17,7 @@ async def show(visit: Visit) -> web.StreamResponse:
     """The page: the queues of one agent and of its hive, and what was decided last."""
     agent = await visit.agent()
     wanted = ("held_back", "quarantined", "conflicts", "inbox")
-    held_back, quarantined, conflicts, inbox = await asyncio.gather(
-        *(visit.fleet.call(agent, name, limit=_SHOWN) for name in wanted)
-    )
+    held_back, quarantined, conflicts, inbox = await together(*(visit.fleet.call(agent, name, limit=_SHOWN) for name in wanted))
     return visit.show(
         "queues.html",
         agent=agent,

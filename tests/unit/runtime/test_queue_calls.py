@@ -49,7 +49,7 @@ async def test_each_step_at_which_a_fact_falls_out_is_named(tmp_path: Path) -> N
             await call("ada", "why_not", **ASKED, text=" ")
 
 
-async def test_a_fact_far_down_is_said_to_be_ranked_below_with_its_place(tmp_path: Path) -> None:
+async def test_a_fact_far_down_is_said_to_be_ranked_below_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(config(tmp_path)) as worker:
         await ready(worker)
         kept = [await worker.call("ada", "store", content=f"Pump {number} runs {'and runs ' * number}.") for number in range(80)]
@@ -59,6 +59,11 @@ async def test_a_fact_far_down_is_said_to_be_ranked_below_with_its_place(tmp_pat
         place = [one["fact_id"] for one in found].index(kept[-1]["fact_id"]) + 1
         assert (told["step"], told["place"]) == ("ranked below", place)
         assert told["last"]["score"] > told["hit"]["score"]
+
+        monkeypatch.setattr("hive_mind.runtime.inquiry.why_not._PLACES_MAX", 5)
+        told = await worker.call("ada", "why_not", question="Which pump runs?", text=kept[-1]["fact_id"], limit=2)
+        assert (told["step"], told["place"], told["hit"]) == ("ranked below", 0, None)
+        assert "not among the first 5" in told["told"]
 
 
 async def test_evidence_names_vouchers_copies_and_what_contradicts(tmp_path: Path) -> None:

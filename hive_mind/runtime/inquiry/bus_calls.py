@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.bus.base import DeadLetter
-from hive_mind.runtime.asked_agent import AskedAgent
+from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.reply_types import DeadLetters, DeadLetterTold, LettersMoved
 from hive_mind.runtime.requests import Call, request
 

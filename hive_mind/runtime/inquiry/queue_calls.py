@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.asked_agent import AskedAgent
+from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.reply_types import HeldBack, Inbox, ItemDecided, Quarantined, Shared
 from hive_mind.runtime.requests import Call, request
 from hive_mind.runtime.told import fact_told

@@ -62,6 +62,9 @@ def _placed(fact: Fact, found: SearchResult, answer: Answer, limit: int) -> WhyN
     used = {one.fact.id for one in answer.sources}
     if fact.id in used:
         return WhyNot("used", "It is one of the sources of this answer.", answer, fact, place, hit, last)
+    if hit is None and len(found) >= _PLACES_MAX:
+        told = f"It is not among the first {_PLACES_MAX:,} that the search finds, and the answer looks at the first {limit}."
+        return WhyNot("ranked below", told, answer, fact, last=last)
     if hit is None:
         told = "The search did not find it: it shares no word with the question, and its meaning is too far from it."
         return WhyNot("not found", told, answer, fact)

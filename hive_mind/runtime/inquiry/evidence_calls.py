@@ -8,11 +8,11 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Query
-from hive_mind.runtime.asked_agent import AskedAgent
+from hive_mind.runtime.inquiry.asked_agent import AskedAgent
+from hive_mind.runtime.inquiry.why_not import why_not
 from hive_mind.runtime.reply_types import EvidenceTold, Voucher, WhyNotTold
 from hive_mind.runtime.requests import Call, request
 from hive_mind.runtime.told import answer_told, fact_told, hit_told
-from hive_mind.runtime.why_not import why_not
 
 # As deep as a search compares what it finds.
 _COMPARED_MAX = 100
