@@ -42,8 +42,10 @@ def aliases_of(question: str, hits: Iterable[Hit]) -> tuple[tuple[str, str], ...
     for hit in hits if asked else ():
         codes = frozenset(map(str.casefold, long_codes(hit.fact.content)))
         here, others = codes & asked, codes - asked
-        if len(here) == 1 and len(others) == 1 and _shape(*here) != _shape(*others):
-            found[(*here, *others)] = None
+        if len(here) == 1 and len(others) == 1:
+            (one,), (other,) = here, others
+            if _shape(one) != _shape(other):
+                found[one, other] = None
     return tuple(found) if len(found) <= _ALIASES_MAX * len(asked) else ()
 
 
