@@ -3,16 +3,20 @@
 The steps of one turn of the loop. The answer rests on what was found and on nothing else.
 """
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
 from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
 from hive_mind.cognition.answering.intent import Intent, intent_of
+from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.aggregation import Aggregated
 from hive_mind.model.answer import Answer, Question
-from hive_mind.model.query import LIMIT, METHOD, Method, Query
+from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
 from hive_mind.model.search_result import SearchResult
 
 
@@ -63,7 +67,22 @@ class AnsweringSteps:
                 return Evidence(asked, SearchResult(), collected)
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
         query = Query(asked.text, limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
-        return Evidence(asked, await self.memory.search_facts(query))
+        return Evidence(asked, await self._found(query))
+
+    async def _found(self, query: Query) -> SearchResult:
+        """What the question finds, and each of its parts; and both by the other names of what it identifies."""
+        asked = (query.text, *parts_of(query.text))
+        found = await self._all_of(query, asked)
+        written = as_written(query.text, found)
+        if aliases := aliases_of(written, found):
+            return _together(found, await self._all_of(query, [reworded(as_written(text, found), aliases) for text in asked]))
+        return found if written == query.text else _together(found, await self._all_of(query, [written]))
+
+    async def _all_of(self, query: Query, texts: Sequence[str]) -> SearchResult:
+        first, *others = await asyncio.gather(*(self.memory.search_facts(replace(query, text=text)) for text in texts))
+        for other in others:
+            first = _together(first, other)
+        return first
 
     async def act(self, decided: Evidence) -> Answer:
         """The answer, or an honest "not known"."""
@@ -72,3 +91,11 @@ class AnsweringSteps:
         found = decided.found
         answer = await self.reader.synthesise(decided.question, found)
         return replace(answer, completeness=found.completeness, gathered=found.gathered)
+
+
+def _together(found: SearchResult, further: SearchResult) -> SearchResult:
+    """What two searches found, each fact once, as complete as the less complete of them."""
+    best: dict[str, Hit] = {}
+    for hit in sorted([*found, *further], key=lambda hit: -hit.score):
+        best.setdefault(hit.fact.id, hit)
+    return min(found, further, key=lambda one: one.completeness).with_hits(best.values())

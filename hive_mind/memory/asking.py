@@ -26,6 +26,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
+from hive_mind.ranking.related.neighbours import speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
 
@@ -47,11 +48,13 @@ class Candidates:
     gathered: Gathered
     lent: Mapping[str, float] = field(default_factory=dict)
     """What a second hop lends, by id."""
+    named: frozenset[int] = frozenset()
+    """Whom the question may name, where somebody speaks."""
 
     @property
     def related(self) -> Related:
         """What they have to do with each other."""
-        return Related(self.evidence.places, self.lent)
+        return Related(self.evidence.places, self.lent, self.named)
 
     @property
     def is_named(self) -> bool:
@@ -91,7 +94,7 @@ class Asking:
         columns = [found.evidence, second.evidence]
         pool, merged = merge_replicas([found.pool, unscored(second.pool)], columns)
         gathered = found.gathered.with_more(second.gathered)
-        return Candidates(pool, merged, found.method, gathered, lent(second.pool, first[0].id))
+        return Candidates(pool, merged, found.method, gathered, lent(second.pool, first[0].id), found.named)
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
         """What one question finds, of the hive and of the agent's own."""
@@ -105,7 +108,8 @@ class Asking:
         pools += self._left_behind(scored, left, gathered, query)
         known = frozenset(gathered.pool.ids)
         evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in pools)]
-        return Candidates(*merge_found([gathered.pool, *pools], evidence, probe.depth), method, gathered)
+        pool, merged = merge_found([gathered.pool, *pools], evidence, probe.depth)
+        return Candidates(pool, merged, method, gathered, named=speakers_named(query.text))
 
     async def hits(self, found: Candidates, query: Query) -> list[Hit]:
         """The best candidates as facts, best first. Raises `BackendError`."""

@@ -24,7 +24,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
-from hive_mind.ranking.related.neighbours import place_of
+from hive_mind.ranking.related.neighbours import place_of, speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import tokenize
@@ -193,7 +193,7 @@ class Recall:
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
         """What a query finds, with what its best finds in turn where a second hop is allowed."""
         pool = self._pool(probe, query)
-        related = Related(self.places(pool.ids))
+        related = Related(self.places(pool.ids), named=speakers_named(query.text))
         if not (self.settings.second_hop and may_hop(probe)):
             return pool, related
         first = rank(pool, self._evidence, 1, method, self.settings, related)
@@ -202,7 +202,7 @@ class Recall:
             return pool, related
         second = self._pool(further, query)
         pool = union([pool, unscored(second)])
-        return pool, Related(self.places(pool.ids), lent(second, first[0].id))
+        return pool, Related(self.places(pool.ids), lent(second, first[0].id), related.named)
 
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept, former = self.accept(query), self.former(query)

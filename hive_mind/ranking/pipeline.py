@@ -5,7 +5,8 @@ it:
 
     (relevance + others) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
     relevance  = 0.4 · BM25 / best BM25 + 0.6 · cosine
-    others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn)
+    others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
+                        + 0.2 where the question names who speaks)
                  + 0.2 · share of the best second hop's, where that is on
 
 With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
@@ -67,10 +68,11 @@ class Evidence(NamedTuple):
 
 class Related(NamedTuple):
     """What candidates have to do with others: where they were said (`neighbours.place_of`, in the pool's order), and what a
-    second hop lends them, by id."""
+    second hop lends them, by id; and to whom the question may refer (`neighbours.speakers_named`)."""
 
     places: bytes = b""
     lent: Mapping[str, float] = MappingProxyType({})
+    named: frozenset[int] = frozenset()
 
 
 _NOTHING = Related()
@@ -107,7 +109,7 @@ def rank(
     """The best `limit` of a pool. Ties break by confidence, then by id, so that every node ranks alike."""
     chosen = settings or RankingSettings()
     keyword, semantic = _fused(pool, limit, method, chosen)
-    others = gained(pool.ids, keyword + semantic, related.places, chosen.neighbour_weight)
+    others = gained(pool.ids, keyword + semantic, related.places, chosen.neighbour_weight, related.named)
     if related.lent:
         others = others + np.array([related.lent.get(id, 0.0) for id in pool.ids], dtype=others.dtype)
     relevance = keyword + semantic + others

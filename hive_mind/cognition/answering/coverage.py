@@ -7,8 +7,11 @@ question that no quote before it has. Facts that answer by themselves come befor
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from hive_mind.cognition.answering.relevance import Asked, Relevant
+from hive_mind.cognition.answering.aliases import long_codes
+from hive_mind.cognition.answering.question_terms import Asked
+from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import met_in
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
@@ -17,6 +20,10 @@ from hive_mind.ranking.tokens import tokenize
 # A bonus of 0.15 loses half a point of `benchmarks.learning`; half the gain, or a bonus of 0.5, changes nothing there.
 _ANSWER_BONUS = 0.3
 _GAIN = 1.0
+
+# What of facts that only name an identifier is worth reading: a sentence with a few words besides.
+_SENTENCE_BONUS, _TELLING_MIN = 0.5, 4
+_SENTENCE_ENDS = (".", "!", "。")
 
 # "Reminder: the pump remains at 5 bar", "Data point: the pump is at 5 bar".
 _LEAD = re.compile(r"^(?:[^\W\d_][\w'-]{0,20} ){0,2}[^\W\d_][\w'-]{0,20}: ")
@@ -34,18 +41,50 @@ class _Offered:
     terms: frozenset[str]
 
 
-def chosen(asked: Asked, ranked: Sequence[tuple[Relevant, float]], quotes_max: int) -> list[Relevant]:
-    """At most `quotes_max` of the ranked facts, in the order in which they are worth reading."""
-    wanted = asked.words | asked.names | asked.identifiers
-    left = [_Offered(one, score + _ANSWER_BONUS * one.answers, _terms_of(one.hit.fact)) for one, score in ranked]
+def chosen(
+    asked: Asked, ranked: Sequence[tuple[Relevant, float]], quotes_max: int, parts: Sequence[Asked] = ()
+) -> list[Relevant]:
+    """At most `quotes_max` of the ranked facts, in the order in which they are worth reading.
+
+    Of a question that asks for several things, each of its `parts` needs a fact.
+    """
+    wanted = _wanted(asked)
+    left = [_offered(asked, one, score) for one, score in ranked]
     taken: list[_Offered] = []
-    missing = wanted
+    missing, untold = wanted, [part.words for part in parts if part.words]
     while left and len(taken) < quotes_max:
-        best = max(left, key=lambda offered: offered.score + _GAIN * _share(met_in(missing, offered.terms), wanted))
+        best = max(left, key=partial(_worth, missing=missing, wanted=wanted, untold=tuple(untold)))
         taken.append(best)
         missing -= met_in(missing, best.terms)
+        untold = [part for part in untold if met_in(part, best.terms) != part]
         left = [other for other in left if other is not best and not is_repeated(other.one.hit.fact, best.one.hit.fact)]
     return [offered.one for offered in taken]
+
+
+def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str], untold: Sequence[frozenset[str]]) -> float:
+    """What a fact is worth after those that were taken: its score, and what it adds."""
+    shares = [_share(met_in(part, offered.terms), part) for part in untold]
+    return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), wanted)])
+
+
+def names_only(asked: Asked, one: Relevant) -> bool:
+    """Whether a fact has the identifier that is asked about and no other word of the question."""
+    return one.found.is_named and bool(asked.words) and not met_in(asked.words, _terms_of(one.hit.fact))
+
+
+def _wanted(asked: Asked) -> frozenset[str]:
+    """What the facts should tell. All of them have the identifier, itself or by another name."""
+    return (asked.words | asked.names) or asked.identifiers
+
+
+def _offered(asked: Asked, one: Relevant, score: float) -> _Offered:
+    """Of facts that only name the identifier, those that say more about it in a sentence come first."""
+    terms = _terms_of(one.hit.fact)
+    if names_only(asked, one):
+        said = one.hit.fact.content
+        tells = len(terms - frozenset(tokenize(" ".join((one.hit.fact.speaker, *long_codes(said)))))) >= _TELLING_MIN
+        score = min(score, 1.0) + _SENTENCE_BONUS * (tells and said.endswith(_SENTENCE_ENDS))
+    return _Offered(one, score + _ANSWER_BONUS * one.answers, terms)
 
 
 def is_repeated(fact: Fact, other: Fact) -> bool:

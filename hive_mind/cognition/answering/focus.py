@@ -59,6 +59,7 @@ _ADVERBS = frozenset(
     recently currently besides apart together likely ago up feel felt say said think
     """.split()
 )
+_PARTICLES = frozenset("off out down away".split())
 # A question is asked in a sentence or two.
 _QUESTION_CHARS_MAX = 1000
 _PRONOUNS = frozenset("i we you they he she it one people there this that these those".split())
@@ -101,9 +102,15 @@ def _predicate(rest: str) -> frozenset[str]:
         else [word for word in words[1:end] if word[0].islower() and word.casefold() not in _ADVERBS][-1:]
     )
     is_subject = not has_pronoun and len([word for word in words[:end] if tokenize(word) and word.casefold() not in _ADVERBS]) < 2
-    if not verbs or is_subject or verbs[0].casefold() in _LIGHT_VERBS:
+    if not verbs or is_subject or verbs[0].casefold() in _LIGHT_VERBS or _goes_off(words, verbs[0]):
         return frozenset()
     return _terms(verbs)
+
+
+def _goes_off(words: list[str], verb: str) -> bool:
+    """Whether what looks like a verb belongs to one that says little: "off" in "go off"."""
+    before = words[words.index(verb) - 1] if verb.casefold() in _PARTICLES and words[0] != verb else ""
+    return before.casefold() in _LIGHT_VERBS
 
 
 def _terms(words: list[str]) -> frozenset[str]:

@@ -6,10 +6,12 @@ Nothing between the quotation marks is ours. What is ours (a resolved date, "no 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hive_mind.cognition.answering.coverage import chosen
+from hive_mind.cognition.answering.aliases import as_written
+from hive_mind.cognition.answering.coverage import chosen, names_only
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.parts import parts_of
-from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, asked_of, relevant
+from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, relevant
 from hive_mind.cognition.answering.selection import ordered, strong
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import relative_moments
@@ -47,9 +49,10 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
     judged = relevant(question.text, now, settings.relevance)
     if not judged:
         return not_known(hits)
-    asked = asked_of(question.text)
+    asked = asked_of(as_written(question.text, now))
     ranked = strong(ordered(question.text, asked, judged), settings.score_share_min)
-    quoted = chosen(asked, ranked, _limit(question.text, settings))
+    parts = [asked_of(part) for part in parts_of(question.text)]
+    quoted = chosen(asked, ranked, _limit(question.text, settings, all(names_only(asked, one) for one, _ in ranked)), parts)
     sources = tuple(one.hit for one in quoted)
     confidence = max(_certainty(one.hit, one.found) for one in quoted)
     return Answer(
@@ -65,9 +68,11 @@ def not_known(hits: Sequence[Hit] = ()) -> Answer:
     return Answer(NOT_KNOWN, (), "unknown", 0.0, tuple(hits[:_CLOSEST]))
 
 
-def _limit(question: str, settings: QuotingSettings) -> int:
+def _limit(question: str, settings: QuotingSettings, is_vague: bool) -> int:
+    """How many quotes answer a question. `is_vague`: nothing tells which of what is said about the identifier is meant."""
     few = intent_of(question).kind in (Kind.LOOKUP, Kind.TEMPORAL, Kind.YES_NO, Kind.CURRENT)
     further = max(0, len(parts_of(question)) - 1)
+    further += settings.quotes_max * is_vague
     return min(settings.quotes_max + further, settings.list_quotes_max) if few else settings.list_quotes_max
 
 

@@ -7,28 +7,26 @@ changes an order; that is the business of `selection`.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
 from hive_mind.cognition.answering.answer_forms import may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.focus import focus_of
 from hive_mind.cognition.answering.parts import parts_of
-from hive_mind.cognition.answering.subject import Name, named_before, refers, told_of
+from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, Asked, asked_of
+from hive_mind.cognition.answering.subject import named_before, refers, told_of
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
-    content_terms,
     is_german,
-    is_had,
     is_in_compound,
     met_in,
     nouns_of,
     told_terms,
 )
-from hive_mind.cognition.dates.temporal import moments
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import Record, is_table_row, record_of
 from hive_mind.cognition.extraction.statements import is_question
-from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
@@ -54,26 +52,6 @@ class RelevanceSettings:
     similar_min: float = 0.6
     same_min: float = 0.7
     named_share_min: float = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question asks for, as terms: the identifiers and names that must be met, and all other words.
-
-    `kinds` are the words among them that say what kind of thing the answer is; a match speaks for a fact, a miss does not speak
-    against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift. `roles` and
-    `deeds` identify the person in question: a fact about other staff does not answer a question about the director.
-    """
-
-    identifiers: frozenset[str]
-    names: frozenset[str]
-    words: frozenset[str]
-    kinds: frozenset[str] = frozenset()
-    numbers: frozenset[str] = frozenset()
-    roles: frozenset[str] = frozenset()
-    deeds: frozenset[str] = frozenset()
-    named: tuple[Name, ...] = ()
-    """The names one by one: a fact has to be about one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +93,6 @@ _MISSED_PER_LETTER = 1 / 3
 # In units of BM25: a single common word that is found proves nothing. The threshold depends on it more than the quality does.
 _DOUBT_BM25 = 4
 
-# They say what kind of answer is wanted (see `intent`), not what it is about.
-_FORM_WORDS = frozenset(
-    tokenize(
-        "before previous previously former formerly original originally initial initially current currently now latest today "
-        "still list all every many much often long ever kind kinds type types different various tell know say please name "
-        "version versions claim claims statement statements conflicting disagree overview brief summarise summarize story"
-    )
-)
-
-# Texts give the value of a property and not its name: a pump is red, and nobody adds that red is a colour.
-_NAMED = "town|city|village|country|company|firm|employee|IP|reference|ticket|case|room|store|site"
-_PROPERTIES = f"colour|color|shape|material|place|state|status|{_NAMED}"
-_FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
-_KIND = re.compile(
-    rf"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? (?P<kind>{_PROPERTIES}|{_FIGURES})s?\b", re.IGNORECASE
-)
-_FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
-
-# "Why" wants a cause, and a text need not call it one.
-_WHY = re.compile(r"^(?:and |so |but )?why\b", re.IGNORECASE)
-_IMPLIED = frozenset(tokenize("cause"))
-
 # Shorter beginnings are shared by chance.
 _KIN_LETTERS_MIN = 3
 # "inspector"; "database" is no form of data.
@@ -150,15 +106,12 @@ _ASKED_ON = re.compile(
 )
 _REPLIED = re.compile(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
 _DIGIT = re.compile(r"\d")
-# "lift 2", and not "2 lifts" or "at 2".
-_NUMBERED = re.compile(
-    r"\b(?!(?:at|in|on|of|to|by|than|the|is|are|was|were|and|or|from|for|over|under|above|below|about|after|before)\s)"
-    r"[^\W\d_]{2,40}\s(\d{1,6})(?![\w.:,/-]*\d|\s?[^\W\d_])"
-)
+# At least this many words, and of their letters this share, show that a fact goes on about what was named before it.
+_GOING_ON_WORDS_MIN, _GOING_ON_SHARE_MIN = 2, 0.7
+# It goes on about what stands before it as well.
+_GOING_ON = frozenset("and but yes no yeah also und aber ja nein auch".split())
 # This many matching words besides the focus show that the fact states it in other words.
 _OTHERS_ENOUGH = 4
-# "MO-1187" is specific; many facts may mention "K9".
-_CODE_LETTERS_MIN = 7
 _YEAR = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = re.compile(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
@@ -166,49 +119,6 @@ _QUALIFIER = re.compile(
 _SENTENCE_ENDS = (".", "!", "。")
 _FIELD_ENDS = re.compile(r"[,;]")
 _COUNTED = re.compile(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
-_WHO = r"^(?:and |so |but )?who(?:m|['’]s)?(?: is| are)?(?: allowed to| going to)?"
-_SOMEBODY_IS = (
-    rf"{_WHO}(?: is| are| was| were)? (?:.{{1,60}}['’]s |the |our |your |my |his |her |their )?(?P<role>[^\W\d_]{{3,40}})"
-)
-# "Who is the director of …", "the director's name".
-_GERMAN_ROLE = (
-    r"^(?:wer|wie) (?:ist|war|sind|heißt|hieß) (?:der|die|das|unsere?|euer|eure|mein|meine|ihr|ihre) (?P<german>[^\W\d_]{3,40})"
-)
-_ROLE = re.compile(
-    rf"{_SOMEBODY_IS}(?= of\b| at\b| in\b|[?]?$)|\b(?P<named>[^\W\d_]{{3,40}})['’]s name\b|{_GERMAN_ROLE}", re.IGNORECASE
-)
-# "Who painted …", "who has painted …".
-_GERMAN_DEED = (
-    r"^wer (?:hat|haben|wird|darf|muss|kann|soll) .{1,80} (?P<german>[^\W\d_]{3,40})[?]?$|^wer (?P<does>[^\W\d_]{3,40}t)\b"
-)
-_DEED = re.compile(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
-# A section ("44.2170") or an exact figure: a question about it does not mean its neighbour.
-_DOTTED = re.compile(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
-
-
-def asked_of(question: str) -> Asked:
-    """The terms of a question, sorted by how much they must be met."""
-    named = [frozenset(tokenize(name)) for name in entities(question)]
-    dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
-    coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
-    dotted = [frozenset(tokenize(number)) for number in _DOTTED.findall(question)]
-    coded += [terms for terms in dotted if not terms & dated]
-    identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
-    # All nouns of German begin with a capital.
-    proper = [] if is_german(question) else [terms for terms in named if terms not in coded]
-    names: frozenset[str] = frozenset().union(*proper)
-    told = dated.union(*coded, names)
-    implied = _IMPLIED if _WHY.match(question) else frozenset()
-    words = content_terms(question, (told_terms(question) - told - _FORM_WORDS) | implied)
-    numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
-    roles, deeds = _terms(_ROLE, question), frozenset(term for term in _terms(_DEED, question) if not is_had(term))
-    return Asked(identifiers, names, words, (_terms(_KIND, question) | implied) & words, numbers, roles, deeds, tuple(proper))
-
-
-def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:
-    """The terms of all that a pattern names in a question."""
-    named = (part for match in pattern.finditer(question) for part in match.groupdict("").values())
-    return frozenset(term for part in named for term in tokenize(part))
 
 
 def judgement(asked: Asked, hit: Hit) -> Judgement | None:
@@ -222,14 +132,15 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     before = told_terms(fact.before)
     meant = told_terms(named_before(fact)) if refers(fact) else frozenset()
     subject = _subject(asked, fact, own | titles) or _subject(asked, fact, meant)
-    is_named = bool(asked.identifiers & (own | meant))
+    named = _identified(asked, fact, own | meant)
+    is_named = bool(named)
     if (asked.identifiers and not is_named) or (asked.names and not (is_named or subject)):
         return None
     must = asked.identifiers | asked.names
     around = titles | (before if _hangs(fact) else frozenset())
     is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
-    met_names = subject | (asked.identifiers & (own | meant))
-    is_own = bool(met_names or asked.words & own)
+    met_names = subject | named
+    is_own = bool(met_names or met_in(asked.words, own))
     met = met_in(asked.words, own | around)
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
     if asked.words and not met:
@@ -241,6 +152,21 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     missed = asked.words - met - _kinds_told(asked, fact)
     covered = _covered(met | met_names, met | missed | must)
     return Judgement(covered, _told(asked.words - met, hit), is_named, is_own, is_row, is_carried)
+
+
+def _identified(asked: Asked, fact: Fact, told: frozenset[str]) -> frozenset[str]:
+    """The identifiers of a question that a fact has, whose terms are `told`; all of them where it has the other name of one.
+
+    A fact that has nearly all other words goes on about the identifier that was named just before it.
+    """
+    if named := asked.identifiers & told:
+        return named
+    if asked.aliases & told:
+        return asked.identifiers
+    met = met_in(asked.words, told)
+    if len(met) < _GOING_ON_WORDS_MIN or _letters(met) < _GOING_ON_SHARE_MIN * _letters(asked.words):
+        return frozenset()
+    return asked.identifiers & told_terms(named_before(fact))
 
 
 def _subject(asked: Asked, fact: Fact, told: frozenset[str]) -> frozenset[str]:
@@ -257,7 +183,7 @@ def _kinds_told(asked: Asked, fact: Fact) -> frozenset[str]:
         return frozenset()
     wanted = asked.words | asked.names | asked.identifiers
     has_figure = any(_DIGIT.search(term) for term in frozenset(tokenize(fact.content)) - wanted)
-    return asked.kinds if has_figure else asked.kinds - _FIGURE_KINDS
+    return asked.kinds if has_figure else asked.kinds - FIGURE_KINDS
 
 
 def _is_told(term: str, told: frozenset[str]) -> bool:
@@ -273,8 +199,9 @@ def _stated(fact: Fact) -> str:
 
 def _hangs(fact: Fact) -> bool:
     """Whether what stands before a fact says what it is about: a title, a question, or what "it" is."""
-    first = next(iter(fact.content.split(maxsplit=1)), "").casefold().strip(",.")
-    return not fact.before.endswith(_SENTENCE_ENDS) or first in REFERRING
+    said = fact.content.removeprefix(f"{fact.speaker}: ")
+    first = next(iter(said.split(maxsplit=1)), "").casefold().strip(",.!")
+    return not fact.before.endswith(_SENTENCE_ENDS) or first in REFERRING or first in _GOING_ON
 
 
 def _is_row(fact: Fact) -> bool:
@@ -305,19 +232,25 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     question any better.
     """
     told = [hit for hit in hits if not _only_asks(hit.fact)]
-    whole, *parts = (_judged(text, told, settings) for text in (question, *parts_of(question)))
+    question = as_written(question, told)
+    aliases = frozenset(alias for _, alias in aliases_of(question, told))
+    whole, *parts = (_judged(text, told, settings, aliases) for text in (question, *parts_of(question)))
     judged = {one.hit.fact.id: one for one in whole}
     for one in (one for part in parts for one in part if one.answers):
         if (known := judged.get(one.hit.fact.id)) is None or not known.answers:
             judged[one.hit.fact.id] = one
     is_answered = any(one.answers for one in judged.values())
     found = (judged[hit.fact.id] for hit in told if hit.fact.id in judged)
-    return [one for one in found if one.answers or (is_answered and one.found.is_own and one.found.told > 0)]
+    return [
+        one for one in found if one.answers or (is_answered and one.found.is_own and (one.found.told > 0 or one.found.is_named))
+    ]
 
 
-def _judged(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> list[Relevant]:
+def _judged(
+    question: str, hits: Sequence[Hit], settings: RelevanceSettings, aliases: frozenset[str] = frozenset()
+) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
-    asked = asked_of(question)
+    asked = replace(asked_of(question), aliases=aliases)
     found = ((hit, judgement(asked, hit)) for hit in hits)
     return [
         Relevant(hit, one, _answers(one, hit, settings) and _fits(question, asked, hit, settings))
@@ -359,7 +292,7 @@ def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: Releva
     told = _told_by(hit.fact)
     if not focus or _is_row(hit.fact) or any(_is_told(term, told) for term in focus):
         return True
-    if any(len(code) >= _CODE_LETTERS_MIN for code in asked.identifiers & told):
+    if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & told):
         return True
     return _is_same(question, hit, settings) or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH
 
@@ -433,11 +366,6 @@ def _told(missed: frozenset[str], hit: Hit) -> float:
     """BM25 knows how rare each word is in this memory, which the words alone don't show."""
     found = hit.components.keyword
     return found / (found + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)
-
-
-def _is_code(term: str) -> bool:
-    """A term with digits that is more than a number: "inc-2024-001", "v2", "10.0.0.1"."""
-    return _DIGIT.search(term) is not None and not term.isdigit()
 
 
 def _letters(terms: frozenset[str]) -> int:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.relevance import Asked, Relevant
+from hive_mind.cognition.answering.question_terms import Asked
+from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
@@ -26,6 +27,14 @@ _WANTS_FIGURE = re.compile(
 # A number of its own; the digits of "T2" are a name.
 _FIGURE = re.compile(
     r"(?<![\w-])\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|once|twice|hundred|thousand|half)\b", re.IGNORECASE
+)
+_WANTS_CAUSE = re.compile(
+    r"^(?:and |so |but )?why\b|\b(?:cause|reason)\b|\bwhat (?:made|makes|led to|was wrong)\b", re.IGNORECASE
+)
+_CAUSE = re.compile(
+    r"\b(?:because|caused?|causes|reasons?|due to|thanks to|on account of|since|so that|as a result|therefore|was wrong|"
+    r"trouble)\b",
+    re.IGNORECASE,
 )
 
 
@@ -56,11 +65,12 @@ def _bonus(asked: Asked, forms: frozenset[str], hit: Hit) -> float:
 
 def _forms_wanted(question: str) -> frozenset[str]:
     forms = {"date"} if intent_of(question).kind is Kind.TEMPORAL else set()
-    return frozenset(forms | {"figure"} if _WANTS_FIGURE.search(question) else forms)
+    forms |= {"figure"} if _WANTS_FIGURE.search(question) else set()
+    return frozenset(forms | {"cause"} if _WANTS_CAUSE.search(question) else forms)
 
 
 def _has_form(forms: frozenset[str], hit: Hit) -> bool:
     said = hit.fact.content.removeprefix(f"{hit.fact.speaker}: ")
-    if "figure" in forms and _FIGURE.search(said):
+    if ("figure" in forms and _FIGURE.search(said)) or ("cause" in forms and _CAUSE.search(said)):
         return True
     return "date" in forms and bool(moments(said, hit.fact.said_at))

@@ -1,7 +1,7 @@
 """Dates that mean something only against the time they were said: "yesterday", "last Friday", "two weeks ago", "March 5".
 
 Every function is given that time and stays silent where it is not known precisely enough, or where people disagree
-about the words: seasons, "a few days ago", "on Friday", and "next Friday" said on a Monday.
+about the words: seasons, "a few days ago", "on Friday" without a past tense, and "next Friday" said on a Monday.
 """
 
 import re
@@ -65,6 +65,11 @@ def _weekday(match: re.Match[str], anchor: Anchor) -> Value | None:
     return _day(anchor, 7 + wanted - today) if wanted <= today else None
 
 
+def _weekday_past(match: re.Match[str], anchor: Anchor) -> Value | None:
+    """ "It was buried on Friday": the last one."""
+    return _day(anchor, -((anchor.day.weekday() - _WEEKDAYS.index(match["weekday"][:3].lower())) % 7 or 7))
+
+
 def _day_without_year(match: re.Match[str], anchor: Anchor) -> Value | None:
     # Without a capital "may 8" is more often a verb and a number.
     if not match["month"][0].isupper() or not anchor.knows_day:
@@ -124,6 +129,11 @@ _COUNT = rf"(?P<count>\d{{1,4}}|(?:a )?couple of|{'|'.join(word for word in _NUM
 _UNIT = r"(?P<unit>minute|hour|day|week|month|year)s?"
 _WEEKDAY = r"(?P<weekday>mon(?:day)?|tues?(?:day)?|wed(?:nesday)?|thu(?:rs?)?(?:day)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
 _MONTH_AND_DAY = rf"(?:{MONTH_PATTERN} {DAY_PATTERN})\b(?!:\d)"
+# What has happened already. "Was due on Friday" may be still to come.
+_HAPPENED = (
+    r"(?:was|were|had|came|went|took|met|left|made|bought|sold|held|saw|got|began|started|ended|arrived|happened|finished)"
+)
+_NOT_YET = r"(?!due\b|supposed\b|planned\b|scheduled\b|expected\b|meant\b|going\b|to\b|not\b|never\b)"
 
 
 def _rule(pattern: str, meaning: Callable[[re.Match[str], Anchor], Value | None]) -> Rule:
@@ -131,7 +141,7 @@ def _rule(pattern: str, meaning: Callable[[re.Match[str], Anchor], Value | None]
 
 
 # Every relative expression without a digit holds one of these.
-HINT = compiled(r"yesterday|today|tonight|tomorrow|\b(?:ago|last|past|previous|this|current|next|coming|in|from)\b")
+HINT = compiled(r"yesterday|today|tonight|tomorrow|\b(?:ago|last|past|previous|this|current|next|coming|in|from|on)\b")
 
 RULES = (
     _rule(rf"\b(?:{'|'.join(_DAYS)})\b", _day_word),
@@ -143,6 +153,7 @@ RULES = (
         _neighbour,
     ),
     _rule(rf"\b(?P<which>last|past|this|next) {_WEEKDAY}\b", _weekday),
+    _rule(rf"\b{_HAPPENED} (?:{_NOT_YET}[a-z]{{1,15}} ){{0,3}}on {_WEEKDAY}\b(?! (?:morning|night)s\b)", _weekday_past),
     _rule(rf"\b{_MONTH_AND_DAY}", _day_without_year),
     _rule(rf"\b{DAY_PATTERN}(?: of)? {MONTH_PATTERN}(?!,? \d{{4}})", _day_without_year),
 )

@@ -1,4 +1,5 @@
-"""What was said around it: a turn of a conversation gains by those of its session that match, and by the one that follows.
+"""What was said around it: a turn of a conversation gains by those of its session that match, and by the one that follows; and
+where the one speaks whom the question names: what is asked about Ana, Ana tells, and the others only call her by her name.
 
 People name a thing once and go on about it without its name, as long as there are two of them: in a room of many several
 conversations go on at once, and there neighbours say nothing about each other. Where a fact was said takes 24 bytes, which follow
@@ -6,8 +7,10 @@ from what it carries anyway. So all members of a hive say the same, and candidat
 not said in a dated conversation has no place, gains nothing and lends nothing.
 """
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,10 +25,12 @@ Scores = NDArray[np.floating[Any]]
 # Measured in docs/adr/0003-ranking.md, as is that the turn before should lend nothing: its text is indexed with the fact already.
 _BEST_OF_A_SESSION = 3
 _SHARE_OF_THE_NEXT = 0.25
+_SHARE_OF_WHO_IS_NAMED = 0.2
 _SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
 _KEY_BYTES = 8
 # Before a colon there is no name longer than this.
 _NAME_CHARACTERS_MAX = 40
+_NAME = re.compile(r"\b[A-Z][\w-]*")
 _DAY_CHARACTERS = len("2023-05-08")
 
 
@@ -59,12 +64,24 @@ def place_of(said: Said, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     return _key(f"{day}\0{source}", _KEY_BYTES) + before + _key(said.speaker, _KEY_BYTES // 2) + other
 
 
+def _speaker_key(name: str) -> int:
+    return int.from_bytes(_key(name, _KEY_BYTES // 2), "little")
+
+
 def _key(text: str, size: int) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
-def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float) -> Scores:
-    """What each candidate gains: `weight` times the mean of its session's best and a quarter of the next turn's relevance.
+def speakers_named(question: str) -> frozenset[int]:
+    """Who may be meant by the names of a question, as `PLACE` has who speaks: each word with a capital, and each two in a row."""
+    words = _NAME.findall(question)
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    return frozenset(_speaker_key(name) for name in (*words, *pairs))
+
+
+def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named: frozenset[int] = frozenset()) -> Scores:
+    """What each candidate gains: `weight` times the mean of its session's best, a quarter of the next turn's relevance, and a
+    fifth where somebody speaks whom the question names.
 
     `places` are those of the candidates, or empty where none has one. Shapes (candidates,).
     """
@@ -74,6 +91,8 @@ def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float) 
     if not _are_of_two(found):
         return np.zeros_like(relevance)
     shares = _of_the_session(relevance, found["session"]) + _SHARE_OF_THE_NEXT * _of_the_next(ids, relevance, found["before"])
+    if named:
+        shares = shares + _SHARE_OF_WHO_IS_NAMED * np.isin(found["speaker"], list(named))
     return (weight * shares).astype(relevance.dtype)
 
 

@@ -12,7 +12,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import NOWHERE, Pool
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
-from hive_mind.ranking.related.neighbours import gained, place_of
+from hive_mind.ranking.related.neighbours import gained, place_of, speakers_named
 from tests.builders import fact
 
 WEIGHT = RankingSettings().neighbour_weight
@@ -93,3 +93,25 @@ def test_the_rest_of_the_conversation_decides_between_equal_matches_and_is_part_
     assert [one.contributions.total for one in found] == pytest.approx([one.score for one in found])
     off = rank(pool, lambda _: Evidence(), 3, settings=RankingSettings(neighbour_weight=0.0), related=Related(b"".join(places)))
     assert [one.id[0] for one in off] == ["a", "b", "c"]
+
+
+def test_a_turn_gains_where_the_one_speaks_whom_the_question_names():
+    turns = [turn("I sold it.", speaker=speaker, said_at=f"2023-05-0{day}") for day, speaker in enumerate(["Ana Silva", "Bo"], 1)]
+    places = b"".join(place_of(one, "chat") for one in turns)
+
+    def found(question: str) -> list[float]:
+        relevance = np.array([0.5, 0.5], np.float32)
+        return gained([one.id for one in turns], relevance, places, WEIGHT, speakers_named(question)).tolist()
+
+    assert found("What did Ana Silva sell?") == pytest.approx([WEIGHT * 0.2, 0.0])
+    assert found("Did Bo sell the boat?") == pytest.approx([0.0, WEIGHT * 0.2])
+    assert found("Who sold the boat?") == [0.0, 0.0]
+    assert found("who is bo") == [0.0, 0.0]
+
+
+def test_in_a_room_of_many_who_speaks_says_nothing_either():
+    turns = [turn(f"Turn {number}.", speaker=speaker) for number, speaker in enumerate(["Ada", "Bo", "Cy"])]
+    places = b"".join(place_of(one, "chat") for one in turns)
+
+    relevance = np.array([0.5] * 3, np.float32)
+    assert gained([one.id for one in turns], relevance, places, WEIGHT, speakers_named("What did Ada say?")).tolist() == [0.0] * 3

@@ -49,3 +49,12 @@ def test_what_was_superseded_is_quoted_only_where_the_past_is_asked_about():
 
 def test_a_question_that_nobody_answered_is_no_answer():
     assert not answer("What is the limit of the valve?", hit("Ana: What is the limit of the valve?", speaker="Ana")).is_known
+
+
+def test_of_several_things_that_are_asked_for_each_is_told():
+    budgets = [
+        hit(f"The budget of Grey Heron was {sum_} euros.", 1.0 - n / 100) for n, sum_ in enumerate((100, 200, 300, 400, 500))
+    ]
+    vendor = hit("The vendor of Grey Heron is Tarn Marine.", 0.7)
+
+    assert vendor.fact.content in contents("Tell me the budget, the vendor and the opening of Grey Heron", *budgets, vendor)[:2]

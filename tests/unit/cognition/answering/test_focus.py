@@ -22,6 +22,8 @@ from hive_mind.cognition.answering.focus import focus_of
         ("What was the record ever?", set()),
         ("Where is the harbour?", set()),
         ("When does the boat go?", set()),
+        ("At what temperature does the alarm go off now?", {"temperatur"}),
+        ("Which flag was switched off?", {"off"}),
         ("Wann wurde das Freibad gebaut?", {"gebaut"}),
         ("Welche Farbe hat der Golf?", {"farb"}),
         ("朝食は何時からですか", {"朝食"}),

@@ -30,6 +30,14 @@ def test_a_relative_date_is_resolved_outside_of_the_quotation():
     assert found.text.endswith("“I moved to Porto yesterday.” — Ana, 8 May 2023 (“yesterday” is 2023-05-07)")
 
 
+def test_a_weekday_in_the_past_tense_is_the_last_one():
+    known = {"speaker": "Ana", "said_at": "2025-08-25"}
+
+    assert "is 2025-08-22" in answer("When was the cable buried?", hit("The cable was buried on Friday.", **known)).text
+    for still_to_come in ("was due on Friday", "gets buried on Friday", "was to be buried on Friday"):
+        assert "2025-08" not in answer("When was the cable buried?", hit(f"The cable {still_to_come}.", **known)).text
+
+
 def test_what_was_superseded_says_so():
     found = answer("What was the budget before?", hit("The budget was 5,000 EUR.", superseded_by="newer"))
 
@@ -144,3 +152,13 @@ def test_a_row_is_quoted_with_the_names_of_its_columns(separator: str):
     found = answer("What is the phone of Ann?", hit(row, concept="Ann", before=header))
 
     assert f"“{row}” ({header})" in found.text
+
+
+def test_the_cause_is_quoted_where_why_is_asked():
+    stopped = hit("The pump stopped at 21:48.", 1.0, keyword=9.0)
+    others = [hit(f"The pump was seen by {name}.", 0.75, keyword=4.0) for name in ("Ana", "Ben", "Cem")]
+    cause = hit("The pump was blocked, because of kelp.", 0.65, keyword=4.0)
+
+    found = answer("Why did the pump stop?", stopped, *others, cause)
+
+    assert cause.fact.content in found.text

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_of, judgement, relevant
+from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.relevance import RelevanceSettings, judgement, relevant
 from tests.unit.cognition.reading import hit
 
 QUESTION = "Which harbour has deep water?"
@@ -213,3 +214,31 @@ def test_whose_deputy_is_asked_for_is_told_by_nobody_who_has_one():
 
     assert relevant("Who is the harbour master?", [master], RelevanceSettings())
     assert not relevant("Who is the harbour master's deputy?", [master], RelevanceSettings())
+
+
+def test_a_turn_that_begins_with_her_is_about_whom_the_turn_before_named():
+    told = hit("Idris: Her name is Maud Ferris.", speaker="Idris", before="Ines: The inspector of the cable wants to come.")
+
+    found = judgement(asked_of("What is the name of the inspector of the cable?"), told)
+
+    assert found is not None
+    assert found.covered > 0.5
+
+
+def test_a_turn_goes_on_about_the_identifier_that_was_named_before_it():
+    asked = asked_of("Why was the old gearbox of T2 whining?")
+    gearbox = "The old gearbox has a cracked carrier, that was the whining."
+
+    assert judgement(asked, hit(gearbox, before="T2 is on the quay.")) is not None
+    assert judgement(asked, hit(gearbox, before="T3 is on the quay.")) is None
+    assert judgement(asked, hit("Nobody got wet.", before="T2 is on the quay.")) is None
+
+
+def test_a_word_that_the_fact_has_as_a_synonym_is_its_own():
+    told = hit("The class comes on Thursday.", keyword=1.0)
+
+    assert relevant("What day do the schoolchildren come?", [told], RelevanceSettings())
+
+
+def test_what_kind_of_thing_is_asked_for_is_no_name():
+    assert asked_of("What is the current IP of the gateway?").names == frozenset()

@@ -1,6 +1,7 @@
 import pytest
 
-from hive_mind.cognition.answering.relevance import asked_of, judgement
+from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.relevance import judgement
 from tests.unit.cognition.reading import answer, hit
 
 

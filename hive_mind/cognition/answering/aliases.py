@@ -1,0 +1,75 @@
+"""Aliases: the other names of what a question identifies: "INC-7" is "pump-house-2" where a log says that it was opened for it.
+
+Half of what people write about an incident names its number and half the machine. A fact that names both, and no third, ties them
+together. Two of one shape, such as "INC-7" and "INC-8", are two things and never one. "Pump house 2" in a question
+is the machine as well.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from hive_mind.memory.entities import entities
+from hive_mind.model.query import Hit
+from hive_mind.ranking.tokens import tokenize
+
+# "MO-1187" is specific; many facts may mention "K9".
+CODE_LETTERS_MIN = 7
+_DIGIT = re.compile(r"\d")
+_SEPARATED = re.compile(r"[\W_]+")
+# More than these are a list, and no names of one thing.
+_ALIASES_MAX = 2
+
+
+def long_codes(text: str) -> tuple[str, ...]:
+    """The identifiers of a text that are long enough to mean one thing."""
+    return tuple(code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and _is_one_term(code))
+
+
+def as_written(question: str, hits: Iterable[Hit]) -> str:
+    """The question with the identifiers that it has in words, "pump house 2", as the facts write them."""
+    asked = f" {_spoken(question)} "
+    for code in {code.casefold(): None for hit in hits for code in long_codes(hit.fact.content)}:
+        if f" {_spoken(code)} " in asked and code not in question.casefold():
+            said = r"[\W_]+".join(map(re.escape, _spoken(code).split()))
+            question = _replaced(said, code, question)
+    return question
+
+
+def aliases_of(question: str, hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
+    """Pairs of an identifier in the question and another name of the same thing, as the facts tell."""
+    asked = frozenset(map(str.casefold, long_codes(question)))
+    found: dict[tuple[str, str], None] = {}
+    for hit in hits if asked else ():
+        codes = frozenset(map(str.casefold, long_codes(hit.fact.content)))
+        here, others = codes & asked, codes - asked
+        if len(here) == 1 and len(others) == 1:
+            (one,), (other,) = here, others
+            if _shape(one) != _shape(other):
+                found[one, other] = None
+    return tuple(found) if len(found) <= _ALIASES_MAX * len(asked) else ()
+
+
+def reworded(question: str, aliases: Sequence[tuple[str, str]]) -> str:
+    """The question by the other names."""
+    for code, alias in aliases:
+        question = _replaced(re.escape(code), alias, question)
+    return question
+
+
+def _replaced(pattern: str, by: str, text: str) -> str:
+    """Whole identifiers alone: "INC-7" does not stand in "INC-70"."""
+    return re.sub(rf"(?<![\w-]){pattern}(?![\w-])", lambda _: by, text, flags=re.IGNORECASE)
+
+
+def _spoken(text: str) -> str:
+    """As people say it: "pump-house-2" in words."""
+    return " ".join(_SEPARATED.sub(" ", text.casefold()).split())
+
+
+def _is_one_term(code: str) -> bool:
+    return code.casefold() in tokenize(code)
+
+
+def _shape(code: str) -> str:
+    """Its first letters: "inc" of "INC-2024-1"."""
+    return re.split(r"[\W\d_]", code, maxsplit=1)[0].casefold()
