@@ -31,7 +31,7 @@ class PolicySettings:
     entries_per_agent: int = ENTRIES_OF_ONE_MAX
     """Entries of the registry that an agent writes by its own right; the newest stay. What moderators write in office is kept."""
     removals_per_agent: int = 250_000
-    """Removals by one agent that a partition remembers; the newest. At most some 150 MB of an agent that means harm."""
+    """Removals by one agent that a partition remembers; the newest stay."""
     boots_per_node: int = 1_000
     """Boots of one node of which nothing is live that a partition remembers."""
     expiry: ExpirySettings = field(default_factory=ExpirySettings)
