@@ -35,7 +35,7 @@ class PartitionContent:
         self._noted_beyond: dict[Actor, set[Dot]] = {}
         """Single dots of which the journal says that they were seen."""
         self._prefix = partition.encode() + b"\0"
-        self._content_digest = -1, b""
+        self._content_digest = self.members, -1, b""
 
     def __len__(self) -> int:
         return len(self._sealed)
@@ -83,12 +83,14 @@ class PartitionContent:
 
     def content_digest(self) -> bytes:
         """Of every live assertion as its author sealed it, or, where nothing is sealed, of its text."""
-        version, digest = self._content_digest
-        if version != self.members.version:
+        members, version, digest = self._content_digest
+        # Versions of one set only: where what was seen is forgotten another one takes its place, and counts anew.
+        if members is not self.members or version != self.members.version:
             whole = blake2b(digest_size=32)
             for dot, given in sorted(self._sealed.items(), key=_dot):
                 whole.update(_encode((dot, given.seal or given.assertion)))
-            version, digest = self._content_digest = self.members.version, whole.digest()
+            digest = whole.digest()
+            self._content_digest = self.members, self.members.version, digest
         return digest
 
     def stamp_of(self, dot: Dot) -> Stamp:
