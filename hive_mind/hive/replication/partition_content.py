@@ -1,7 +1,7 @@
 """The content of a partition replica, read only: live assertions under dots, proofs of removal, and heads of the nodes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 import msgspec
@@ -68,7 +68,7 @@ class PartitionContent:
     def all_sealed(self) -> Iterable[Sealed]:
         return self._sealed.values()
 
-    def proofs(self) -> Mapping[Dot, Removal]:
+    def proofs(self) -> Proofs:
         """All proofs that are kept, by dot."""
         return self._proofs
 
