@@ -10,8 +10,11 @@ from hive_mind.hive.effects import Delete, Put
 from hive_mind.model.messages import Receipt
 from hive_mind.sim.disk import Disk
 from hive_mind.sim.faults import CALM, FAULTS, drawn, parse
+from hive_mind.sim.invariants.checks import unfinished
 from hive_mind.sim.network import Fate, Network, Parcel
 from hive_mind.sim.schedule import Schedule
+from hive_mind.sim.siege.mail import BEAT_MS
+from tests.sim.scenarios import world_of
 
 
 def put(key: bytes, value: bytes = b"") -> list[Put]:
@@ -94,3 +97,18 @@ def test_faults_are_named_and_switched_off_by_leaving_them_out():
     alone = drawn(parse("loss"), Random(3))
     assert (both.loss, both.delay_ms) == (alone.loss, alone.delay_ms)
     assert (alone.clock_error_ms, alone.crash_share, alone.has_liar) == (0, 0.0, False)
+
+
+def test_a_healed_hive_has_to_wait_for_the_keys_of_all():
+    """Who starts again refuses what others answer until their next beats; that is no promise broken."""
+    world = world_of(weather=replace(CALM, is_signed=True))
+    world.run(2 * BEAT_MS + 1_000)
+    before, machine = unfinished(world), world.machines["n1"]
+
+    machine.crash(loses_tail=False)
+    machine.start()
+    world.run(BEAT_MS // 2)
+    again = unfinished(world)
+    world.run(BEAT_MS // 2)
+
+    assert (before, again, unfinished(world)) == ("", "n1 does not know the key of n2", "")

@@ -5,7 +5,7 @@ Computed when first asked for and kept until the share changes, so that two shar
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from hive_mind.crdt.orset import ORSet
 from hive_mind.crdt.reconcile import DotIndex
-from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Removal, actor_of, counter_of
+from hive_mind.hive.replication.proofs import Proofs
+from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, actor_of, counter_of
 from hive_mind.model.messages import Span
 
 ROOT_BYTES = 16
@@ -34,16 +35,16 @@ class Seen(NamedTuple):
 
 
 class Digest:
-    """One version of one share: of its set, and of how many proofs it keeps."""
+    """One version of one share: of its set, and of the proofs it keeps."""
 
-    def __init__(self, members: ORSet[str], proofs: Mapping[Dot, Removal]) -> None:
-        self.members, self.version = members, (members.version, len(proofs))
+    def __init__(self, members: ORSet[str], proofs: Proofs) -> None:
+        self.members, self.version = members, (members.version, proofs.version)
         self.live, self.context = members.live, members.context
         self._proofs = proofs
 
-    def is_of(self, members: ORSet[str], proofs: Mapping[Dot, Removal]) -> bool:
+    def is_of(self, members: ORSet[str], proofs: Proofs) -> bool:
         """Whether nothing has changed since."""
-        return self.members is members and self.version == (members.version, len(proofs))
+        return self.members is members and self.version == (members.version, proofs.version)
 
     def live_root(self, session: bytes) -> bytes:
         """A fingerprint of the live dots, another one in each session."""

@@ -11,6 +11,7 @@ from hive_mind.crdt.reconcile import listed, reconcile
 from hive_mind.crdt.runs import unpack
 from hive_mind.hive.replication.digest import PROVED_MAX, Digest
 from hive_mind.hive.replication.gossip import GossipSettings
+from hive_mind.hive.replication.proofs import Proofs
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, Head, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.evidence import dot as dot_of
 from hive_mind.model.messages import Span, SyncStep
@@ -63,7 +64,7 @@ class Share(Protocol):
         """Those of some dots that are to be asked for: neither live here nor known to be gone."""
         ...
 
-    def proofs(self) -> Mapping[Dot, Removal]:
+    def proofs(self) -> Proofs:
         """All proofs that are kept."""
         ...
 

@@ -1,7 +1,7 @@
 """The content of a partition replica, read only: live assertions under dots, proofs of removal, and heads of the nodes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 import msgspec
@@ -35,7 +35,7 @@ class PartitionContent:
         self._noted_beyond: dict[Actor, set[Dot]] = {}
         """Single dots of which the journal says that they were seen."""
         self._prefix = partition.encode() + b"\0"
-        self._content_digest = -1, b""
+        self._content_digest = self.members, -1, b""
 
     def __len__(self) -> int:
         return len(self._sealed)
@@ -68,7 +68,7 @@ class PartitionContent:
     def all_sealed(self) -> Iterable[Sealed]:
         return self._sealed.values()
 
-    def proofs(self) -> Mapping[Dot, Removal]:
+    def proofs(self) -> Proofs:
         """All proofs that are kept, by dot."""
         return self._proofs
 
@@ -83,12 +83,14 @@ class PartitionContent:
 
     def content_digest(self) -> bytes:
         """Of every live assertion as its author sealed it, or, where nothing is sealed, of its text."""
-        version, digest = self._content_digest
-        if version != self.members.version:
+        members, version, digest = self._content_digest
+        # Versions of one set only: where what was seen is forgotten another one takes its place, and counts anew.
+        if members is not self.members or version != self.members.version:
             whole = blake2b(digest_size=32)
             for dot, given in sorted(self._sealed.items(), key=_dot):
                 whole.update(_encode((dot, given.seal or given.assertion)))
-            version, digest = self._content_digest = self.members.version, whole.digest()
+            digest = whole.digest()
+            self._content_digest = self.members, self.members.version, digest
         return digest
 
     def stamp_of(self, dot: Dot) -> Stamp:

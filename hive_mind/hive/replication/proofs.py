@@ -15,18 +15,22 @@ class Proofs(dict[Dot, Removal]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.version = 0
+        """Grows with every change."""
         self._numbers: Counter[str] = Counter()
 
     def keep(self, dot: Dot, removal: Removal) -> None:
         """In place of one that was there."""
         self.forget(dot)
         self[dot] = removal
+        self.version += 1
         self._numbers[removal.by] += 1
 
     def forget(self, dot: Dot) -> bool:
         """Whether there was one."""
         if (former := self.pop(dot, None)) is None:
             return False
+        self.version += 1
         self._numbers[former.by] -= 1
         if not self._numbers[former.by]:
             del self._numbers[former.by]

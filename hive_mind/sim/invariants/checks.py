@@ -53,7 +53,16 @@ def unfinished(world: World) -> str:
         leaving = node_of(machine).partitions.leaving
         if left := sorted(name for name in leaving if _still_owes(world, machine, name)):
             return f"{machine.name} still hands over {', '.join(left)}"
-    return _unasked(world)
+    return _unknown_key(world) or _unasked(world)
+
+
+def _unknown_key(world: World) -> str:
+    """Whose answers are still refused: keys are read anew at each start, and those of others come with their beats."""
+    if (mail := world.mail) is None:
+        return ""
+    pairs = permutations([machine.name for machine in members(world)], 2)
+    unknown = next(((name, other) for name, other in pairs if not mail.knows(name, other)), None)
+    return "{} does not know the key of {}".format(*unknown) if unknown else ""
 
 
 def _still_owes(world: World, machine: Machine, partition: str) -> bool:

@@ -48,6 +48,10 @@ class Mail:
         """What brings a machine's certificate, and what it knows of others."""
         return self.envelope(name, others, Beat(b"", 0, 0))
 
+    def knows(self, name: str, other: str) -> bool:
+        """Whether a machine can check what another one signs now."""
+        return self._signing[other].keyring.certificate in self._signing[name].keyring.known
+
     def is_taken(self, name: str, envelope: Envelope, wall_ms: int) -> bool:
         """Whether a machine takes it in."""
         why = self._signing[name].refusal(envelope, wall_ms)

@@ -7,7 +7,8 @@ from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.replication.digest import Digest
 from hive_mind.hive.replication.exchange import Answer
 from hive_mind.hive.replication.exchange_steps import Named, joinable
-from hive_mind.model.evidence import counter_of, dot
+from hive_mind.hive.replication.proofs import Proofs
+from hive_mind.model.evidence import Removal, Stamp, counter_of, dot
 from hive_mind.model.messages import Span, SyncStep
 from tests.unit.hive.exchanging import NOW, first_steps, meet, steps, two
 
@@ -53,7 +54,7 @@ def test_who_claims_to_have_seen_everything_neither_empties_a_replica_nor_makes_
     actor = ada.share.members.actor
     everything = (dot(actor, (1 << 40) - 1), dot(b"\xee" * 8, (1 << 40) - 1))
     (step,) = first_steps(liar, ada)
-    agreed = Span(b"", b"", Digest(ada.share.members, {}).live_root(step.session))
+    agreed = Span(b"", b"", Digest(ada.share.members, Proofs()).live_root(step.session))
     claims = [
         msgspec.structs.replace(
             step, answers=ada.incarnation, incarnation=liar.incarnation, spans=spans, seen=seen, seen_up_to=everything
@@ -85,7 +86,7 @@ def outline_of(*counters: int) -> Digest:
     """One actor's dots, all live."""
     members: ORSet[str] = ORSet("reader")
     members.apply(Delta({dot(ACTOR, counter): f"fact {counter}" for counter in counters}))
-    return Digest(members, {})
+    return Digest(members, Proofs())
 
 
 def joined(digest: Digest, named: Named, up_to: int = 0, beyond: tuple[int, ...] = ()) -> tuple[int, tuple[int, ...]]:
@@ -128,7 +129,7 @@ def test_nothing_is_joined_from_the_first_dot_on_that_is_named_and_not_here():
 def test_what_was_seen_between_two_bounds_includes_actors_that_a_bound_cuts():
     digest = outline_of(1, 2, 3)
     digest.members.drop([dot(ACTOR, 2)])
-    digest = Digest(digest.members, {})
+    digest = Digest(digest.members, Proofs())
 
     assert digest.seen(dot(ACTOR, 2), dot(ACTOR, 3)).up_to == (dot(ACTOR, 3),)
     assert digest.seen(b"", ACTOR + b"\1").up_to == (dot(ACTOR, 3),)
@@ -146,3 +147,15 @@ def test_the_pasts_of_more_boots_than_fit_a_message_are_agreed_upon_little_by_li
     assert ada.share.members == bert.share.members
     sizes = [len(msgspec.msgpack.encode(step)) for step in steps(sent) if step.seen]
     assert max(sizes) < 12_000
+
+
+def test_a_digest_is_of_the_proofs_there_are_also_where_one_took_the_place_of_another():
+    """Otherwise it names a proof that is forgotten, and a member asks for that again and again and takes nothing over."""
+    digest, proofs = outline_of(1), Proofs()
+    proofs.keep(dot(ACTOR, 2), Removal("a fact", (dot(ACTOR, 2),), "ada", "retracted", Stamp(1)))
+    digest = Digest(digest.members, proofs)
+
+    proofs.forget(dot(ACTOR, 2))
+    proofs.keep(dot(ACTOR, 3), Removal("a fact", (dot(ACTOR, 3),), "ada", "retracted", Stamp(2)))
+
+    assert not digest.is_of(digest.members, proofs)

@@ -10,7 +10,7 @@ from tests.hives import PUMP_ID, Court, assertion
 from tests.unit.identity.test_keyring import ADA, BOB, ROOT, certificate, revoked
 
 BOOT = b"boot one"
-ADAS = actor_id("ada", BOOT)
+ADAS, BOBS = actor_id("ada", BOOT), actor_id("bob", BOOT)
 
 
 def court(key: PrivateKey, name: str) -> Court:
@@ -142,3 +142,20 @@ def test_what_it_stamped_before_stays() -> None:
     share.disown(court_here, Taken())
 
     assert agents(share) == ["ada"]
+
+
+def test_the_digest_is_of_what_is_there_also_after_a_revocation() -> None:
+    """Otherwise a member waits for ever for a proof that others have what was there before."""
+    compared, fresh, court_here = here(), here(), court(BOB, "bob")
+    bobs = [sealed(BOB_SAYS.seal, "all", dot(BOBS, n), assertion(agent="bob", ms=NOW_MS + n)) for n in range(1, 9)]
+    for share in (compared, fresh):
+        share.take([said("ada", ADA_SAYS)], (), [*heads(), sealed_head(BOB_SAYS.seal, "all", Head("bob", BOOT, 9))], court_here)
+    compared.content_digest()
+    court_here.seal.revoke(revoked(ADA))
+
+    for share in (compared, fresh):
+        share.disown(court_here, Taken())
+    for given in bobs:
+        for share in (compared, fresh):
+            share.take([given], (), (), court_here)
+        assert compared.content_digest() == fresh.content_digest()
