@@ -84,7 +84,8 @@ class Container:
     def is_ready(self) -> bool:
         """Whether it is of use."""
         try:
-            return bool(self.call("/v1/status")["nodes"][0]["is_ready"])
+            status = self.call("/v1/status")
+            return all(one["is_ready"] for one in status["nodes"]) and all(one["phase"] == "ready" for one in status["agents"])
         except OSError:
             return False
 

@@ -219,7 +219,8 @@ def kill(hive_mind: HiveMind, *names: str) -> dict[str, Command]:
     for process in hive_mind("status", "-o", "json").json["processes"]:
         if process["name"] in names:
             place = Path("/proc", str(process["pid"]))
-            words = (place / "cmdline").read_bytes().decode().split("\0")[:-1]
+            # A copy of another process has its arguments in one.
+            words = (place / "cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode().split()
             variables = (place / "environ").read_bytes().decode().split("\0")[:-1]
             environment = dict(one.split("=", 1) for one in variables)
             found[process["name"]] = Command(words, environment, str((place / "cwd").readlink()))

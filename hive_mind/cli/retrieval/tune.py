@@ -220,6 +220,8 @@ class _Telling:
             style="green" if is_best else "",
         )
         show_indented("; ".join(part for part in (step.reason, tries) if part), style="dim")
+        # Into a pipe or a file, lines would come when all is over.
+        sys.stdout.flush()
 
 
 def _show(found: "Tuned", output: Format) -> None:

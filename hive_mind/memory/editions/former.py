@@ -1,18 +1,19 @@
 """What was true before: when it ceased to be; and, where asked for, shown after what replaced it, and marked."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hive_mind.memory.intake import Intake, Known
 from hive_mind.model.fact import Fact, turned
 from hive_mind.model.query import Hit
-from hive_mind.store.base import ReviseFact
+from hive_mind.store.base import AddFact, ReviseFact
 
 
 def timed(intake: Intake, known: Known, now_us: int) -> Intake:
     """With the time at which each fact ceases to hold, or holds again."""
     facts = tuple(turned(fact, known(fact.id), now_us) for fact in intake.facts)
     by_id = {fact.id: fact for fact in facts}
-    changes = [ReviseFact(by_id[one.fact.id]) if isinstance(one, ReviseFact) else one for one in intake.changes]
+    changes = [replace(one, fact=by_id[one.fact.id]) if isinstance(one, AddFact | ReviseFact) else one for one in intake.changes]
     return Intake(tuple(changes), facts)
 
 
