@@ -17,6 +17,7 @@ from hive_mind.console.evaluations import RunFolders
 from hive_mind.console.fleet import Fleet
 from hive_mind.console.sessions import Session
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
+from hive_mind.runtime.runs.events import beating
 
 _AGENTS_OFFERED_MAX = 1000
 # A reader who went away is only noticed by writing to it.
@@ -130,7 +131,7 @@ class Visit:
         await response.prepare(self.request)
         with suppress(ConnectionError):
             try:
-                async with aclosing(_until(events, self.console.closing)) as coming:
+                async with aclosing(events), aclosing(beating(events, _BEAT_S, self.console.closing)) as coming:
                     async for event in coming:
                         await response.write(_told(event))
             except HiveError as error:
@@ -138,35 +139,8 @@ class Visit:
         return response
 
 
-async def _until(events: AsyncGenerator[Any, None], closing: asyncio.Event) -> AsyncGenerator[Any, None]:
-    """The same with a beat where nothing comes, and to the end of the process at the latest."""
-    over, coming = asyncio.ensure_future(closing.wait()), None
-    try:
-        while not over.done():
-            coming = coming or asyncio.ensure_future(_next(events))
-            await asyncio.wait([coming, over], timeout=_BEAT_S, return_when=asyncio.FIRST_COMPLETED)
-            if not coming.done():
-                yield None
-                continue
-            found, coming = coming, None
-            try:
-                yield found.result()
-            except StopAsyncIteration:
-                return
-    finally:
-        left = [task for task in (over, coming) if task is not None]
-        for task in left:
-            task.cancel()
-        await asyncio.wait(left)
-        await events.aclose()
-
-
 def _told(event: Any) -> bytes:
     return b": nothing new\n\n" if event is None else b"data: " + msgspec.json.encode(event) + b"\n\n"
-
-
-async def _next(events: AsyncGenerator[Any, None]) -> Any:
-    return await anext(events)
 
 
 async def together(*asked: Awaitable[Any]) -> list[Any]:

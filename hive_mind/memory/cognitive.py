@@ -226,10 +226,8 @@ class CognitiveMemory:
         if fact_id == other_id:
             raise InvalidInput("a fact can't contradict itself: name two facts")
         async with self.awake() as awake:
-            for named in (fact_id, other_id):
-                awake.recall.facts.named(named)
-            link = Link(Relation.CONTRADICTS, fact_id, other_id)
-            await self._commits.run(awake.store, [fact_id, other_id], lambda: Plan([link], lambda: None))
+            both = [awake.recall.facts.named(one).id for one in (fact_id, other_id)]
+            await self._commits.run(awake.store, both, lambda: Plan([Link(Relation.CONTRADICTS, *both)], lambda: None))
 
     async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
         """Ids of what a fact is linked to (or what links to it, `backwards`)."""

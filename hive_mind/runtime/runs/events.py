@@ -4,13 +4,15 @@ An event's id is its position in the ledger, so a client that was cut off resume
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TypeVar
 
 import msgspec
 
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 
+Event = TypeVar("Event")
 _SHOWN = ("run/", "item/")
 
 
@@ -29,15 +31,18 @@ def event_of(entry: Entry) -> bytes:
     return b"id: %d\nevent: %s.%s\ndata: %s\n\n" % (entry.pos, about.encode(), entry.kind.encode(), data)
 
 
-async def beating(events: AsyncIterator[bytes], every_s: float) -> AsyncIterator[bytes]:
-    """The same, with b"" for each such interval without an event."""
-    coming: asyncio.Task[bytes] | None = None
+async def beating(
+    events: AsyncIterator[Event], every_s: float, over: asyncio.Event | None = None
+) -> AsyncGenerator[Event | None, None]:
+    """The same, with None for each such interval without an event; ends early once `over` is set."""
+    ending = asyncio.ensure_future((over or asyncio.Event()).wait())
+    coming: asyncio.Task[Event] | None = None
     try:
-        while True:
+        while not ending.done():
             coming = coming or asyncio.ensure_future(_next(events))
-            done, _ = await asyncio.wait([coming], timeout=every_s)
-            if not done:
-                yield b""
+            await asyncio.wait([coming, ending], timeout=every_s, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                yield None
                 continue
             found, coming = coming, None
             try:
@@ -45,10 +50,11 @@ async def beating(events: AsyncIterator[bytes], every_s: float) -> AsyncIterator
             except StopAsyncIteration:
                 return
     finally:
-        if coming is not None:
-            coming.cancel()
-            await asyncio.wait([coming])
+        left = [task for task in (ending, coming) if task is not None]
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left)
 
 
-async def _next(events: AsyncIterator[bytes]) -> bytes:
+async def _next(events: AsyncIterator[Event]) -> Event:
     return await anext(events)
