@@ -97,6 +97,7 @@ class Registry:
         self._versions = dict.fromkeys(rights.KINDS, 0)
         self._digest = 0
         self._count = 0
+        self._entries: tuple[int, tuple[RegistryEntry, ...]] = 0, ()
         # No entry's stamp is later. Spares `sweep`, which runs at every tick, from looking at each.
         self._latest_ms = 0
         self._offices: tuple[int, Mapping[str, Stamp | None]] = (-1, {})
@@ -138,8 +139,12 @@ class Registry:
 
     def entries(self) -> tuple[RegistryEntry, ...]:
         """Everything, deleted entries included, by key and writer."""
-        slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
-        return tuple(sorted((slot.entry for slot in slots), key=lambda entry: (entry.key, *_writer(entry))))
+        version, entries = self._entries
+        if version != self.version:
+            slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
+            entries = tuple(sorted((slot.entry for slot in slots), key=lambda entry: (entry.key, *_writer(entry))))
+            self._entries = self.version, entries
+        return entries
 
     def has(self, entry: RegistryEntry) -> bool:
         """Whether it holds exactly this one."""

@@ -92,6 +92,8 @@ class RegistryService:
         seal, genuine = self._policy.seal, []
         latest_ms = at.hive_ms() + DRIFT_MS
         for entry in entries:
+            if self._registry.has(entry):
+                continue
             if entry.stamp.actor in self.own_actors and entry.stamp.ms > latest_ms:
                 # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
                 # what its agents asserted since. If only the guess of now is wrong, it comes again.
