@@ -95,7 +95,8 @@ class ORSet(Generic[E]):
 
     def dots_of(self, element: E) -> tuple[Dot, ...]:
         """The live dots of an element, sorted."""
-        return tuple(sorted(self._dots_of(element)))
+        dots = self._dots_of(element)
+        return dots if len(dots) < 2 else tuple(sorted(dots))
 
     def element_of(self, dot: Dot) -> E | None:
         """What a live dot stands for."""

@@ -184,8 +184,7 @@ Event = (
 # ── effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """Journal: set a value."""
 
     table: str
@@ -193,16 +192,14 @@ class Put:
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Journal: forget a value; one that is not there is fine."""
 
     table: str
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SetAside:
+class SetAside(msgspec.Struct, frozen=True):
     """Journal: a record that nothing can be made of. Keep it for a person; the node goes on without it.
 
     `is_place_sure` False: table and key are damaged, too, so it may have been another record than they say.
@@ -218,8 +215,7 @@ Kept = Put | SetAside
 """A record of the journal, handed to the node at start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Persist:
+class Persist(msgspec.Struct, frozen=True):
     """All of these or none, durable before anything that follows."""
 
     records: Sequence[Record]

@@ -221,14 +221,15 @@ class HiveNode:
 
     def wake_at_ms(self, now: Now) -> int:
         """Monotonic time at which a `Tick` has something to do."""
-        times = [self._housekeeping_at_ms, now.mono_ms + _IDLE_MS]
-        if (question := self.questions.wake_at_ms()) is not None:
-            times.append(question)
-        if (resend := self.outbox.wake_at_ms()) is not None:
-            times.append(resend)
-        if len(self.topology.nodes) > 1:
-            times.append(self.repair.gossip.wake_at_ms)
-        return min(times)
+        at_ms = min(self._housekeeping_at_ms, now.mono_ms + _IDLE_MS)
+        for other in (
+            self.questions.wake_at_ms(),
+            self.outbox.wake_at_ms(),
+            self.repair.gossip.wake_at_ms if len(self.partitions.topology.nodes) > 1 else None,
+        ):
+            if other is not None and other < at_ms:
+                at_ms = other
+        return at_ms
 
     # ── agents write ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -322,6 +323,8 @@ class HiveNode:
                 self.clock.take(given.assertion.stamp, at.hive_ms())
             for reason, count in some.refused.items():
                 self.refused[reason] = self.refused.get(reason, 0) + count
+        if not taken:
+            return [Persist(records)] if (records := [*more]) else []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
         records = [*tell(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
         return [Persist(records)] if records else []

@@ -4,12 +4,15 @@ A fact in a hive is the set of its live assertions; confidence, confirmations, s
 merged. An assertion is immutable and travels unchanged, so its author, time and confidence are the same after any number of hops.
 """
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 import msgspec
 
 ACTOR_BYTES, COUNTER_BYTES = 8, 5
+# It is asked for with every head that comes.
+_BOOTS_REMEMBERED = 4_096
 
 Actor = bytes
 """8 bytes: one boot of one node. Never used again after a restart, so a restored backup can't give out a dot twice."""
@@ -17,6 +20,7 @@ Dot = bytes
 """13 bytes: actor, then a counter of 40 bits, big-endian. Bytes order is (actor, counter) order; the wire needs no other form."""
 
 
+@lru_cache(_BOOTS_REMEMBERED)
 def actor_id(node: str, incarnation: bytes) -> Actor:
     """The actor that one boot of a node is: 8 bytes that follow from both, so that nobody else can claim them."""
     return blake2b(node.encode("utf-8", "replace") + b"\0" + incarnation, digest_size=ACTOR_BYTES).digest()

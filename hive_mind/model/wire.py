@@ -13,13 +13,14 @@ from hive_mind.errors import WireError
 from hive_mind.model.messages import Message
 
 VERSION = 1
+_PREFIX = bytes([VERSION])
 MESSAGE_BYTES_MAX = 16 << 20
 """Larger is no message of ours: what is sent is cut into parcels and steps far below."""
 
 
 def encode(message: Message) -> bytes:
     """The bytes of a message."""
-    return bytes([VERSION]) + _encoder.encode(message)
+    return _PREFIX + _encoder.encode(message)
 
 
 def decode(data: bytes) -> Message:

@@ -70,7 +70,8 @@ class Machine:
     @property
     def now(self) -> Now:
         """What its two clocks show."""
-        return Now(self.true_ms + self.clock_error_ms, self._schedule.now_ms - self._booted_ms)
+        true_ms = self._schedule.now_ms
+        return Now(START_MS + true_ms + self.clock_error_ms, true_ms - self._booted_ms)
 
     @property
     def true_ms(self) -> int:

@@ -4,8 +4,9 @@ With a broker a message that arrived there is repeated until it is acknowledged;
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import Enum, auto
+
+import msgspec
 
 from hive_mind.bus.base import Envelope
 from hive_mind.hive.chance import Chance
@@ -17,8 +18,7 @@ _TRIES_MAX = 5
 _AGAIN_MS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(msgspec.Struct, frozen=True):
     """A message under way. `delivery` is "" where nobody waits for an acknowledgement; `envelope` None where nobody signs."""
 
     sender: str

@@ -78,8 +78,7 @@ class Run:
         self.plan, self.rounds = plan, 0
         self.world = World(topology, weather, stream, liar=liar if weather.has_liar else "")
         self.world.on_answer = lambda operation: self._first(check_answer(operation))
-        letting_go = LettingGo(self.world)
-        self.world.on_handled = lambda *handled: self._first(letting_go.check(*handled))
+        self.world.on_handled = LettingGo(self.world).look
         self._siege = Siege(self.world, stream, stream("siege"))
         self._storm = Storm(self.world, stream("storm"), Workload(stream("workload")), plan.operations)
         self._samples: list[tuple[float, float]] = []

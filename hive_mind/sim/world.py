@@ -182,13 +182,13 @@ class World:
         if isinstance(event, Received):
             self.note(f"{machine.name} {event.sender} {type(event.message).__name__} {len(effects)}")
             self._check_order(event, effects)
-        else:
-            self.note(f"{machine.name} {type(event).__name__} {len(effects)}")
-        if isinstance(event, Promote | Retract) and (operation := self.history.find(event.request)) is not None:
+            return
+        self.note(f"{machine.name} {type(event).__name__} {len(effects)}")
+        if isinstance(event, (Promote, Retract)) and (operation := self.history.find(event.request)) is not None:
             operation.ahead_ms = node_of(machine).clock.last.ms - machine.true_ms
             if isinstance(event, Promote):
                 note_promoted(machine, event, operation)
-        if self.mail is not None and not isinstance(event, Received) and machine.name != self.liar:
+        if self.mail is not None and machine.name != self.liar:
             records = (record for effect in effects if isinstance(effect, Persist) for record in effect.records)
             written = (record for record in records if isinstance(record, Put) and record.table in (ASSERTIONS, REGISTRY))
             self.genuine.update((record.table, record.key, record.value) for record in written)

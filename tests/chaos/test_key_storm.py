@@ -88,9 +88,12 @@ async def under_load(controller: HiveController, pause_s: float) -> AsyncIterato
 
 
 async def known(controller: HiveController, agent: str) -> set[str]:
-    """Everything an agent can list of the hive."""
-    listed: dict[str, Any] = await controller.call(agent, "facts", limit=0, timeout_s=30)
-    return {fact["content"] for fact in listed["facts"]}
+    """Everything an agent can list of the hive. A listing that its deadline cut says so, and tells nothing of what it lacks."""
+    while True:
+        listed: dict[str, Any] = await controller.call(agent, "facts", limit=0, timeout_s=30)
+        if listed["completeness"] == 1.0:
+            return {fact["content"] for fact in listed["facts"]}
+        await asyncio.sleep(0.5)
 
 
 async def kill(controller: HiveController, load: Load, agent: str) -> None:

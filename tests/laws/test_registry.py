@@ -53,6 +53,13 @@ def is_kept_for_ever(entry: RegistryEntry) -> bool:
     return entry.by == "mod" or (entry.appointment is not None and entry.appointment.by == "mod")
 
 
+def is_nobodys(entry: RegistryEntry, all_entries: Iterable[RegistryEntry]) -> bool:
+    """Whether it was stamped after a dismissal that followed the appointment it bears."""
+    office = f"moderator/{entry.by}", "mod"
+    ended = [one.stamp for one in all_entries if (one.key, one.by) == office and one.value in ("", "false")]
+    return entry.appointment is not None and any(entry.appointment.stamp < stamp <= entry.stamp for stamp in ended)
+
+
 def bounded(most: int, *batches: Iterable[RegistryEntry]) -> Registry:
     registry = Registry(["mod"], most)
     for batch in batches:
@@ -66,7 +73,18 @@ def test_what_stays_depends_on_no_order_and_of_what_appointed_moderators_decided
     one, other = (bounded(most, *([entry] for entry in chance.sample(entries, len(entries)))) for _ in range(2))
 
     assert state(one) == state(other)
+    good = [entry for entry in entries if problem_with(entry) == ""]
     assert {entry for entry in holding(entries).entries() if is_kept_for_ever(entry)} <= set(one.entries())
+    assert not [entry for entry in one.entries() if is_nobodys(entry, good)]
+
+
+@given(ENTRIES, st.randoms(use_true_random=False))
+def test_what_was_decided_in_office_stays_and_what_is_stamped_after_a_dismissal_is_kept_by_nobody(entries, chance):
+    registry, good = holding(chance.sample(entries, len(entries))), [entry for entry in entries if problem_with(entry) == ""]
+
+    in_office = {entry for entry in good if entry.appointment is not None}
+    kept = {entry for entry in registry.entries() if entry.appointment is not None}
+    assert kept == {entry for entry in in_office if not is_nobodys(entry, good)}
 
 
 @given(ENTRIES, ENTRIES, ENTRIES, st.integers(1, 4))

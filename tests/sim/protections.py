@@ -176,6 +176,13 @@ def appointments_not_looked_at() -> Iterator[None]:
 
 
 @protection
+def dismissals_change_nothing_that_is_kept() -> Iterator[None]:
+    """What a moderator says after its dismissal is kept like what it decided in office."""
+    with patch.object(Registry, "is_after_dismissal", lambda *_: False):
+        yield
+
+
+@protection
 def entries_without_limit() -> Iterator[None]:
     with patch.object(Registry, "_is_within", lambda *_: True):
         yield

@@ -1,6 +1,7 @@
 """A moderator who was appointed later writes more than others may: all of it is kept on all members, whatever comes first.
 
-Who was never appointed forgets its own beyond the limit, however it words what it floods the registry with.
+Who was never appointed forgets its own beyond the limit, however it words what it floods the registry with. Of who was dismissed
+nobody keeps what it says afterwards, and that undoes nothing it decided before.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Write
+from hive_mind.hive.policy.limits import AFTER_DISMISSAL
 from hive_mind.hive.policy.seal import sealed_entry
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Announce, Appointment, RegistryEntry
@@ -51,6 +53,10 @@ def redacted_by(world: World, name: str, by: str) -> set[str]:
     return {entry.key.removeprefix("redacted/") for entry in kept(world, name) if entry.by == by and entry.key.startswith("red")}
 
 
+def in_force(world: World, name: str) -> set[str]:
+    return {key.removeprefix("redacted/") for key in node_of(world.machines[name]).registry.in_force("redacted")}
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("weather", [CALM, STORMY], ids=["calm", "stormy"])
 def test_what_it_decided_is_kept_on_all_whatever_they_hear_first(weather: Weather, seed: int) -> None:
@@ -79,6 +85,45 @@ def decided_while_some_are_away(weather: Weather = CALM, seed: int = 0) -> None:
     assert world.violation is None
     assert [redacted_by(world, name, LATE) for name in THREE.nodes] == [set(FACT_IDS[:DECISIONS])] * 3
     assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("weather", [CALM, STORMY], ids=["calm", "stormy"])
+def test_what_a_dismissed_moderator_says_is_kept_by_nobody_whatever_they_hear_first(weather: Weather, seed: int) -> None:
+    """n1, where it sits, and n2 hear of its dismissal only when it has decided more, and the same again."""
+    with small_limit():
+        dismissed_while_some_are_away(weather, seed)
+
+
+def dismissed_while_some_are_away(weather: Weather = CALM, seed: int = 0) -> None:
+    world, half = world_of(weather=weather, seed=seed), DECISIONS // 2
+    world.run(5 * MINUTE_MS)
+    written(world, "n0", f"moderator/{LATE}", "true")
+    world.run(5 * MINUTE_MS)
+    decide(world, FACT_IDS[:half])
+    world.run(5 * MINUTE_MS)
+    in_office = redacted_by(world, "n1", LATE)
+    world.network.divide(["n0"])
+    written(world, "n0", f"moderator/{LATE}", "false")
+    world.run(2 * MINUTE_MS)
+    decide(world, FACT_IDS[:DECISIONS])
+    world.run(5 * MINUTE_MS)
+    world.machines["n2"].crash(loses_tail=Random(seed).random() < 0.5)
+    world.machines["n2"].start()
+    world.run(5 * MINUTE_MS)
+    world.calm_down()
+    world.run(30 * MINUTE_MS)
+
+    assert world.violation is None
+    assert in_office == set(FACT_IDS[:half])
+    assert [redacted_by(world, name, LATE) for name in THREE.nodes] == [in_office] * 3
+    assert [in_force(world, name) for name in THREE.nodes] == [in_office] * 3
+    assert kept(world, "n0") == kept(world, "n1") == kept(world, "n2")
+    assert node_of(world.machines["n2"]).refused[AFTER_DISMISSAL] >= half
+    for name in THREE.nodes:
+        world.machines[name].crash(loses_tail=False)
+        world.machines[name].start()
+        assert redacted_by(world, name, LATE) == in_office
 
 
 def lies(world: World) -> list[RegistryEntry]:

@@ -55,6 +55,9 @@ HUNTS: dict[str, Callable[[], str]] = {
     "appointments_not_looked_at": own_test(
         lambda: test_appointed.test_what_it_decided_is_kept_on_all_whatever_they_hear_first(CALM, 0)
     ),
+    "dismissals_change_nothing_that_is_kept": own_test(
+        lambda: test_appointed.test_what_a_dismissed_moderator_says_is_kept_by_nobody_whatever_they_hear_first(CALM, 0)
+    ),
     "entries_without_limit": own_test(test_appointed.test_who_was_never_appointed_forgets_its_own_beyond_the_limit),
     "removals_without_limit": own_test(
         lambda: test_share_limits.test_who_takes_back_without_end_forgets_its_own_and_nobody_elses(strict())

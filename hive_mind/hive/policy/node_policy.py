@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from hive_mind.hive.effects import Now
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
@@ -133,11 +135,15 @@ class NodePolicy:
 
     def is_erased(self, assertion: Assertion) -> bool:
         """Whether an erasure means it, whenever it was said."""
+        if not self._has_erasures():
+            return False
         said = [assertion.root, *looked_through(assertion.statement), assertion.statement.before]
         return self._is_erased(assertion.fact_id, [assertion.agent], [assertion.root], said)
 
     def is_to_be_shown(self, fact: HiveFact) -> bool:
         """Whether no erasure means a fact that another node shows: one that was away may not know of it yet."""
+        if not self._has_erasures():
+            return True
         agents, roots = [one.agent for one in fact.provenance], [one.root for one in fact.provenance]
         return not self._is_erased(fact.id, agents, roots, [*looked_through(fact.statement), fact.statement.before])
 
@@ -145,11 +151,12 @@ class NodePolicy:
         """Keys of what is to be erased, and when each was written."""
         return {subject_of(key): stamp for key, stamp in self.registry.in_force("erasure").items()}
 
-    def _is_erased(self, fact_id: str, agents: Sequence[str], roots: Sequence[str], texts: Iterable[str]) -> bool:
+    def _has_erasures(self) -> bool:
         self._read()
+        return bool(self._erasures)
+
+    def _is_erased(self, fact_id: str, agents: Sequence[str], roots: Sequence[str], texts: Iterable[str]) -> bool:
         erasures = self._erasures
-        if not erasures:
-            return False
         is_said_by_others = not all(map(erasures.covers_agent, agents)) and not all(map(erasures.covers_source, roots))
         return not is_said_by_others or erasures.covers_fact(fact_id, texts)
 
@@ -230,8 +237,7 @@ class NodePolicy:
             self._withdrawn.setdefault(subject_of(key), {})[""] = _Withdrawal(_FOR_EVER, stamp)
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyNow:
+class PolicyNow(msgspec.Struct, frozen=True):
     """A node's policy at one time: the `Authority` of its partition replicas and the `Judge` of its index."""
 
     policy: NodePolicy

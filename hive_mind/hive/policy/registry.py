@@ -9,8 +9,9 @@ writing later. What a moderator did in office stays in force afterwards. `hive/r
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
 comes to; so who floods the hive with entries forgets its own. Moderators, who redact and erase for ever, may write any number.
 What one writes who was appointed bears the appointment. So it says by itself that it stays, also where nobody has heard of the
-appointment yet, and which entries stay depends on no order. It has a slot of its own: if it replaced what counts, or the other
-way round, how many count would depend on the order again.
+appointment yet, and which entries stay depends on no order. Each such entry has a slot of its own, as has each that appoints or
+dismisses: what is stamped after a dismissal is nobody's, and must not have taken the place of what was decided before, whichever
+of them is heard of first.
 """
 
 from collections import Counter
@@ -39,7 +40,7 @@ _DIGESTS = 1 << (8 * _DIGEST_BYTES)
 _REPLACED_MAX = 64
 
 _Order = tuple[Stamp, bytes]
-_Writer = tuple[str, bool]
+_Writer = tuple[str, bytes]
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -59,6 +60,13 @@ class _Slot(NamedTuple):
     """Whether it counts against its writer's limit."""
 
 
+class _Office(NamedTuple):
+    """`until`: None in office, otherwise since when no more. `ended`: when it ever did."""
+
+    until: Stamp | None
+    ended: tuple[Stamp, ...]
+
+
 def _never(seal: bytes, at_ms: int) -> bool:
     del seal, at_ms
     return False
@@ -68,9 +76,16 @@ def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
     return entry
 
 
+def slot_of(entry: RegistryEntry) -> tuple[str, str, bytes]:
+    """Its key and writer, of which the last one stays; of decisions in office, and about who is in office, each one stays."""
+    is_kept_apart = entry.appointment is not None or kind_of(entry.key) == "moderator"
+    return entry.key, entry.by, _digest_of(entry) if is_kept_apart else b""
+
+
 def record_key(entry: RegistryEntry) -> bytes:
-    """Where a journal keeps an entry: one record per key and writer, and one of what it wrote in office."""
-    return _encode((entry.key, entry.by) if entry.appointment is None else (entry.key, entry.by, True))
+    """Where a journal keeps an entry: one record per slot."""
+    key, by, digest = slot_of(entry)
+    return _encode((key, by, digest) if digest else (key, by))
 
 
 class Registry:
@@ -87,8 +102,9 @@ class Registry:
     ) -> None:
         self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
         self.overflown: list[RegistryEntry] = []
-        """What was forgotten because its writer wrote too much. Who keeps a journal takes it out of there and empties this."""
-        self._oldest: dict[str, list[tuple[_Order, str, bool]]] = {}
+        """What was forgotten because its writer wrote too much, or after its dismissal. Who keeps a journal takes it out of there
+        and empties this."""
+        self._oldest: dict[str, list[tuple[_Order, str, bytes]]] = {}
         """By writer, a heap of its entries that count; also some that were replaced since."""
         self._numbers: Counter[str] = Counter()
         self.version = 0
@@ -97,9 +113,10 @@ class Registry:
         self._versions = dict.fromkeys(rights.KINDS, 0)
         self._digest = 0
         self._count = 0
+        self._entries: tuple[int, tuple[RegistryEntry, ...]] = 0, ()
         # No entry's stamp is later. Spares `sweep`, which runs at every tick, from looking at each.
         self._latest_ms = 0
-        self._offices: tuple[int, Mapping[str, Stamp | None]] = (-1, {})
+        self._offices: tuple[int, Mapping[str, _Office]] = (-1, {})
         # What is in force by kind, and the keys where that has to be looked at again.
         self._views: dict[str, dict[str, _Slot]] = {kind: {} for kind in rights.KINDS}
         self._stale: dict[str, set[str]] = {kind: set() for kind in rights.KINDS}
@@ -129,7 +146,7 @@ class Registry:
     @property
     def moderators(self) -> frozenset[str]:
         """The moderators now."""
-        return self.founders | {name for name, until in self._terms().items() if until is None}
+        return self.founders | {name for name, office in self._read_offices().items() if office.until is None}
 
     def version_of(self, *kinds: str) -> int:
         """Grows with every change that can change what these kinds say."""
@@ -138,13 +155,24 @@ class Registry:
 
     def entries(self) -> tuple[RegistryEntry, ...]:
         """Everything, deleted entries included, by key and writer."""
-        slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
-        return tuple(sorted((slot.entry for slot in slots), key=lambda entry: (entry.key, *_writer(entry))))
+        version, entries = self._entries
+        if version != self.version:
+            slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
+            entries = tuple(sorted((slot.entry for slot in slots), key=slot_of))
+            self._entries = self.version, entries
+        return entries
 
     def has(self, entry: RegistryEntry) -> bool:
         """Whether it holds exactly this one."""
-        found = self._slots.get(kind_of(entry.key), {}).get(entry.key, {}).get(_writer(entry))
+        writers = self._slots.get(kind_of(entry.key), {}).get(entry.key)
+        found = writers.get(_writer(entry)) if writers else None
         return found is not None and found.entry == entry
+
+    def is_after_dismissal(self, entry: RegistryEntry) -> bool:
+        """Whether who wrote it had been appointed, and was dismissed before: it is nobody's, also if it is appointed again."""
+        if (given := entry.appointment) is None or (office := self._read_offices().get(entry.by)) is None:
+            return False
+        return any(given.stamp < ended <= entry.stamp for ended in office.ended)
 
     def fingerprint(self, key: bytes) -> bytes:
         """16 bytes, the same for the same entries under the same session key. Costs the same however many there are."""
@@ -219,7 +247,8 @@ class Registry:
         return gone
 
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
-        if rights.problem_with(entry) or (latest_ms is not None and entry.stamp.ms > latest_ms):
+        is_too_late = latest_ms is not None and entry.stamp.ms > latest_ms
+        if rights.problem_with(entry) or is_too_late or self.is_after_dismissal(entry):
             return False
         kind = kind_of(entry.key)
         writers = self._slots[kind].setdefault(entry.key, {})
@@ -234,7 +263,17 @@ class Registry:
         self._latest_ms = max(self._latest_ms, entry.stamp.ms)
         self._numbers[entry.by] += is_counted - (old is not None and old.is_counted)
         self._changed(entry.key, order, old)
+        if kind == "moderator" and entry.by in self.founders:
+            self._forget_after_dismissal(subject_of(entry.key))
         return not is_counted or self._is_within(entry, order)
+
+    def _forget_after_dismissal(self, by: str) -> None:
+        if (office := self._read_offices().get(by)) is None or not office.ended:
+            return
+        gone = [entry for entry in self.entries() if entry.by == by and self.is_after_dismissal(entry)]
+        for entry in gone:
+            self._forget(entry)
+        self.overflown += gone
 
     def _is_counted(self, entry: RegistryEntry) -> bool:
         """Whether it counts against its writer's limit: not what a founder wrote, nor one whom a founder appointed."""
@@ -245,11 +284,11 @@ class Registry:
     def _is_within(self, entry: RegistryEntry, order: _Order) -> bool:
         """Forget the oldest of a writer with too many; whether this one stays. In whatever order they come it ends alike."""
         heap = self._oldest.setdefault(entry.by, [])
-        heappush(heap, (order, entry.key, entry.appointment is not None))
+        heappush(heap, (order, *slot_of(entry)[::2]))
         while self._numbers[entry.by] > self._entries_of_one_max:
-            oldest, key, is_in_office = heappop(heap)
-            if self._is_last((entry.by, is_in_office), oldest, key):
-                gone = self._slots[kind_of(key)][key][entry.by, is_in_office].entry
+            oldest, key, digest = heappop(heap)
+            if self._is_last((entry.by, digest), oldest, key):
+                gone = self._slots[kind_of(key)][key][entry.by, digest].entry
                 self._forget(gone)
                 if gone is entry:
                     return False
@@ -295,8 +334,8 @@ class Registry:
     def _is_entitled(self, key: str, by: str, stamp: Stamp) -> bool:
         if self._is_its_own(key, by):
             return True
-        until = self._terms().get(by, stamp)
-        return kind_of(key) != "moderator" and (until is None or stamp < until)
+        office = self._read_offices().get(by)
+        return kind_of(key) != "moderator" and office is not None and (office.until is None or stamp < office.until)
 
     def _is_its_own(self, key: str, by: str) -> bool:
         """Whether it needs no appointment to write this. (`take` lets nobody write what another alone may.)"""
@@ -311,20 +350,17 @@ class Registry:
         last = max(made, key=lambda slot: slot.order).entry
         return Appointment(last.stamp, last.by, last.seal)
 
-    def _terms(self) -> Mapping[str, Stamp | None]:
-        """Everybody ever appointed or dismissed by a founder: None in office, otherwise when that ended."""
+    def _read_offices(self) -> Mapping[str, _Office]:
+        """Those of everybody ever appointed or dismissed by a founder."""
         if self._offices[0] != self._versions["moderator"]:
-            self._offices = (self._versions["moderator"], self._read_terms())
+            offices: dict[str, _Office] = {}
+            for key, writers in self._slots["moderator"].items():
+                if slots := [slot for (by, _), slot in writers.items() if by in self.founders]:
+                    last = max(slots, key=lambda slot: slot.order)
+                    ended = tuple(slot.entry.stamp for slot in slots if not slot.value)
+                    offices[subject_of(key)] = _Office(None if last.value else last.entry.stamp, ended)
+            self._offices = self._versions["moderator"], offices
         return self._offices[1]
-
-    def _read_terms(self) -> dict[str, Stamp | None]:
-        terms: dict[str, Stamp | None] = {}
-        for key, writers in self._slots["moderator"].items():
-            slots = [slot for (by, _), slot in writers.items() if by in self.founders]
-            if slots:
-                last = max(slots, key=lambda slot: slot.order)
-                terms[subject_of(key)] = None if last.value else last.entry.stamp
-        return terms
 
     def _view(self, kind: str) -> Mapping[str, _Slot]:
         """What is in force, sorted by key; brought up to date where something changed."""
@@ -352,5 +388,5 @@ def _digest_of(entry: RegistryEntry) -> bytes:
 
 
 def _writer(entry: RegistryEntry) -> _Writer:
-    """Whose slot it takes under its key: its writer's, or its writer's in office."""
-    return entry.by, entry.appointment is not None
+    """Whose slot it takes under its key."""
+    return slot_of(entry)[1:]

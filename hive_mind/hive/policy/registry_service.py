@@ -14,7 +14,7 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
-from hive_mind.hive.policy.limits import TOO_MANY_ENTRIES
+from hive_mind.hive.policy.limits import AFTER_DISMISSAL, TOO_MANY_ENTRIES
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
@@ -92,11 +92,16 @@ class RegistryService:
         seal, genuine = self._policy.seal, []
         latest_ms = at.hive_ms() + DRIFT_MS
         for entry in entries:
+            if self._registry.has(entry):
+                continue
             if entry.stamp.actor in self.own_actors and entry.stamp.ms > latest_ms:
                 # This node's own, of when its clock was wrong: it has written it again, and a second time would be later than
                 # what its agents asserted since. If only the guess of now is wrong, it comes again.
                 continue
-            if reason := self._problem_with_seals(seal, entry):
+            reason = self._problem_with_seals(seal, entry) or (
+                AFTER_DISMISSAL if self._registry.is_after_dismissal(entry) else ""
+            )
+            if reason:
                 refused[reason] = refused.get(reason, 0) + 1
             else:
                 genuine.append(entry)
@@ -113,10 +118,11 @@ class RegistryService:
         return "" if is_known else "a registry entry with an appointment that no founder sealed"
 
     def overflown(self, refused: dict[str, int]) -> list[Record]:
-        """Records of what was forgotten because its writer wrote too much, counted by reason."""
+        """Records of what was forgotten because its writer wrote too much, or after its dismissal; counted by reason."""
         gone, self._registry.overflown = self._registry.overflown, []
-        if gone:
-            refused[TOO_MANY_ENTRIES] = refused.get(TOO_MANY_ENTRIES, 0) + len(gone)
+        for entry in gone:
+            reason = AFTER_DISMISSAL if self._registry.is_after_dismissal(entry) else TOO_MANY_ENTRIES
+            refused[reason] = refused.get(reason, 0) + 1
         return [Delete(REGISTRY, record_key(entry)) for entry in gone]
 
     def apply(
@@ -167,7 +173,7 @@ class RegistryService:
         again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in swept.restamp]
         # The stamps of all others were right.
         self._written_ms.clear()
-        return again
+        return [entry for entry in again if self._registry.has(entry)]
 
     def _is_to_keep(self, entry: RegistryEntry) -> bool:
         """What it wrote itself; and what is for ever, if it holds the writer's key: who wrote that may have forgotten it since.

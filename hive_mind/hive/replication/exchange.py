@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, Protocol
 from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.effects import Now
+from hive_mind.hive.policy.registry import slot_of
 from hive_mind.hive.policy.registry_chunks import announced
 from hive_mind.hive.replication.digest import Digest, Seen, some_actors
 from hive_mind.hive.replication.exchange_steps import (
@@ -151,8 +152,8 @@ class Exchanges:
         self._close(sender, state.session, state.agrees)
         if not state.registry:
             return ()
-        theirs = {(entry.key, entry.by): entry for entry in state.registry}
-        news = [mine for mine in registry.entries() if _is_news(mine, theirs.get((mine.key, mine.by)))]
+        theirs = {slot_of(entry): entry for entry in state.registry}
+        news = [mine for mine in registry.entries() if _is_news(mine, theirs.get(slot_of(mine)))]
         return announced(news, self._settings.step_bytes_max)
 
     def has_begun(self, peer: str, session: bytes) -> bool:

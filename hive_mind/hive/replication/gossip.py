@@ -69,6 +69,8 @@ class Gossip:
     @property
     def wake_at_ms(self) -> int:
         """Monotonic time at which `due` has something to say."""
+        if not self._again and not self._begun:
+            return self._round_at
         return min([self._round_at, *self._again.values(), *[at for at, _ in self._begun.values()]])
 
     def start(self, now: Now) -> None:

@@ -118,6 +118,17 @@ class PartitionReplica(PartitionContent):
         self._take_heads(heads, authority, taken)
         gone = self._take_removals(removals, authority, taken)
         fresh, observed = self._admitted(adds, authority, taken)
+        if fresh or gone or observed:
+            self._change(fresh, gone, observed, authority, taken)
+        # To the limit itself `forget_beyond_limits` brings it, so that this need not be done with each message.
+        givers = {given.assertion.agent for given in fresh}.union(removal.by for removal in removals)
+        self._limit_proofs(_SLACK * authority.removals_max, taken, givers)
+        self._limit_boots(_SLACK * authority.boots_max, taken, {head.node for head in heads})
+        return taken
+
+    def _change(
+        self, fresh: Sequence[Sealed], gone: Mapping[Dot, Removal], observed: Sequence[Dot], authority: Authority, taken: Taken
+    ) -> None:
         added = {given.dot: given.assertion.fact_id for given in fresh}
         # What a liar has made it cover comes back when it comes; of honest members' dots none is here covered.
         self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
@@ -127,13 +138,8 @@ class PartitionReplica(PartitionContent):
         taken.adds += fresh
         for dot, removal in gone.items():
             self._forget([dot], removal, taken)
-        agents = {given.assertion.agent for given in fresh}
-        self._enforce_quota(agents, authority, taken)
+        self._enforce_quota({given.assertion.agent for given in fresh}, authority, taken)
         self._note_seen([*gone, *observed, *(given.dot for given in fresh)], taken)
-        # To the limit itself `forget_beyond_limits` brings it, so that this need not be done with each message.
-        self._limit_proofs(_SLACK * authority.removals_max, taken, agents.union(removal.by for removal in removals))
-        self._limit_boots(_SLACK * authority.boots_max, taken, {head.node for head in heads})
-        return taken
 
     def take_changes(self, changes: Changes, authority: Authority) -> Taken:
         """The same for a message."""

@@ -18,7 +18,13 @@ class LettingGo:
         self._world = world
         self._waiting: dict[str, dict[str, frozenset[str]]] = {}
 
-    def check(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> Iterator[Violation]:
+    def look(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> None:
+        """At what a machine has just handled."""
+        if node_of(machine).partitions.leaving or self._waiting.get(machine.name):
+            for found in self._violations(machine, event, effects):
+                self._world.violate(found.invariant, found.what)
+
+    def _violations(self, machine: Machine, event: Event, effects: Sequence[Effect]) -> Iterator[Violation]:
         """Look who is waited for no more. Not where keys are revoked: of what they said nobody has anything any more."""
         before = self._waiting.get(machine.name, {})
         now = {name: frozenset(to) for name, to in node_of(machine).partitions.leaving.items()}

@@ -1,4 +1,5 @@
 import json
+from itertools import permutations
 
 import pytest
 from msgspec import structs
@@ -298,3 +299,55 @@ def test_what_anybody_may_write_bears_no_appointment():
 
     assert here.write("agent/may", "{}", "may", at(2)).appointment is None
     assert here.write("redacted/1", "true", "mod", at(3)).appointment is None
+
+
+def decided(value: str, ms: int, appointed_ms: int) -> RegistryEntry:
+    """By may, as a moderator."""
+    return RegistryEntry("trust/ann", value, at(ms), "may", appointment=Appointment(at(appointed_ms), "mod"))
+
+
+APPOINTED, DISMISSED = (RegistryEntry("moderator/may", value, at(ms), "mod") for ms, value in ((1, "true"), (5, "false")))
+REAPPOINTED = RegistryEntry("moderator/may", "true", at(8), "mod")
+IN_OFFICE, AFTERWARDS, IN_BETWEEN = decided("0.5", 3, 1), decided("2", 6, 1), decided("2", 9, 1)
+
+
+@pytest.mark.parametrize("order", list(permutations([APPOINTED, IN_OFFICE, DISMISSED, AFTERWARDS])))
+def test_a_dismissed_moderators_entries_are_nobodys_and_undo_nothing_that_it_decided_in_office(order):
+    here = Registry(["mod"])
+
+    for entry in order:
+        here.take([entry], None)
+
+    assert here.get("trust/ann") == 0.5
+    assert set(here.entries()) == {APPOINTED, IN_OFFICE, DISMISSED}
+    assert here.is_after_dismissal(AFTERWARDS)
+    assert not here.is_after_dismissal(IN_OFFICE)
+
+
+@pytest.mark.parametrize("order", list(permutations([APPOINTED, DISMISSED, AFTERWARDS, REAPPOINTED, IN_BETWEEN])))
+def test_who_is_appointed_again_decides_from_then_on_and_what_it_said_in_between_stays_nobodys(order):
+    here = Registry(["mod"])
+
+    for entry in order:
+        here.take([entry], None)
+    again = here.write("trust/ann", "1.5", "may", at(10))
+
+    assert here.get("trust/ann") == 1.5
+    assert set(here.entries()) == {APPOINTED, DISMISSED, REAPPOINTED, again}
+
+
+def test_whom_somebody_else_dismisses_stays_in_office():
+    here = Registry(["mod"])
+
+    here.take([APPOINTED, structs.replace(DISMISSED, by="eve"), AFTERWARDS], None)
+
+    assert here.get("trust/ann") == 2.0
+
+
+def test_what_was_written_after_a_dismissal_leaves_the_journal_when_that_is_heard_of():
+    here = Registry(["mod"])
+
+    here.take([APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED], None)
+
+    assert here.overflown == [AFTERWARDS]
+    assert len({record_key(one) for one in (APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED)}) == 4
