@@ -1,6 +1,9 @@
 """`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
 
+import asyncio
 import secrets
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -60,14 +63,12 @@ def mcp(
 
 @command
 async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool, port: int) -> None:
-    try:
-        from hive_mind.mcp.server import memory_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("hive_mind"):
-            raise
-        raise BackendNotInstalled("mcp", "server", "mcp") from error
+    if find_spec("mcp") is None:
+        raise BackendNotInstalled("mcp", "server", "mcp")
+    # While the other process starts: loading the protocol takes longer than loading what starts it.
+    loading = asyncio.create_task(asyncio.to_thread(import_module, "hive_mind.mcp.server"))
     async with resident_agent(settings_for(home), fleet, agent) as served:
-        server = memory_server(served, allows_retract=allow_retract)
+        server = (await loading).memory_server(served, allows_retract=allow_retract)
         if not port:
             say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
             await server.run_stdio_async()
