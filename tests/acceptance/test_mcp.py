@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import httpx2
@@ -22,6 +23,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from hive_mind.cli.running import NO_READER
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
 from tests.servers.home_guard import HomeGuard, processes_of
@@ -106,6 +108,28 @@ def test_what_a_client_tells_the_next_one_and_the_commands_know(command: HiveMin
     asked = command("ask", "Which port does the gateway use?")
     assert (asked.code, "9443" in asked.out) == (0, True), asked.err
     assert "using agent default of fleet resident" in asked.err
+
+
+def test_a_server_whose_client_was_killed_ends_without_a_traceback(command: HiveMind) -> None:
+    environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    server = [sys.executable, "-m", "hive_mind", "mcp"]
+    with subprocess.Popen(server, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(line_of(id=1, method="initialize", params=hello))
+        process.stdin.flush()
+        assert b"hive-mind" in process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(line_of(method="notifications/initialized") + line_of(id=2, method="tools/list"))
+        process.stdin.close()
+        said = process.stderr.read().decode().splitlines()
+        assert (process.wait(PATIENCE_S), len(said)) == (NO_READER, 2), said
+
+
+def line_of(**message: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
 def test_a_client_hears_how_far_a_long_text_is_and_reads_the_history_of_a_fact(command: HiveMind) -> None:
