@@ -45,6 +45,11 @@ def is_locked(path: Path) -> bool:
         os.close(descriptor)
 
 
+def is_deleted(descriptor: int) -> bool:
+    """Whether a file that is open has no name any more; one that was moved has another."""
+    return os.fstat(descriptor).st_nlink == 0
+
+
 def lock(file: File) -> None:
     """Take it, once nobody else has it."""
     if sys.platform != "win32":
