@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from mcp.client.streamable_http import streamable_http_client
 from hive_mind.cli.running import NO_READER
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
-from tests.servers.home_guard import HomeGuard, processes_of
+from tests.servers.home_guard import processes_of
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -41,11 +41,8 @@ SIZES = [(3, 15, 1), pytest.param(20, 200, 10, marks=pytest.mark.thorough)]
 
 
 @pytest.fixture
-def command(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    """In a home of which no process is left afterwards."""
-    guard = HomeGuard(hive_mind.home)
-    yield hive_mind
-    guard.release()
+def command(guarded: HiveMind) -> HiveMind:
+    return guarded
 
 
 @asynccontextmanager
@@ -214,12 +211,10 @@ def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
 def test_the_program_of_the_how_to_prints_what_stands_below_it(command: HiveMind) -> None:
     program, told = re.findall(r"```(?:python)?\n(.*?)```", HOWTO, flags=re.DOTALL)
     command = replace(command, home=command.home.parent / "memory")
-    guard = HomeGuard(command.home)
 
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     ended = run([sys.executable, "-c", program], 300, cwd=command.home.parent, env=environment, text=True)
 
-    guard.release()
     assert (ended.stdout, ended.returncode) == (told, 0), ended.stderr
 
 
