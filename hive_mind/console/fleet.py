@@ -7,7 +7,7 @@ pages show itself.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ import msgspec
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.runtime.replies import reply_of
 from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
 
 # What several pages look at in the same moment is asked once.
@@ -78,8 +79,9 @@ class FleetOverHttp:
         """At most a second old."""
         async with self._asking:
             if time.monotonic() - self._asked_s >= _FRESH_S:
-                contacts = await asyncio.to_thread(contacts_in, self._run)
-                found = await asyncio.gather(*(self._status(one) for one in contacts))
+                contacts, ended = await asyncio.to_thread(lambda: (contacts_in(self._run), configured_in(self._run)))
+                found = [*await asyncio.gather(*(self._status(one) for one in contacts))]
+                found += [self._ended(ended[name]) for name in sorted(ended.keys() - {one.process for one in contacts})]
                 self._seen, self._asked_s = {one.name: one for one in found}, time.monotonic()
         return tuple(self._seen.values())
 
@@ -125,10 +127,19 @@ class FleetOverHttp:
             before = self._seen.get(contact.process, ProcessSeen(contact.process))
             return replace(before, error=f"it does not answer: {str(error) or 'it takes too long'}")
 
+    def _ended(self, config: WorkerConfig) -> ProcessSeen:
+        """As it was, or as it is to be, where it was not seen: it ended, or has not begun."""
+        agents = tuple(AgentStatus(one.name, domain=one.domain, group=one.group) for one in config.agents)
+        planned = WorkerStatus(config.process, 0, "", config.hive.id, "starting", 0, (), agents)
+        before = self._seen.get(config.process, ProcessSeen(config.process, planned))
+        return replace(before, error="it does not run: hive-mind status says why")
+
     async def _contact(self, agent: str) -> Contact:
         process = next((one.name for one in await self.processes() for own, _ in one.agents if own.name == agent), "")
         contacts = await asyncio.to_thread(contacts_in, self._run)
-        if (found := next((one for one in contacts if one.process == process), None)) is None:
+        if (found := next((one for one in contacts if one.process == process), None)) is None and process:
+            raise BackendUnavailable(agent, f"process {process} does not run: hive-mind status says why")
+        if found is None:
             raise InvalidInput(f"no process here has an agent {agent[:64]!r}")
         return found
 
@@ -141,6 +152,16 @@ def contacts_in(run: Path) -> list[Contact]:
             found.append(msgspec.json.decode(path.read_bytes(), type=Contact))
         except (OSError, msgspec.MsgspecError):
             continue
+    return found
+
+
+def configured_in(run: Path) -> dict[str, WorkerConfig]:
+    """The processes that should run, by name, where they have this folder. In a container their configurations are elsewhere."""
+    found = dict[str, WorkerConfig]()
+    for path in sorted(run.parent.joinpath("config").glob("*.json")):
+        with suppress(InvalidInput):
+            config = read_config(path)
+            found |= {config.process: config}
     return found
 
 

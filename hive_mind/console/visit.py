@@ -75,9 +75,9 @@ class Visit:
 
     async def agents(self) -> list[str]:
         """Names of the agents, those that are of use first; of very many the first."""
-        seen = [agent for process in await self.fleet.processes() for agent, _ in process.agents]
-        ordered = sorted(seen, key=lambda agent: (agent.phase not in ("ready", "asleep", "learning"), agent.name))
-        return [agent.name for agent in ordered[:_AGENTS_OFFERED_MAX]]
+        seen = [(process.error, agent) for process in await self.fleet.processes() for agent, _ in process.agents]
+        ordered = sorted((bool(error) or agent.phase not in ("ready", "asleep", "learning"), agent.name) for error, agent in seen)
+        return [name for _, name in ordered[:_AGENTS_OFFERED_MAX]]
 
     async def agent(self, name: str = "") -> str:
         """The agent that is meant: the one named in the address or the form, else one that is of use. Raises `HiveError`."""

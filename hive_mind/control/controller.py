@@ -38,7 +38,6 @@ from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
-from hive_mind.runtime.wiring import kept_facts
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
 
 __all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
@@ -256,6 +255,8 @@ class HiveController:
 
     def _at_rest(self, status: FleetStatus, agents: Sequence[str]) -> FleetStatus:
         """Of a fleet of which nothing runs: the topology that its manifest has, and the facts that its agents will wake with."""
+        from hive_mind.runtime.wiring import kept_facts
+
         topology, facts = status.topology, 0
         with suppress(HiveError, OSError):
             topology = self.source().manifest.spec.topology.kind

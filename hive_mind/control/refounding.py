@@ -11,7 +11,6 @@ from hive_mind.control.state import FleetState
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.runtime.members.generations import estate_of
 
 
 class Remains(msgspec.Struct, frozen=True):
@@ -27,6 +26,8 @@ class Remains(msgspec.Struct, frozen=True):
 
 async def remains(home: Path, state: FleetState) -> Remains:
     """As it is now, also while nodes run. Raises `InvalidInput` where nothing is shared or left, else as reading does."""
+    from hive_mind.runtime.members.generations import estate_of
+
     hive = state.last_hive
     if hive is None or state.hive is None or not is_shared(state.hive.topology):
         raise InvalidInput("its agents share nothing, so there is no hive to found again: every agent has its own memory")

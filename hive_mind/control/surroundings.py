@@ -9,9 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from hive_mind.control.platforms import inprocess, local
 from hive_mind.control.platforms.base import Platform
 from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
@@ -20,8 +19,10 @@ from hive_mind.errors import ConfigError
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.buses import purge, reach
-from hive_mind.runtime.members import generations
 from hive_mind.runtime.workers.config import BusConfig, HiveConfig
+
+if TYPE_CHECKING:
+    from hive_mind.runtime.members.generations import Moved
 
 Report = Callable[[str], None]
 
@@ -46,7 +47,7 @@ class Move(Protocol):
         replace: bool,
         allow_loss: bool,
         seal: Seal,
-    ) -> generations.Moved:
+    ) -> "Moved":
         """See there."""
         ...
 
@@ -80,11 +81,22 @@ async def open_platform(kind: str, folder: FleetFolder) -> Platform:
     """Where processes of the fleet run. Raises `ConfigError` for a place that this machine can't reconcile."""
     match kind:
         case "local":
+            from hive_mind.control.platforms import local
+
             return await local.open(folder.path, folder.home)
         case "inprocess":
+            from hive_mind.control.platforms import inprocess
+
             return await inprocess.open(folder.path, folder.home)
     what = "write its objects with --render and hand them to the cloud's own tools"
     raise ConfigError(f"platform {kind!r} is not run from here: {what}")
+
+
+async def move(*given: Any, **named: Any) -> "Moved":
+    """See `Move`. What reads journals is loaded when one has to be read."""
+    from hive_mind.runtime.members.generations import move as moved
+
+    return await moved(*given, **named)
 
 
 def _wall_ms() -> int:
@@ -97,7 +109,7 @@ class Surroundings:
 
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
     private_bus: PrivateBus = field(default_factory=PrivateRedis)
-    move: Move = generations.move
+    move: Move = move
     reach_bus: Callable[[BusConfig, Path], Awaitable[None]] = reach
     purge_bus: Callable[[BusConfig, Sequence[str], Path], Awaitable[list[str]]] = purge
     now_ms: Callable[[], int] = _wall_ms

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Resolve
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
@@ -175,7 +175,13 @@ def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None
 
 
 async def _json(value: Awaitable[Any]) -> str:
-    return json.dumps(await value, ensure_ascii=False)
+    """Errors of ours say what is the matter; others are defects, and go to the log."""
+    try:
+        return json.dumps(await value, ensure_ascii=False)
+    except InvalidInput as error:
+        raise ResourceNotFoundError(str(error)) from error
+    except HiveError as error:
+        raise ResourceError(str(error)) from error
 
 
 def _told(tool: Tool) -> Tool:

@@ -103,6 +103,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """What it answers; `on_event` gets what is known before that, where somebody wants it. Raises `HiveError`."""
         if (asked := self._register.get(call.do)) is None:
             raise InvalidInput(f"there is no {call.do[:40]!r}; known: {', '.join(self._register)}")
+        asked.refuse_kind(call.kind)
         doing = getattr(self, f"_do_{call.do}")
         given = (call, on_event) if asked.reports else (call,)
         return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), lambda: doing(*given))
@@ -216,11 +217,9 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         named = {fact.id: fact for fact in (*others, *own) if fact.id.startswith(call.fact_id)}
         return {"facts": [fact_told(fact) for fact in named.values()]}
 
-    @request("kind", "concept", "limit", gives=Collected)
+    @request("concept", "limit", needs=("kind",), gives=Collected, kinds=KINDS)
     async def _do_aggregate(self, call: Call) -> Any:
         """Count facts of the whole hive about `concept`, each once; for a `kind` but count, give the first `limit` of them."""
-        if call.kind not in KINDS:
-            raise InvalidInput(f"`kind` is one of {', '.join(KINDS)}, not {call.kind[:40]!r}")
         found = await self._agent.memory.aggregate(Aggregation(cast(Any, call.kind), call.concept, call.limit))
         told = {"count": found.count, "facts": [fact_told(fact) for fact in found.facts]}
         return told | {"completeness": found.completeness, "silent": list(found.silent)}

@@ -5,13 +5,9 @@ Checked before a process is signalled. One that is not provably the intended pro
 
 import os
 import signal
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-
-from hive_mind.file_lock import try_lock
 
 # The kernel counts in hundredths of a second from when it was booted; the rest is for clocks that are set in small steps.
 _SAME_START_S = 1.0
@@ -80,22 +76,6 @@ def command_of(one: Identity) -> list[str]:
         return [] if found is None else found.cmdline()
     except psutil.Error:
         return []
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock on this file. Ask only where nothing else tells: it takes the lock for a moment."""
-    if sys.platform == "win32":
-        return False
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        return not try_lock(descriptor, is_shared=True)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _found(one: Identity) -> psutil.Process | None:

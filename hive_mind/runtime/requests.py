@@ -70,7 +70,10 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One entry of the register. `gives` is the type of its reply; `reports`: whether it tells something before that."""
+    """One entry of the register. `gives` is the type of its reply; `reports`: whether it tells something before that.
+
+    `kinds` is what the field `kind` may be; () for anything.
+    """
 
     name: str
     summary: str
@@ -78,6 +81,7 @@ class Request:
     takes: tuple[str, ...]
     gives: Any
     reports: bool
+    kinds: tuple[str, ...] = ()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -91,13 +95,20 @@ class Request:
         if missing := [name for name in self.needs if name not in given]:
             raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
 
+    def refuse_kind(self, kind: str) -> None:
+        """Raises `InvalidInput` where `kind` is not one of its own."""
+        if self.kinds and kind not in self.kinds:
+            raise InvalidInput(f"`kind` is one of {', '.join(self.kinds)}, not {kind[:40]!r}")
 
-def request(*takes: str, needs: tuple[str, ...] = (), gives: Any, reports: bool = False) -> Callable[[Handler], Handler]:
+
+def request(
+    *takes: str, needs: tuple[str, ...] = (), gives: Any, reports: bool = False, kinds: tuple[str, ...] = ()
+) -> Callable[[Handler], Handler]:
     """Put a handler, `_do_<name>`, into the register. Its docstring says what the request is for."""
 
     def registered(handler: Handler) -> Handler:
         name, summary = handler.__name__.removeprefix(_PREFIX), inspect.cleandoc(handler.__doc__ or "")
-        setattr(handler, _ENTRY, Request(name, summary, needs, takes, gives, reports))
+        setattr(handler, _ENTRY, Request(name, summary, needs, takes, gives, reports, kinds))
         return handler
 
     return registered

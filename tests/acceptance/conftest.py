@@ -1,6 +1,7 @@
 """What acceptance tests share."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hive_mind.control.platforms import local
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import indexed_example
 from tests.servers.forked import begin
+from tests.servers.home_guard import HomeGuard
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +22,14 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hive_mind(tmp_path: Path) -> HiveMind:
     return HiveMind(tmp_path / "home")
+
+
+@pytest.fixture
+def guarded(hive_mind: HiveMind, tmp_path: Path) -> Iterator[HiveMind]:
+    """One of whose homes no process is left, also where the test is killed: for commands that start the resident one."""
+    guard = HomeGuard(tmp_path)
+    yield hive_mind
+    guard.release()
 
 
 @pytest.fixture

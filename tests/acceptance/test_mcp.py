@@ -11,10 +11,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import httpx2
@@ -22,9 +23,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from hive_mind.cli.running import NO_READER
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
-from tests.servers.home_guard import HomeGuard, processes_of
+from tests.servers.home_guard import processes_of
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -39,11 +41,8 @@ SIZES = [(3, 15, 1), pytest.param(20, 200, 10, marks=pytest.mark.thorough)]
 
 
 @pytest.fixture
-def command(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    """In a home of which no process is left afterwards."""
-    guard = HomeGuard(hive_mind.home)
-    yield hive_mind
-    guard.release()
+def command(guarded: HiveMind) -> HiveMind:
+    return guarded
 
 
 @asynccontextmanager
@@ -106,6 +105,28 @@ def test_what_a_client_tells_the_next_one_and_the_commands_know(command: HiveMin
     asked = command("ask", "Which port does the gateway use?")
     assert (asked.code, "9443" in asked.out) == (0, True), asked.err
     assert "using agent default of fleet resident" in asked.err
+
+
+def test_a_server_whose_client_was_killed_ends_without_a_traceback(command: HiveMind) -> None:
+    environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    server = [sys.executable, "-m", "hive_mind", "mcp"]
+    with subprocess.Popen(server, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(line_of(id=1, method="initialize", params=hello))
+        process.stdin.flush()
+        assert b"hive-mind" in process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(line_of(method="notifications/initialized") + line_of(id=2, method="tools/list"))
+        process.stdin.close()
+        said = process.stderr.read().decode().splitlines()
+        assert (process.wait(PATIENCE_S), len(said)) == (NO_READER, 2), said
+
+
+def line_of(**message: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
 def test_a_client_hears_how_far_a_long_text_is_and_reads_the_history_of_a_fact(command: HiveMind) -> None:
@@ -190,12 +211,10 @@ def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
 def test_the_program_of_the_how_to_prints_what_stands_below_it(command: HiveMind) -> None:
     program, told = re.findall(r"```(?:python)?\n(.*?)```", HOWTO, flags=re.DOTALL)
     command = replace(command, home=command.home.parent / "memory")
-    guard = HomeGuard(command.home)
 
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     ended = run([sys.executable, "-c", program], 300, cwd=command.home.parent, env=environment, text=True)
 
-    guard.release()
     assert (ended.stdout, ended.returncode) == (told, 0), ended.stderr
 
 

@@ -1,12 +1,10 @@
 """Commands that look at a memory say the same, whichever process has it open."""
 
-from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE
 
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
-from tests.servers.home_guard import HomeGuard
 
 pytestmark = pytest.mark.slow
 
@@ -15,13 +13,11 @@ QUESTION = "When does the ferry leave?"
 
 
 @pytest.fixture
-def taught(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    """One agent that learned something, and corrected it, in a home of which no process is left afterwards."""
-    guard = HomeGuard(hive_mind.home)
-    assert hive_mind("learn", "-", "--source", "notes", stdin=NOTES).code == 0
-    assert hive_mind("learn", "-", "--source", "ben", stdin="The gateway listens on port 9443.").code == 0
-    yield hive_mind
-    guard.release()
+def taught(guarded: HiveMind) -> HiveMind:
+    """One agent that learned something, and corrected it."""
+    assert guarded("learn", "-", "--source", "notes", stdin=NOTES).code == 0
+    assert guarded("learn", "-", "--source", "ben", stdin="The gateway listens on port 9443.").code == 0
+    return guarded
 
 
 def test_reading_commands_print_the_same_while_the_resident_process_has_the_memory_open(taught: HiveMind) -> None:

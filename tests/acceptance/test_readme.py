@@ -71,11 +71,11 @@ def test_the_first_screen_shows_what_is_printed(hive_mind: HiveMind, tmp_path: P
     assert (printed[0], printed[-1]) == (first, last)
 
 
-def test_the_first_screen_shows_the_link_that_a_browser_gets(hive_mind: HiveMind, tmp_path: Path) -> None:
+def test_the_first_screen_shows_the_link_that_a_browser_gets(guarded: HiveMind, tmp_path: Path) -> None:
     (_, shown) = FIRST.split("    $ hive-mind ui\n")
     _, link, last = textwrap.dedent(shown.split("\n\n")[0]).splitlines()
 
-    home = hive_mind.with_environment(HIVE_MIND_HOME=str(tmp_path / "town"))
+    home = guarded.with_environment(HIVE_MIND_HOME=str(tmp_path / "town"))
     printed = home("ui")
     home("serve", "--stop")
 

@@ -17,10 +17,10 @@ LINES = [f"The {name} opens at {hour} on working days." for name in "mill dam we
 
 
 @pytest.fixture
-def home(hive_mind: HiveMind) -> Iterator[HiveMind]:
+def home(guarded: HiveMind) -> Iterator[HiveMind]:
     """One whose resident process is ended."""
-    yield hive_mind
-    assert hive_mind("serve", "--stop").code == 0
+    yield guarded
+    assert guarded("serve", "--stop").code == 0
 
 
 def started(hive_mind: HiveMind, folder: Path) -> subprocess.Popen[bytes]:

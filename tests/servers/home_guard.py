@@ -16,7 +16,7 @@ _ENDS_WITHIN_S = 20.0
 
 
 class HomeGuard:
-    """Watches over a home folder until `release`."""
+    """Watches over a home folder, or a folder of several, until `release`."""
 
     def __init__(self, home: Path) -> None:
         # In a session of its own, because Ctrl-C is not meant for it.
@@ -48,7 +48,7 @@ def _belongs(process: psutil.Process, home: str) -> bool:
         told = process.cmdline()
         if any("redis-server" in part for part in told):
             return process.cwd().startswith(home) or any(home in part for part in told)
-        is_ours = any(home in part for part in told) or process.environ().get("HIVE_MIND_HOME") == home
+        is_ours = any(home in part for part in told) or Path(process.environ().get("HIVE_MIND_HOME", "")).is_relative_to(home)
         return is_ours and "hive_mind" in told
     except psutil.Error:
         # It has ended by now, or belongs to somebody else.

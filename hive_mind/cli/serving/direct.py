@@ -10,6 +10,7 @@ import msgspec
 
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable
+from hive_mind.file_lock import is_locked
 from hive_mind.runtime.replies import reply_of
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
@@ -48,6 +49,13 @@ def resident(home: Path, agent: str) -> DirectAgent | None:
         return None
     is_there = any(one.name == agent and one.phase != "failed" for one in status.agents)
     return DirectAgent(contact, agent) if is_there and status.phase == "ready" else None
+
+
+def is_to_be_started(home: Path) -> bool:
+    """Whether a home has no other fleet than the resident one, and nothing of that runs, as its files tell."""
+    fleets = home / "fleets"
+    names = [folder.name for folder in fleets.iterdir() if folder.is_dir()] if fleets.is_dir() else []
+    return {*names} <= {RESIDENT} and not any(map(is_locked, (fleets / RESIDENT / "run").glob("*.lock")))
 
 
 def _said(contact: Contact, method: str, path: str, body: bytes | None, timeout_s: float) -> bytes:

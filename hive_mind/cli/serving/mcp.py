@@ -1,8 +1,11 @@
 """`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
 
+import asyncio
 import secrets
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +18,9 @@ from hive_mind.cli.serving import clients
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled
 from hive_mind.runtime.settings import secret
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 _EPILOG = examples(
     "hive-mind mcp",
@@ -60,17 +66,15 @@ def mcp(
 
 @command
 async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool, port: int) -> None:
-    try:
-        from hive_mind.mcp.server import memory_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("hive_mind"):
-            raise
-        raise BackendNotInstalled("mcp", "server", "mcp") from error
+    if find_spec("mcp") is None:
+        raise BackendNotInstalled("mcp", "server", "mcp")
+    # While the other process starts: loading the protocol takes longer than loading what starts it.
+    loading = asyncio.create_task(asyncio.to_thread(import_module, "hive_mind.mcp.server"))
     async with resident_agent(settings_for(home), fleet, agent) as served:
-        server = memory_server(served, allows_retract=allow_retract)
+        server = (await loading).memory_server(served, allows_retract=allow_retract)
         if not port:
             say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
-            await server.run_stdio_async()
+            await _over_stdio(server)
             return
         from hive_mind.mcp.http import HOST, PATH, serve_http
 
@@ -79,6 +83,17 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool,
         if not secret("MCP_TOKEN"):
             say(f"token: {token}")
         await serve_http(server, port, token)
+
+
+async def _over_stdio(server: "MCPServer") -> None:
+    """Until its client goes away. Raises `BrokenPipeError` where that was killed: as any command, and not in a group."""
+    is_unheard = False
+    try:
+        await server.run_stdio_async()
+    except* BrokenPipeError:
+        is_unheard = True
+    if is_unheard:
+        raise BrokenPipeError
 
 
 @app.command(epilog=_INSTALL_EPILOG)

@@ -15,6 +15,7 @@ from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
+from hive_mind.cli.serving.direct import is_to_be_started
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.put_again import PUT_AGAIN
@@ -142,17 +143,19 @@ class ResidentAgent:
 @asynccontextmanager
 async def resident_agent(settings: Settings, fleet: str, agent: str) -> AsyncIterator[ResidentAgent]:
     """The agent that is meant; its process is started where it is in no fleet that runs. Raises `HiveError`."""
-    from hive_mind.control.resident import keep_open
-
-    async with fleet_agent(settings.home, fleet, agent) as found:
-        if found is not None:
-            served = ResidentAgent(found, settings)
-            await served.renew()
-            yield served
-            return
+    if fleet or not is_to_be_started(settings.home):
+        async with fleet_agent(settings.home, fleet, agent) as found:
+            if found is not None:
+                served = ResidentAgent(found, settings)
+                await served.renew()
+                yield served
+                return
     name = agent or DEFAULT_AGENT
     loads = "" if settings.embed == "none" else f", which loads {settings.embed_model}"
     say(f"starting a process for agent {name}{loads} …", style="dim")
+    # Said before what starts it is loaded, which takes most of a second.
+    from hive_mind.control.resident import keep_open
+
     async with fleets.opened(settings.home, RESIDENT) as controller:
         outcome = await keep_open(controller, name, settings)
         if not outcome.is_converged:

@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
 from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
-from hive_mind.runtime.runs.triggers import cron_due
+from hive_mind.runtime.runs.cron import cron_due
 
 _TOPOLOGY: Path = ("spec", "topology")
 _KIND: Path = (*_TOPOLOGY, "kind")

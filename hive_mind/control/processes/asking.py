@@ -1,15 +1,17 @@
 """Asking local workers over HTTP: status, a request to an agent, and to leave. `runtime/workers/health.py` is the other end."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.replies import reply_of
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _UNAUTHORISED = 401
 # A worker that gives up at the end of its time is heard saying so.
@@ -58,6 +60,9 @@ class Asking:
             self._session = None
 
     async def _said(self, method: str, contact: Contact, path: str, request: object, timeout_s: float) -> bytes:
+        # Only where there is a worker to ask: it takes as long to load as all the rest here.
+        import aiohttp
+
         if self._session is None:
             # As many at once as there are workers: the slowest is what a look at all of them costs.
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))

@@ -22,8 +22,9 @@ import psutil
 
 from hive_mind.control.processes.children import Child, begin
 from hive_mind.control.processes.process_files import open_log, read_own
+from hive_mind.file_lock import is_locked
 from hive_mind.runtime.files import write_whole
-from hive_mind.runtime.process_identity import Identity, identity_of, is_locked, is_running
+from hive_mind.runtime.process_identity import Identity, identity_of, is_running
 
 _CONFIGURATION = """\
 bind 127.0.0.1

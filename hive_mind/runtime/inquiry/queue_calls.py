@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     # What agents that nobody judges never load.
     from hive_mind.judge.items import Decision, ItemView
 
-_WAYS = ("approve", "answer", "reject")
-
 
 class QueueCalls(AskedAgent):
     """A part of `runtime.calls.AgentCalls`."""
@@ -67,11 +65,9 @@ class QueueCalls(AskedAgent):
         told = [msgspec.to_builtins(view.item) for view in views[: call.limit]]
         return {"items": told, "count": len(views), "agent": self._given_runs.desk_agent}
 
-    @request("text", "because", needs=("title", "kind", "source"), gives=ItemDecided)
+    @request("text", "because", needs=("title", "kind", "source"), gives=ItemDecided, kinds=("approve", "answer", "reject"))
     async def _do_decide(self, call: Call) -> Any:
         """Decide an item of the inbox: `title` is its id, `kind` approve, reject or answer (by `text`), `source` who decides."""
-        if call.kind not in _WAYS:
-            raise InvalidInput(f"`kind` is one of {', '.join(_WAYS)}, not {call.kind[:40]!r}")
         if not call.source.strip():
             raise InvalidInput("say who decides: `source` is the name of a person")
         if self._given_runs is None:

@@ -1,9 +1,12 @@
 """Who is a member of a hive, as one of its nodes sees it, and who is to hold what: for a person who looks, or puts one out."""
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from hive_mind.hive.effects import Now
-from hive_mind.hive.member import Member
+if TYPE_CHECKING:
+    from hive_mind.hive.effects import Now
+    from hive_mind.hive.member import Member
 
 
 class MemberSeen(msgspec.Struct, frozen=True):
@@ -29,7 +32,7 @@ class MembersSeen(msgspec.Struct, frozen=True):
     lacking: tuple[str, ...] = ()
 
 
-def members_seen(member: Member, now: Now) -> MembersSeen:
+def members_seen(member: "Member", now: "Now") -> MembersSeen:
     """What a node knows at this moment."""
     topology = member.membership.topology
     if topology is None:

@@ -10,17 +10,16 @@ import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 import msgspec
-from cronsim import CronSim, CronSimError
 
 from hive_mind.agents.runs.run_journal import is_known
 from hive_mind.agents.runs.shared_values import NAME_CHARACTERS
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.entry import Entry
+from hive_mind.runtime.runs.cron import cron_due
 from hive_mind.runtime.runs.event_streams import Ended, ServerEvent, events_from, shown_url
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.runtime.workers.config import TriggerConfig
@@ -144,14 +143,6 @@ class Triggers:
 def next_due(trigger: TriggerConfig, now: float) -> float:
     """When it is due next, in seconds since 1970-01-01 UTC. Raises `InvalidInput` for a malformed cron line."""
     return (now // trigger.every_s + 1) * trigger.every_s if trigger.every_s else cron_due(trigger.cron, now)
-
-
-def cron_due(line: str, after: float) -> float:
-    """The next time of a cron line, in UTC. Raises `InvalidInput` for a malformed line, or one that no day ever matches."""
-    try:
-        return float(next(CronSim(line, datetime.fromtimestamp(after, UTC))).timestamp())
-    except (CronSimError, StopIteration):
-        raise InvalidInput(f"{line!r} is no cron line: minute hour day month weekday, such as 0 7 * * *") from None
 
 
 def _name(trigger: TriggerConfig) -> str:

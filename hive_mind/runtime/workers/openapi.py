@@ -10,7 +10,7 @@ from hive_mind.errors import HiveError
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.put_again import KEY_CHARACTERS_MAX
-from hive_mind.runtime.requests import Call, requests_of
+from hive_mind.runtime.requests import Call, Request, requests_of
 from hive_mind.runtime.workers.status import WorkerStatus
 
 Schema = dict[str, Any]
@@ -51,7 +51,7 @@ def document() -> Schema:
         "/v1/agents/{agent}/events": {"parameters": [agent], "get": _events()},
     }
     for one, reply in zip(requests.values(), replies, strict=True):
-        asked = _body({name: fields[name] for name in one.fields}, *one.needs) | {"parameters": [_KEY]}
+        asked = _body(_fields(one, fields), *one.needs) | {"parameters": [_KEY]}
         operation = _operation(f"agent_{one.name}", one.summary, _ok(reply), "agents") | asked
         operation["responses"]["200"]["content"] |= {"text/event-stream": {"schema": {"type": "string"}}}
         paths[f"/v1/agents/{{agent}}/{one.name}"] = {"parameters": [agent], "post": operation}
@@ -62,7 +62,7 @@ def document() -> Schema:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": schemas | {"Refusal": _refusal()},
+            "schemas": _without_false(schemas) | {"Refusal": _refusal()},
         },
     }
 
@@ -72,6 +72,25 @@ def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
     told = {"summary": first} | ({"description": rest.strip()} if rest.strip() else {})
     done = {"description": "Done.", "content": {"application/json": {"schema": reply}}}
     return {"operationId": name, **told, "tags": [tag], "responses": {"200": done, **_refusals()}}
+
+
+def _fields(asked: Request, known: Mapping[str, Schema]) -> Schema:
+    """Those of one request: what it needs has neither a default nor null."""
+    fields = {name: known[name] for name in asked.fields} | {name: _needed(known[name]) for name in asked.needs}
+    return fields | ({"kind": {"type": "string", "enum": list(asked.kinds)}} if asked.kinds else {})
+
+
+def _needed(field: Schema) -> Schema:
+    given = {name: value for name, value in field.items() if name != "default"}
+    ways = [way for way in given.pop("anyOf", ()) if way != {"type": "null"}]
+    return given | (ways[0] if len(ways) == 1 else {"anyOf": ways} if ways else {})
+
+
+def _without_false(schema: Any) -> Any:
+    """A tuple's `items: false` says no more than its `maxItems`, and generators of clients stumble over it."""
+    if isinstance(schema, dict):
+        return {name: _without_false(value) for name, value in schema.items() if not (name == "items" and value is False)}
+    return [_without_false(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def _body(properties: Mapping[str, Schema], *needs: str) -> Schema:

@@ -1,6 +1,7 @@
 """A worker as a process of its own: one of its name at a time, a log that does not grow for ever, and a note on how to reach it.
 
-It ends well when it is told to: what is under way is answered, what was written is kept, and the note is taken away.
+It ends well when it is told to: what is under way is answered, what was written is kept, and the note is taken away. It also
+ends when its home was deleted: nobody could find it any more to tell it.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from aiohttp import web
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.file_lock import is_deleted
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.observing.logs import JsonLines
 from hive_mind.runtime.observing.telemetry import send_spans
@@ -35,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 _LOG_BYTES_MAX = 5_000_000
 _LOGS_KEPT = 2
+_LOOK_S = 2.0
 _TEXT = "%(asctime)s %(levelname)s %(message)s"
 
 Further = Callable[[WorkerConfig, str], Mapping[str, web.Application]]
@@ -60,12 +63,14 @@ async def run_worker(
     body = await asyncio.to_thread(_read, path)
     config, host = read_config(path), Settings.from_environment().http_host
     run = Path(config.run)
-    with _only_one(run / f"{config.process}.lock", config.process):
+    with _only_one(run / f"{config.process}.lock", config.process) as lock:
         contact = run / f"{config.process}.json"
         # That of a predecessor who was killed.
         contact.unlink(missing_ok=True)
         async with AsyncExitStack() as stack:
             handler = stack.enter_context(_logged(config, log_here if not is_loopback(host) else None))
+            looking = asyncio.create_task(_stop_without_home(lock, stop, config.process))
+            stack.callback(looking.cancel)
             try:
                 with _redacted(config, handler):
                     await _run(config, sha256(body).hexdigest(), host, contact, stop, stack, further)
@@ -101,9 +106,16 @@ async def _run(
     _log.info("%s: finishing", config.process)
 
 
+async def _stop_without_home(lock: int, stop: asyncio.Event, process: str) -> None:
+    while not is_deleted(lock):  # noqa: ASYNC110 - a deleted file wakes nobody
+        await asyncio.sleep(_LOOK_S)
+    _log.warning("%s: its home was deleted, so it ends", process)
+    stop.set()
+
+
 @contextmanager
-def _only_one(path: Path, process: str) -> Iterator[None]:
-    """Hold a lock that the system releases when this process dies, however it does."""
+def _only_one(path: Path, process: str) -> Iterator[int]:
+    """Hold a lock that the system releases when this process dies, however it does. Gives its descriptor."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -114,7 +126,7 @@ def _only_one(path: Path, process: str) -> Iterator[None]:
             raise AlreadyRuns(f"{process} runs already" + (f" (process {holder})" if holder else "")) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

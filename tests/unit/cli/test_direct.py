@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hive_mind.cli.serving.direct import resident
+from hive_mind.cli.serving.direct import is_to_be_started, resident
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.file_lock import try_lock
 from hive_mind.runtime.workers.status import AgentStatus, Contact, WorkerStatus
 
 TOKEN = "".join(("to", "ken"))
@@ -102,3 +103,15 @@ def test_one_that_ends_before_it_answers_is_out_of_reach(tmp_path: Path) -> None
     assert found is not None
     with pytest.raises(BackendUnavailable, match="can't be reached"):
         asyncio.run(found.call("ask", question="Who?"))
+
+
+def test_a_process_is_to_be_started_where_there_is_no_other_fleet_and_nobody_holds_a_lock(tmp_path: Path) -> None:
+    assert is_to_be_started(tmp_path), "a new home"
+    lock = contact(tmp_path, 1).with_suffix(".lock")
+    lock.touch()
+    assert is_to_be_started(tmp_path), "its process was killed"
+    with lock.open("rb") as held:
+        assert try_lock(held)
+        assert not is_to_be_started(tmp_path), "it runs"
+    (tmp_path / "fleets" / "town").mkdir()
+    assert not is_to_be_started(tmp_path), "another fleet may be meant"

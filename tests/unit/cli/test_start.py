@@ -63,6 +63,41 @@ def test_commands_are_found_under_the_names_they_have(module):
     assert set(typer.main.get_group(some).commands) == {name for name, found in MODULES.items() if found == module}
 
 
+def test_a_command_says_that_it_starts_a_process_before_it_loads_what_starts_one(tmp_path):
+    code = f"""
+import sys
+from hive_mind.cli import app
+from hive_mind.cli.serving import resident_agent
+
+def say(text, **_):
+    print(text, *sys.modules, sep="\\n")
+    sys.exit()
+
+resident_agent.say = say
+sys.argv = ["hive-mind", "serve", "--home", {str(tmp_path)!r}]
+app.main()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+
+    said, *there = ended.stdout.splitlines()
+    assert said.startswith("starting a process for agent default, which loads ")
+    assert {*HEAVY, "numpy", "hive_mind.control.controller"}.isdisjoint(there)
+
+
+def test_what_starts_a_process_loads_nothing_of_what_that_runs():
+    code = "import sys, hive_mind.control.resident, hive_mind.control.platforms.local; print(*sys.modules)"
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()
+    run = (
+        "aiohttp",
+        "sqlite3",
+        "hive_mind.memory.cognitive",
+        "hive_mind.agents.agent",
+        "hive_mind.hive.node",
+        "hive_mind.runtime.wiring",
+    )
+    assert [name for name in run if name in there] == []
+
+
 def test_a_question_to_a_resident_agent_loads_no_more_than_it_takes_to_ask():
     code = "import sys, hive_mind.cli.asking.ask, hive_mind.cli.serving.direct; print(*sys.modules)"
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True).stdout.split()

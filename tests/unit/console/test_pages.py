@@ -3,6 +3,8 @@
 import html
 from pathlib import Path
 
+import msgspec
+
 from hive_mind.bus.base import Delivery, Envelope, Subscription
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report import write_report
@@ -46,6 +48,22 @@ async def test_a_process_that_does_not_answer_is_shown_as_silent(tmp_path, monke
         )
         page = (await browser.get(""))[1]
         assert "Process gone: it does not answer" in page
+
+
+async def test_a_process_that_ended_stays_on_the_map(tmp_path, monkeypatch):
+    monkeypatch.setattr("hive_mind.console.fleet._FRESH_S", 0.0)
+    async with looking(tmp_path) as browser:
+        run = Path(browser.worker.config.run)
+        config = run.parent / "config" / "gone.json"
+        config.parent.mkdir()
+        gone = msgspec.structs.replace(browser.worker.config, process="gone", agents=(AgentConfig("eve", group="north"),))
+        config.write_bytes(gone.packed())
+        page = (await browser.get(""))[1]
+        assert "Process gone: it does not run: hive-mind status says why" in page
+        assert 'id="agent-eve"' in page
+        assert "process gone does not run" in (await browser.get("facts?agent=eve"))[1]
+        config.unlink()
+        assert 'id="agent-eve"' not in (await browser.get(""))[1]
 
 
 async def test_an_answer_has_its_sources_their_scores_and_who_was_asked(tmp_path):

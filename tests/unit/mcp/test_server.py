@@ -9,7 +9,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ElicitResult
 
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.mcp.results import AgentState, Status
 from hive_mind.mcp.served import OnProgress
 from hive_mind.mcp.server import memory_server
@@ -250,6 +250,25 @@ def test_a_refusal_is_a_result_that_a_model_can_read(era: str) -> None:
 
     assert refused.is_error
     assert "ada knows no fact 'x'" in refused.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (InvalidInput("ada knows no fact 'x'"), "ada knows no fact 'x'"),
+        (BackendUnavailable("ada", "it stops"), "ada: it stops"),
+        (ZeroDivisionError("/secret/path"), "hive://facts/x"),
+    ],
+    ids=["not there", "out of reach", "a defect"],
+)
+def test_a_resource_that_can_not_be_read_says_why(era: str, why: Exception, told: str) -> None:
+    async def story(client: Client) -> str:
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource("hive://facts/x")
+        return str(refused.value)
+
+    said = talk(ScriptedAgent(why=why), era, story)
+    assert (told in said, "/secret/path" in said) == (True, False), said
 
 
 def test_a_defect_shows_nothing_of_its_inside(era: str) -> None:

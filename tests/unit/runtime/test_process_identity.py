@@ -12,7 +12,8 @@ from signal import SIGKILL, SIGTERM
 import psutil
 import pytest
 
-from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_locked, is_running, send, use_of
+from hive_mind.file_lock import is_locked
+from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_running, send, use_of
 
 Running = subprocess.Popen[bytes]
 

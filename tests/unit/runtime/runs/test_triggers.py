@@ -13,8 +13,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runtime.runs.cron import cron_due
 from hive_mind.runtime.runs.run_keeper import RunKeeper
-from hive_mind.runtime.runs.triggers import Triggers, cron_due, next_due
+from hive_mind.runtime.runs.triggers import Triggers, next_due
 from hive_mind.runtime.workers.config import TriggerConfig
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool

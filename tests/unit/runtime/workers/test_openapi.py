@@ -60,6 +60,26 @@ def test_the_document_is_valid_and_has_every_request() -> None:
     assert all(one["post"]["summary"] for path, one in said["paths"].items() if "post" in one)
 
 
+def test_what_generators_of_clients_misunderstand_is_not_in_it() -> None:
+    # openapi-python-client refuses the first, and sends the default of a field as what was meant.
+    text = json.dumps(document())
+    bodies = {
+        name.rpartition("/")[2]: ways["post"]["requestBody"]["content"]["application/json"]["schema"]
+        for name, ways in document()["paths"].items()
+        if "requestBody" in ways.get("post", {})
+    }
+
+    assert '"items": false' not in text
+    assert bodies["aggregate"]["properties"]["kind"] == {"type": "string", "enum": ["count", "list", "latest", "earliest"]}
+    assert bodies["quarantine"]["properties"]["good"] == {"type": "boolean"}
+    assert [
+        (name, field)
+        for name, body in bodies.items()
+        for field in body["required"]
+        if {"default", "anyOf"} & body["properties"][field].keys()
+    ] == []
+
+
 def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_path: Path) -> None:
     async def work() -> None:
         async with calling(tmp_path) as call:
@@ -77,6 +97,7 @@ def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_pa
             assert len((await client.do("agent_facts", limit=0))["facts"]) == 3
             assert (await client.do("agent_replace", source="notes", episodes=[learned["episode"]]))["former"] == 0
             await client.do("agent_retract", fact_id=learned["facts"][0])
+            assert (await client.do("agent_aggregate", kind="count", concept=""))["count"] == 2
             for operation in ("conflicts", "stats", "export", "told", "members", "rules", "runs", "tools"):
                 await client.do(f"agent_{operation}")
             assert (await client.do("agent_trust", to="ben"))["trust"] == 1.0
@@ -94,6 +115,8 @@ def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_pa
         ("agent_search", 400, {"query": "x", "text": "y"}, "search has no field 'text'; it has query, limit"),
         ("agent_search", 400, {}, "search needs the field 'query'"),
         ("agent_search", 400, {"query": 7}, "no request"),
+        ("agent_aggregate", 400, {"concept": "x"}, "aggregate needs the field 'kind'"),
+        ("agent_aggregate", 400, {"kind": "sum"}, "`kind` is one of count, list, latest, earliest, not 'sum'"),
         ("agent_why", 400, {"fact_id": "nope"}, "knows no fact 'nope'"),
         ("agent_stats", 400, {"agent": "eve"}, "there is no agent 'eve'"),
         ("agent_learn", 400, {"text": "x", "key": "k" * 201}, "at most 200"),
