@@ -109,8 +109,9 @@ class Goal(Part):
     @property
     def criteria(self) -> Sequence[SuccessCriterion]:
         """What is scored: the goal itself where no criteria are given."""
-        whole = SuccessCriterion(id=self.id, description=self.description or self.name or self.id)
-        return self.success_criteria or (whole,)
+        if self.success_criteria:
+            return self.success_criteria
+        return (SuccessCriterion(id=self.id, description=self.description or self.name or self.id),)
 
 
 def _check_condition(text: object) -> None:

@@ -6,6 +6,7 @@ means to come (`nBackfillAttempted`) and how far the last one came (`nBackfill`)
 
 import struct
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,8 @@ _NONE = (0, 0)
 # Two copies of a header of 48 bytes, then: nBackfill, five read marks, eight lock bytes, nBackfillAttempted.
 _BACKFILL_AT, _ATTEMPTED_AT = 96, 128
 _NUMBER = struct.Struct("=I")
+# Far shorter than a checkpoint, and it leaves the processor to the one that is waited for.
+_LOOK_S = 0.0003
 
 
 def state_of(path: Path) -> tuple[int, int]:
@@ -30,6 +33,7 @@ def seen(path: Path, child: "subprocess.Popen[bytes]", until: float) -> bool:
     while state_of(path) == before:
         if child.poll() is not None or time.monotonic() > until:
             return False
+        threading.Event().wait(_LOOK_S)
     return True
 
 

@@ -23,6 +23,7 @@ from hive_mind.store.sqlite import problems
 from hive_mind.store.sqlite.reading import RecordReader
 from tests.crash import checkpoints
 from tests.crash.grown import Grown, base_fact
+from tests.servers.forked import Forked, run
 
 FACTS, LINES = 45_000, 12_000
 _AFTER_SIGHT_S = 0.12
@@ -73,7 +74,7 @@ def storm(seed: int, kills: int, folder: Path, facts: int = FACTS, lines: int = 
 
 def _killed(path: Path, home: Path, text: Path, facts: int, rng: random.Random, report: Report) -> str:
     """Kill the command; what is wrong then."""
-    with subprocess.Popen(_command(home, text), env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+    with Forked(_command(home, text), env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         try:
             is_seen = checkpoints.seen(path, child, time.monotonic() + _COMMAND_MAX_S)
             threading.Event().wait(rng.uniform(0, _AFTER_SIGHT_S))
@@ -107,7 +108,7 @@ def _ended(path: Path, home: Path, text: Path, due: int, report: Report) -> str:
     if report.kills % _KILLS_PER_END != 1:
         return ""
     report.ends += 1
-    done = subprocess.run(_command(home, text), env=_environment(), capture_output=True, timeout=_COMMAND_MAX_S, check=False)
+    done = run(_command(home, text), _COMMAND_MAX_S, env=_environment())
     if done.returncode:
         return f"learning it again ended with {done.returncode}: {done.stderr.decode()[-500:]}"
     with RecordReader(path) as reader:

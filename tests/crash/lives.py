@@ -19,6 +19,7 @@ Sessions = Sequence[tuple[int, str]]
 FIRST: Sessions = (
     (12, "close"), (30, "die"), (18, "close"), (9, "unsynced"), (3, "unsynced"), (20, "die"), (1, "die"), (14, "close"),
 )  # fmt: skip
+SHORT: Sessions = ((12, "close"), (30, "die"), (9, "unsynced"), (20, "die"), (14, "close"))
 AFTER_POWER_FAILURE: Sessions = ((2, "unsynced"), (1, "die"), (6, "die"), (9, "unsynced"), (12, "close"))
 _KILLED = -9
 

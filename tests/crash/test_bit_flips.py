@@ -22,7 +22,7 @@ from hive_mind.store.sqlite.repair import repair
 
 FACTS = 400
 # `make chaos-store` flips more.
-FLIPS = int(os.environ.get("HIVE_FLIPS", "10"))
+FLIPS = int(os.environ.get("HIVE_FLIPS", "5"))
 Kept = dict[str, Fact | Episode]
 
 

@@ -85,5 +85,6 @@ def test_five_kills_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_many_kills_lose_nothing(tmp_path: Path) -> None:
     kills(tmp_path, 1, KILLS)

@@ -12,6 +12,7 @@ from signal import SIGKILL
 import pytest
 
 from tests.contract.platforms import FAKE, PATIENCE_S, STOP_S, Ground
+from tests.servers.forked import Forked
 from tests.servers.guard import Guard
 
 NAMES = ("ada", "ben", "cleo")
@@ -36,7 +37,7 @@ def kill_at_work(home: Path, seed: int, after_s: float) -> None:
     """Let the program start and stop processes for so long."""
     command = [sys.executable, str(Path(__file__).with_name("platform_writer.py")), str(home), str(seed), *NAMES]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as writer:
+    with Forked(command, stdout=subprocess.PIPE, env=environment) as writer:
         guard = Guard(writer.pid, SIGKILL)
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"begins\n"

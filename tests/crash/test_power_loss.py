@@ -10,7 +10,7 @@ import pytest
 
 from tests.chance import seed_of_this_run
 from tests.crash.disk_trace import compiled, compiler
-from tests.crash.lives import FIRST, live
+from tests.crash.lives import SHORT, live
 from tests.crash.power_loss import Report, play
 from tests.crash.workloads import WORKLOADS
 
@@ -29,7 +29,7 @@ _ENOUGH_TO_BE_FOUND_OUT = 40
 def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A kind of file, and the trace of one."""
     folder = tmp_path_factory.mktemp("traces")
-    return request.param, live(compiled(folder), folder, request.param, seed_of_this_run(), FIRST)
+    return request.param, live(compiled(folder), folder, request.param, seed_of_this_run(), SHORT)
 
 
 def played(life: tuple[str, Path], histories: int, *forgotten: str) -> Report:

@@ -36,24 +36,33 @@ class PowerCut(BaseException):
 
 @dataclass
 class World:
-    """What outlives a process: the ledger, the folder, and what tools did outside. `cut_at` counts boundaries from 1."""
+    """What outlives a process: the ledger, the folder, and what tools did outside. `cut_at` counts boundaries from 1.
+
+    `news`, of a run that nobody cuts: the boundaries at which more was left behind than at the one before.
+    """
 
     ledger: Ledger
     folder: Path | None
     cut_at: int = 0
     boundaries: int = 0
+    news: list[int] = field(default_factory=list)
+    entries: int = 0
     happened: Counter[str] = field(default_factory=Counter)
     ticks: int = 0
     is_cut: bool = False
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     things: dict[str, Any] = field(default_factory=dict)
     """What tools keep outside: a memory, for instance."""
+    left: object = None
 
     def boundary(self) -> None:
         """The power may fail here; once it has, nothing more happens in this process."""
         if self.is_cut:
             raise PowerCut
         self.boundaries += 1
+        if not self.cut_at and self.left != (left := (self.entries, self.happened.copy(), written(self.folder))):
+            self.left = left
+            self.news.append(self.boundaries)
         if self.boundaries == self.cut_at:
             self.is_cut = True
             raise PowerCut
@@ -82,6 +91,7 @@ class CutLedger:
         """Durable when it returns; the power may fail behind that."""
         self._world.boundary()
         found = await self._ledger.append(stream, seq, entries)
+        self._world.entries += len(entries)
         self._world.boundary()
         return found
 
@@ -111,6 +121,7 @@ class Result:
     files: Mapping[str, str]
     happened: Mapping[str, int]
     boundaries: int
+    news: Sequence[int]
     shared: Mapping[str, Sequence[str]]
     """What was written for others, by the stream it is kept in."""
 
@@ -132,7 +143,7 @@ async def played(story: Story, folder: Path | None, cut_at: int = 0, seed: int =
         try:
             state = await _process(story, world, seed)
         except PowerCut:
-            world.is_cut, world.cut_at = False, 0
+            world.is_cut = False
             continue
         if state.outcome is not None:
             break
@@ -178,15 +189,16 @@ async def _people(story: Story, world: World) -> None:
 async def _result(world: World, state: RunState) -> Result:
     desk = LedgerDesk(world.ledger)
     views = [view for id in await desk.ids() if (view := await desk.view(id))]
-    folder = world.folder
-    # A thread of a process that is no more may still be writing: what begins with a dot is not there yet.
-    there = folder.rglob("[!.]*") if folder and folder.is_dir() else ()
-    paths = [path for path in there if path.is_file()]
-    files = {str(path.relative_to(folder)): path.read_text() for path in paths if folder}
     streams = [head.stream for head in await world.ledger.heads(VALUES)]
     shared = {stream: [entry.body.decode() for entry in await world.ledger.read(stream)] for stream in streams}
     titles = {view.item.id: view.item.title for view in views}
-    return Result(state, titles, files, dict(world.happened), world.boundaries, shared)
+    return Result(state, titles, written(world.folder), dict(world.happened), world.boundaries, world.news, shared)
+
+
+def written(folder: Path | None) -> dict[str, str]:
+    """Texts of files. A thread of a process that is no more may still be writing: what begins with a dot is not there yet."""
+    there = folder.rglob("[!.]*") if folder and folder.is_dir() else ()
+    return {str(path.relative_to(folder)): path.read_text() for path in there if folder and path.is_file()}
 
 
 def approve(view: ItemView) -> Decision:

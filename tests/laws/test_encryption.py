@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.bus import codec
@@ -73,7 +73,6 @@ def told(envelope: Envelope) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=40)
 @given(envelopes())
 def test_who_has_the_key_reads_exactly_what_was_sent_whatever_carries_it(envelope: Envelope) -> None:
     carried = codec.decode(codec.encode(SENDER.encrypted(envelope)))
@@ -83,7 +82,6 @@ def test_who_has_the_key_reads_exactly_what_was_sent_whatever_carries_it(envelop
     assert told(opened) == told(envelope)
 
 
-@settings(max_examples=40)
 @given(envelopes())
 def test_what_is_carried_says_neither_type_nor_text_and_is_little_longer(envelope: Envelope) -> None:
     carried = SENDER.encrypted(envelope)
@@ -96,7 +94,6 @@ def test_what_is_carried_says_neither_type_nor_text_and_is_little_longer(envelop
     assert codec.encode(SENDER.encrypted(envelope)) != secret
 
 
-@settings(max_examples=40)
 @given(envelopes(), st.integers(0, 10_000), st.integers(1, 255))
 def test_one_changed_byte_is_noticed(envelope: Envelope, at: int, flip: int) -> None:
     carried = SENDER.encrypted(envelope)
@@ -108,7 +105,6 @@ def test_one_changed_byte_is_noticed(envelope: Envelope, at: int, flip: int) -> 
     assert READER.opened(changed) == UNREADABLE
 
 
-@settings(max_examples=40)
 @given(envelopes(), st.sampled_from(["id", "sender", "target", "sent_ms", "hive"]))
 def test_what_was_sent_to_one_says_nothing_at_another_address(envelope: Envelope, field: str) -> None:
     carried = SENDER.encrypted(envelope)
@@ -117,14 +113,12 @@ def test_what_was_sent_to_one_says_nothing_at_another_address(envelope: Envelope
     assert READER.opened(msgspec.structs.replace(carried, **{field: other})) == UNREADABLE
 
 
-@settings(max_examples=40)
 @given(envelopes(), st.sampled_from([("other", "t"), ("town", "another")]))
 def test_another_hive_and_another_tenant_read_nothing(envelope: Envelope, place: tuple[str, str]) -> None:
     hive, tenant = place
     assert cipher(BEN, FIRST, hive=hive, tenant=tenant).opened(SENDER.encrypted(envelope)) == UNREADABLE
 
 
-@settings(max_examples=40)
 @given(envelope=envelopes(), number=st.integers(1, 5), is_told=st.booleans())
 def test_an_epoch_is_read_by_those_it_was_handed_to_and_later_ones_by_nobody_put_out(
     envelope: Envelope, number: int, *, is_told: bool
@@ -143,7 +137,6 @@ def test_an_epoch_is_read_by_those_it_was_handed_to_and_later_ones_by_nobody_put
     assert cipher(BEN, left_out).opened(before) == LOCKED
 
 
-@settings(max_examples=40)
 @given(envelopes())
 def test_in_plain_and_by_strangers_nothing_is_said(envelope: Envelope) -> None:
     """A stranger has a root of its own, and knows every name."""
@@ -156,7 +149,6 @@ def test_in_plain_and_by_strangers_nothing_is_said(envelope: Envelope) -> None:
     assert not READER.keys.learn(forged)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=8).flatmap(st.permutations))
 def test_epochs_are_learned_in_any_order_and_the_newest_counts(told: list[tuple[int, bool]]) -> None:
     keys = EpochKeys(ROOT.public, BEN)
@@ -169,7 +161,6 @@ def test_epochs_are_learned_in_any_order_and_the_newest_counts(told: list[tuple[
     assert {number for number, is_mine in told if is_mine} == {number for number in range(7) if keys.secret(number)}
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=300))
 def test_garbage_is_no_epoch_and_opens_nothing(data: bytes) -> None:
     for given_ in (data, b"E" + data, FIRST[:-1] + data[:1]):

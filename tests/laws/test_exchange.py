@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.crowd import Member, exchange
@@ -59,7 +59,6 @@ def settle(members: list[Member], chance: Random, rounds: int = 40) -> int:
     return rounds
 
 
-@settings(max_examples=100, deadline=None)
 @given(DOINGS, SEEDS)
 def test_whatever_happened_exchanges_end_at_the_full_merge(doings, seed):
     chance = Random(seed)
@@ -72,7 +71,6 @@ def test_whatever_happened_exchanges_end_at_the_full_merge(doings, seed):
         assert member.share.members == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(DOINGS, SEEDS)
 def test_a_budget_defers_and_never_loses(doings, seed):
     chance = Random(seed)
@@ -85,7 +83,6 @@ def test_a_budget_defers_and_never_loses(doings, seed):
         assert member.share.members == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(DOINGS, SEEDS)
 def test_a_bad_network_only_delays(doings, seed):
     chance = Random(seed)
@@ -101,7 +98,6 @@ def test_a_bad_network_only_delays(doings, seed):
         assert member.share.members == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(DOINGS, SEEDS)
 def test_an_exchange_takes_few_messages_and_none_after_it_is_done(doings, seed):
     chance = Random(seed)

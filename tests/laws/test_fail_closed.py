@@ -4,6 +4,7 @@ All combinations are tried. What may be accepted is worked out here again, from 
 which the judge looks at them.
 """
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -71,6 +72,7 @@ MODEL = {
 STOPS = {"violated", "broken constraint", "broken rule"}
 
 
+@cache
 def judged(names: tuple[str, ...], unattended: str = "escalate") -> Judgment:
     rule, constraint, criterion, custom, model = names
     goal = Goal(id="g", success_criteria=CRITERIA[criterion], constraints=CONSTRAINTS[constraint])

@@ -5,7 +5,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
@@ -72,7 +72,6 @@ def merged(*replicas: InMemoryHiveGraph) -> InMemoryHiveGraph:
     return first
 
 
-@settings(max_examples=40, deadline=None)
 @given(DEEDS, DEEDS, DEEDS)
 def test_merging_is_commutative(common, one, other):
     forth = merged(lived(one, 1, common), lived(other, 2, common))
@@ -81,7 +80,6 @@ def test_merging_is_commutative(common, one, other):
     assert state(forth) == state(back)
 
 
-@settings(max_examples=40, deadline=None)
 @given(DEEDS, DEEDS, DEEDS, DEEDS)
 def test_merging_is_associative(common, one, two, three):
     left = merged(merged(lived(one, 1, common), lived(two, 2, common)), lived(three, 3, common))
@@ -90,7 +88,6 @@ def test_merging_is_associative(common, one, two, three):
     assert state(left) == state(right)
 
 
-@settings(max_examples=40, deadline=None)
 @given(DEEDS, DEEDS, DEEDS)
 def test_merging_again_changes_nothing_and_writes_nothing(common, one, other):
     there = lived(other, 2, common)
@@ -167,7 +164,6 @@ def act(hive: Hive, name: str, what: str, text: str, ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-@settings(max_examples=40, deadline=None)
 @given(life=LIVES, seed=st.integers(0, 2**16))
 def test_a_node_killed_between_any_two_effects_has_what_it_acknowledged(topology, life, seed):
     hive = Hive(TOPOLOGIES[topology](), hives.settings(delivery=IMPATIENT), seed=seed)

@@ -25,7 +25,7 @@ from tests.chance import seed_of_this_run
 NOW = Now(1_000_000, 1_000_000)
 THREADS = 8
 # Of each thread; 12,500 make 100,000 in each topology.
-CALLS = int(os.environ.get("HIVE_THREAD_CALLS", "120"))
+CALLS = int(os.environ.get("HIVE_THREAD_CALLS", "60"))
 FACTS = [f"Pump {number} stands in hall {number % 7}." for number in range(100)]
 TOPOLOGIES: dict[str, Callable[[], Topology]] = {
     "flat": lambda: Flat(("a", "b"), 2),

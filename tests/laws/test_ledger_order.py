@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind import backends
@@ -91,7 +91,6 @@ async def check_readings(ledgers: Sequence[Ledger], kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("back_end", backends.known("ledger"))
-@settings(max_examples=40, deadline=None)
 @given(every=rounds)
 def test_each_place_has_one_winner_and_the_order_is_the_same_for_all(back_end: str, every: list[list[Try]]) -> None:
     async def scenario(path: Path) -> None:

@@ -13,6 +13,7 @@ from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 from tests import hives
+from tests.chance import examples
 from tests.hives import FORGETFUL, HOUR_MS, MODERATOR, Hive
 from tests.resettling import known, moved, read
 
@@ -119,7 +120,7 @@ def test_moving_a_hive_in_the_middle_of_things_gives_what_it_would_have_agreed_o
     assert known(moved(agreed(hive), Flat(("x",)))) == settled
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples() // 4)
 @given(DEEDS)
 def test_the_same_questions_get_the_same_answers_in_every_topology(deeds):
     hive = moved(lived(Flat(names(3)), deeds), Flat(names(3)))
@@ -131,7 +132,6 @@ def test_the_same_questions_get_the_same_answers_in_every_topology(deeds):
             assert {text: hive.found(name, text) for text in TEXTS} == answers
 
 
-@settings(max_examples=40, deadline=None)
 @given(DEEDS, TOPOLOGIES, st.integers(0, 8))
 def test_nothing_expires_sooner_or_later_for_having_been_moved(deeds, topology, hours):
     hive = agreed(lived(Flat(("x",)), deeds, FORGETFUL))
@@ -144,7 +144,6 @@ def test_nothing_expires_sooner_or_later_for_having_been_moved(deeds, topology, 
     assert known(other).keys() == known(hive).keys()
 
 
-@settings(max_examples=30, deadline=None)
 @given(DEEDS, TOPOLOGIES)
 def test_journals_may_be_read_in_any_order(deeds, topology):
     hive = lived(topology, deeds)

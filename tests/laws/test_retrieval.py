@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.retrieval.indexing.found import Found
+from tests.chance import examples
 from tests.unit.retrieval.collections_of import config, index_of, write
 
 WORDS = "red blue pump door tank valve D40 D41 INC-2024-001 leaks open shut the of".split()
@@ -45,7 +46,7 @@ async def asked(documents: dict[str, str], query: str, parts: dict[str, Any], **
 
 
 @pytest.mark.parametrize("parts", PARTS, ids=str)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples() // 4)
 @given(DOCUMENTS, QUERY, st.sets(st.sampled_from("abc"), min_size=1))
 def test_a_filtered_search_is_a_search_of_a_collection_that_has_nothing_else(parts, documents, query: str, chosen: set[str]):
     rest = {name: text for name, text in documents.items() if name[0] in chosen}
@@ -57,7 +58,7 @@ def test_a_filtered_search_is_a_search_of_a_collection_that_has_nothing_else(par
     assert filtered.filtered_to is not None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples() // 2)
 @given(st.lists(DOCUMENTS, min_size=2, max_size=4), st.lists(QUERY, min_size=1, max_size=3), st.sampled_from(PARTS))
 def test_an_index_that_followed_its_folder_is_one_made_from_nothing(versions, queries: list[str], parts):
     async def run() -> None:

@@ -126,7 +126,6 @@ def test_every_kind_of_message_is_tried():
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_every_message_arrives_as_it_was_sent(kind, data):
     message = data.draw(MESSAGES[kind])
