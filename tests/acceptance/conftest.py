@@ -1,6 +1,7 @@
 """What acceptance tests share."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ from hive_mind.control.platforms import local
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import indexed_example
 from tests.servers.forked import begin
+from tests.servers.forked_async import installed
 
 
 @pytest.fixture(autouse=True)
-def workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are copies of a process that has loaded the package."""
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers, agents and servers are copies of a process that has loaded the package."""
     monkeypatch.setattr(local, "begin", begin)
+    with installed():
+        yield
 
 
 @pytest.fixture
