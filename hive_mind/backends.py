@@ -6,12 +6,12 @@ only modules of this package are ever imported: no configuration file can make u
 
 import importlib
 import pkgutil
-import re
 from types import ModuleType
 
 from hive_mind.errors import BackendNotInstalled, UnknownBackend
+from hive_mind.regex import regex
 
-_NAME = re.compile(r"[a-z_]+")
+_NAME = regex(r"[a-z_]+")
 
 
 def known(kind: str) -> tuple[str, ...]:

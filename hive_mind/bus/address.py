@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from hive_mind.bus.schemes import SCHEMES, backend_of
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 # The name and the key that brokers for development are delivered with, Microsoft's and ours. It is printed in their documentation
 # and guards nothing, and they take connections from this machine only: so an address there may do without a credential.
@@ -57,7 +58,7 @@ class BusAddress:
         return f"{scheme}://{host}{port}" + (f"/{self.path}" if self.path else "")
 
 
-_CONNECTION_STRING = re.compile(r"\bEndpoint\s*=\s*sb:|\bSharedAccess(?:Key|Signature)\w*\s*=", re.IGNORECASE)
+_CONNECTION_STRING = regex(r"\bEndpoint\s*=\s*sb:|\bSharedAccess(?:Key|Signature)\w*\s*=", re.IGNORECASE)
 
 CONNECTION_STRING = (
     "is a connection string, not a URL: put it into HIVE_MIND_BUS_CREDENTIAL (in a manifest: bus.credential, by reference), "

@@ -1,6 +1,5 @@
 """What commands have in common: which agent, which folder, which embedding model, which form of output."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +12,7 @@ import typer
 from hive_mind.cli.output import say
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import Settings
 
@@ -59,7 +59,7 @@ DEFAULT_AGENT = "default"
 # Another command is usually done by then; longer and a person wonders what is going on.
 _LOCK_WAIT_S = 3
 
-_ISO = re.compile(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?)?)?)?")
+_ISO = regex(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?)?)?)?")
 
 
 def settings_for(

@@ -11,6 +11,8 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from hive_mind.regex import regex
+
 _T = TypeVar("_T")
 
 # As long as the longest fact the extractive reader keeps; a longer statement was not extracted.
@@ -153,7 +155,7 @@ def _verdict_of(item: msgspec.Raw) -> FactVerdict | None:
         return None
 
 
-_MARK = re.compile(r"\s?\[(\d{1,9}(?:,\s?\d{1,9}){0,20})\]")
+_MARK = regex(r"\s?\[(\d{1,9}(?:,\s?\d{1,9}){0,20})\]")
 
 
 def _without_unknown_marks(answer: str, facts: int) -> str:

@@ -3,13 +3,13 @@
 A configuration names databases and tells how to reach a worker.
 """
 
-import re
 from pathlib import Path
 
 from hive_mind import private
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
-_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}")
+_NAME = regex(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}")
 
 
 def checked_name(name: str, of: str = "name") -> str:

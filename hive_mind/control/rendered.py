@@ -4,15 +4,15 @@ A hive is founded once. Who renders again, from a folder that has the files of l
 newcomers that they join; so the folder belongs into version control, like the manifest.
 """
 
-import re
 from collections.abc import Mapping
 
 from hive_mind.control.planning.resettling import founders_of
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE
+from hive_mind.regex import regex
 from hive_mind.runtime.workers.config import WorkerConfig
 
-_GENERATION = re.compile(r"\.g([0-9]+)$")
+_GENERATION = regex(r"\.g([0-9]+)$")
 
 
 def remembered(configs: Mapping[str, WorkerConfig]) -> FleetState:

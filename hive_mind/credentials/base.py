@@ -4,10 +4,10 @@ A credential has a name, which may be shown, and a value, which may not. Files, 
 value is read from a store at the moment of use. Looking references up is left to `runtime.references`.
 """
 
-import re
 from typing import Any, NoReturn, Protocol
 
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 VALUE_CHARACTERS_MIN = 4
 """A shorter value stands in any text by chance, so it could not be kept out of one."""
@@ -17,7 +17,7 @@ CREDENTIALS_MAX = 1_000
 """in one store, which is read and written whole"""
 
 # Names become those of variables in a container: with capitals or underscores two could become one.
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_NAME = regex(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class Secret:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-_BGE_ENGLISH = re.compile(r"bge-(small|base|large)-en(-v1(\.5)?)?", re.IGNORECASE)
+from hive_mind.regex import regex
+
+_BGE_ENGLISH = regex(r"bge-(small|base|large)-en(-v1(\.5)?)?", re.IGNORECASE)
 _BGE_QUERY = "Represent this sentence for searching relevant passages: "
 
 

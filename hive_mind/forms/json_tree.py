@@ -14,13 +14,14 @@ from typing import Any, NoReturn
 from hive_mind.errors import Problem
 from hive_mind.forms.form import Form
 from hive_mind.forms.tree import Path, TooMuch, Tree, spelled
+from hive_mind.regex import regex
 
-_SPACE = re.compile(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_SPACE = regex(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_NUMBER = regex(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 # Whatever somebody may have meant as one word or number.
-_WORD = re.compile(r"""[^\s,:{}\[\]"'/]+""")
+_WORD = regex(r"""[^\s,:{}\[\]"'/]+""")
 # Half of a pair of UTF-16, which no file and no terminal takes.
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = regex("[\ud800-\udfff]")
 _HALF_TOLD = "contains an unpaired surrogate; write the whole character"
 _DECODER = JSONDecoder()
 _WORDS = {"true": True, "false": False, "null": None}

@@ -4,7 +4,6 @@ Stricter than YAML, so that one file has one meaning: a key stands once in its m
 depth and number of values are bounded, those that aliases stand for included, so a small file can't become a large value.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,10 +14,11 @@ from hive_mind.errors import Problem
 from hive_mind.forms.form import Form
 from hive_mind.forms.tree import Path, TooMuch, Tree, spelled
 from hive_mind.forms.yaml_problems import in_our_words
+from hive_mind.regex import regex
 
-_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]{0,30})(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4})?")
-_UNBOUNDED = re.compile(r"[-+]?\.(?:inf|Inf|INF|nan|NaN|NAN)")
+_INT = regex(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = regex(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]{0,30})(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4})?")
+_UNBOUNDED = regex(r"[-+]?\.(?:inf|Inf|INF|nan|NaN|NAN)")
 _TRUE = frozenset("true True TRUE yes Yes YES on On ON".split())
 _FALSE = frozenset("false False FALSE no No NO off Off OFF".split())
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))

@@ -17,12 +17,13 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rollout import STEPS
 from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
+from hive_mind.regex import regex
 
-_CALL_OR_NAME = re.compile(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")
-_ERROR_TYPE = re.compile(r"\b[A-Z]\w{2,40}(?:Error|Exception|Timeout|Warning)\b")
-_WORD = re.compile(r"[\w.-]{1,40}")
+_CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")
+_ERROR_TYPE = regex(r"\b[A-Z]\w{2,40}(?:Error|Exception|Timeout|Warning)\b")
+_WORD = regex(r"[\w.-]{1,40}")
 # Facts are prose: of it, words that are long enough to be about something.
-_PROSE = re.compile(r"[^\W\d_]{4,40}")
+_PROSE = regex(r"[^\W\d_]{4,40}")
 # Of a longer text only the beginning is looked through for patterns.
 _CHARS_MAX, _PATTERNS_MAX = 20_000, 500
 # A person reads five; the rest are more of the same.

@@ -4,16 +4,17 @@ A name is a run of capitalised words. Every sentence begins with a capital, so a
 the text shows that it is a name; `Vocabulary` is what a text shows about its words.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from hive_mind.regex import regex
 
 # A statement about more things than this is a list; the first ones say what it is about.
 _ENTITIES_MAX = 32
 _NAME_CHARS_MAX = 80
 
 # Bounded, and each begins where no such run is under way: a megabyte of "a" is looked at once, not once per letter.
-_CODES = re.compile(
+_CODES = regex(
     r"(?<![\w.+@-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"  # e-mail
     r"|\bhttps?://[^\s<>\"')\]]{1,300}"
     r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:[:/]\d{1,5})?(?![\w.]*\w\.\d)"  # IPv4, with port or prefix
@@ -23,9 +24,9 @@ _CODES = re.compile(
     r"|(?<![\w.-])v?\d{1,4}\.\d{1,4}\.\d{1,6}(?:-[\w.]{1,20})?(?![\w.]*\w\.\d)"  # versions
     r"|(?<![\w.-])[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){0,6}-?\d[\w-]{0,30}(?:\.[a-z][\w-]{0,30}){0,6}"  # hosts
 )
-_WORDS = re.compile(r"[^\W_](?:[\w&]|['\u2019.-](?=\w))*")
-_POSSESSIVE = re.compile(r"['\u2019]s?$")
-_SENTENCE_END = re.compile(r"[.!?:\n\u2026\u201c\"]\s*$")
+_WORDS = regex(r"[^\W_](?:[\w&]|['\u2019.-](?=\w))*")
+_POSSESSIVE = regex(r"['\u2019]s?$")
+_SENTENCE_END = regex(r"[.!?:\n\u2026\u201c\"]\s*$")
 
 # Words that stand inside a name in lower case, between two capitalised ones.
 _JOINERS = frozenset(("of", "de", "da", "di", "del", "van", "von", "der", "den", "la", "le", "du", "for", "the"))

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import LIMIT
+from hive_mind.regex import regex
 
 Kind = Literal["count", "list", "latest", "earliest"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -102,12 +103,12 @@ def _days(year: int, month: int, day: int) -> int:
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 1 - _DAYS_BEFORE_1970
 
 
-_POINT = re.compile(
+_POINT = regex(
     r"(?P<year>\d{4})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)"
     r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.\d{1,9})?)?"
     r"(?:Z|(?P<sign>[+-])(?P<away>\d\d):?(?P<away_minutes>\d\d)?)?)?)?)?",
     re.ASCII,
 )
-_WEEK = re.compile(r"(?P<year>\d{4})-W(?P<week>\d\d)(?:-[1-7])?", re.ASCII)
+_WEEK = regex(r"(?P<year>\d{4})-W(?P<week>\d\d)(?:-[1-7])?", re.ASCII)
 _DAY_MS = 86_400_000
 _DAYS_BEFORE_1970 = 719_468

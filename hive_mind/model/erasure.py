@@ -4,7 +4,6 @@ Who has a text can tell whether it is meant; a digest gives no text back. A name
 it, as with every digest of something short.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.ids import DEFAULT_TENANT, canonical, erasure_digest
 from hive_mind.model.said import LISTS, said_of
+from hive_mind.regex import regex
 
 Kind = Literal["subject", "source", "agent", "fact"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -22,8 +22,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SUBJECT_WORDS_MAX = 8
 """Every text is compared in windows as long as each subject in force, so the lengths of subjects are few."""
 
-_WORD = re.compile(r"[^\W_]+")
-_DIGEST = re.compile(r"[0-9a-f]{32}")
+_WORD = regex(r"[^\W_]+")
+_DIGEST = regex(r"[0-9a-f]{32}")
 
 
 class Erasure(NamedTuple):

@@ -9,15 +9,16 @@ import re
 
 from hive_mind.model.probe import Anchors
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
-_QUOTED = re.compile(r"[\"“]([^\"“”]{2,80})[\"”]")
+_QUOTED = regex(r"[\"“]([^\"“”]{2,80})[\"”]")
 # As the tokenizer finds them. One with a digit that is more than a plain number is a code: D40, 75.1725, INC-2024-001,
 # 192.168.1.45, CVE-2024-3094.
-_RUN = re.compile(r"\w+(?:[.\-:/_@]\w+)*")
+_RUN = regex(r"\w+(?:[.\-:/_@]\w+)*")
 # "30 CFR 75.1725", "Section 4.2", "MSHA 30": a number beside capitals belongs to the reference.
-_REFERENCE = re.compile(r"\b(?:\d+ [A-Z]{2,6}|[A-Z]{2,6} \d+)\b")
-_WORD = re.compile(r"[^\W\d_][\w'’-]{2,}")
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
+_REFERENCE = regex(r"\b(?:\d+ [A-Z]{2,6}|[A-Z]{2,6} \d+)\b")
+_WORD = regex(r"[^\W\d_][\w'’-]{2,}")
+_ORDINAL = regex(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
 # A term is no longer than this, so nothing could match a longer code.
 _CODE_CHARACTERS_MAX = 64
 

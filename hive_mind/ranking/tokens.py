@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import Stemmer
 
+from hive_mind.regex import regex
+
 # Articles, prepositions, pronouns, auxiliaries and the words questions are made of. Question words matter most: "what", "did" and
 # "does" are rare in statements, so BM25 takes them for precious. Measured in docs/adr/0003-ranking.md.
 STOP_WORDS = frozenset(
@@ -23,13 +25,13 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-_RUN = re.compile(r"\w+(?:[.\-:/_@]\w+)*", re.UNICODE)
-_PART = re.compile(r"[^\W_]+")
-_POSSESSIVE = re.compile(r"['’]s\b|['’](?=t\b)", re.IGNORECASE)
-_NOT_ASCII = re.compile("[^\x00-\x7f]+")
-_HAS_DIGIT = re.compile(r"\d")
+_RUN = regex(r"\w+(?:[.\-:/_@]\w+)*", re.UNICODE)
+_PART = regex(r"[^\W_]+")
+_POSSESSIVE = regex(r"['’]s\b|['’](?=t\b)", re.IGNORECASE)
+_NOT_ASCII = regex("[^\x00-\x7f]+")
+_HAS_DIGIT = regex(r"\d")
 # Scripts written without spaces, or with few: Thai, kana, Han, Hangul. Pairs of neighbouring characters stand in for words.
-_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
+_UNSPACED = regex("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+)")
 # The marks that make か into が and は into ぱ: another letter, not an accent.
 _VOICED = "\u3099\u309a"
 # Between texts: no part of a word, and as good as a line break where it stands in one.

@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from hive_mind.regex import regex
+
 FILE = "adapt.md"
 CHARACTERS_MAX = 20_000
 VALUE_CHARACTERS = 500
 _OUTPUTS = "## Outputs"
-_HEADING = re.compile(r"^## ", re.MULTILINE)
+_HEADING = regex(r"^## ", re.MULTILINE)
 
 
 def seeded(identity: str, accounts: Iterable[str] = ()) -> str:

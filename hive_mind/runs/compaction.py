@@ -6,17 +6,17 @@ gives the conversation that was in memory, to the letter.
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 
 from hive_mind.model.dialogue import Message
+from hive_mind.regex import regex
 
 COMPACT_FROM = 0.8
 """Of the tokens a conversation may have."""
 KEPT = 4
 """The last messages stay as they are; more where a call would lose its result."""
 _BYTES_PER_TOKEN = 3
-_POINTER = re.compile(r"[A-Za-z0-9_.:-]+_\d+\.(?:txt|md)")
+_POINTER = regex(r"[A-Za-z0-9_.:-]+_\d+\.(?:txt|md)")
 _REFERENCE = "[Previous conversation saved to '{file}'. Use load_data('{file}') to review if needed.]"
 _LIST = "[Files named in it: {files}]"
 

@@ -4,14 +4,16 @@ import json
 import re
 from typing import Any
 
+from hive_mind.regex import regex
+
 CHARACTERS_MAX = 30_000
 """of a result or of a part of a file that a conversation shows"""
 LINE_CHARACTERS = 2_000
 """`load_data` counts a longer line as several, so that every file can be read to its end"""
 NEVER_SAVED = frozenset(("load_data", "set_output", "report_to_parent", "mark_complete", "ask_person", "wait_for_response"))
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_SHOWN_POINTER = re.compile(r"\n\[(?:Saved to '|Result from )[^\n]*\]\Z")
-_NUMBERED = re.compile(r".+_(\d+)\.txt")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_SHOWN_POINTER = regex(r"\n\[(?:Saved to '|Result from )[^\n]*\]\Z")
+_NUMBERED = regex(r".+_(\d+)\.txt")
 _TOOL_CHARACTERS = 60
 _HINT = "Use offset/limit parameters to read smaller chunks."
 

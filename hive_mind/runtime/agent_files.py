@@ -1,12 +1,12 @@
 """Where an agent's files are in a home folder."""
 
-import re
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 from hive_mind.runtime.settings import Settings
 
-_AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_AGENT_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def database_path(settings: Settings, agent: str) -> Path:

@@ -11,12 +11,15 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import indexed_example
 from tests.servers.forked import begin
 from tests.servers.home_guard import HomeGuard
+from tests.servers.forked_async import installed
 
 
 @pytest.fixture(autouse=True)
-def workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are copies of a process that has loaded the package."""
+def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers, agents and servers are copies of a process that has loaded the package."""
     monkeypatch.setattr(local, "begin", begin)
+    with installed():
+        yield
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import yaml
 
 from hive_mind.control.platforms.compose import PASSWORD
 from hive_mind.control.platforms.in_containers import CONFIG_FILE, CONFIG_FOLDER, TOKEN_VARIABLE
+from tests.servers.forked import Forked
 from tests.servers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -69,9 +70,7 @@ class Container:
         arguments = [self._moved(one) for one in (*entry[1:], *command)]
         home = self.inside("/var/lib/hive-mind")
         home.mkdir(parents=True, exist_ok=True)
-        return subprocess.Popen(
-            [sys.executable, *arguments], cwd=home, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        return Forked([sys.executable, *arguments], cwd=home, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def call(self, path: str, **body: Any) -> Any:
         """A request as an operator's."""

@@ -14,6 +14,7 @@ from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.contract.test_bus_erasing import reached
+from tests.servers.forked import Forked
 from tests.servers.redis_server import RedisServer
 
 ADA = "Ada Lovelace lives at 12 Elm Street in Corrin."
@@ -230,10 +231,8 @@ def kill(hive_mind: HiveMind, *names: str) -> dict[str, Command]:
 
 def start_again(command: Command) -> subprocess.Popen[bytes]:
     """As its machine does when it is back; whoever looks after the fleet would start the other one, too."""
-    nowhere, words, folder = subprocess.DEVNULL, command.words, command.folder
-    return subprocess.Popen(
-        words, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd=folder, env=command.environment, start_new_session=True
-    )
+    nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    return Forked(command.words, **nowhere, cwd=command.folder, env=command.environment, start_new_session=True)
 
 
 def is_in_streams(redis: RedisServer, text: bytes) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hive_mind.runtime.processes import AgentProcess
 from tests.contract.wires import Wire, secrets_of
+from tests.servers.forked_async import installed
 
 NAMES = ("ada", "ben", "cleo", "dan")
 
@@ -32,7 +33,7 @@ class Agents(dict[str, AgentProcess]):
         route = ["--bus", bus, *(["--searches", searches] if searches else [])]
         options = [*route, *self.options, *(arguments or self.founding)]
         self[name] = AgentProcess(name, options, self.folder / f"{name}.log")
-        with secrets_of(self.wire):
+        with secrets_of(self.wire), installed():
             await self[name].start()
         return self[name]
 

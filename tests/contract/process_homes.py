@@ -25,6 +25,7 @@ from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import Home
 from tests.contract.peer import NAMES, opened, plan_of
 from tests.contract.wires import secrets_of, wire
+from tests.servers.forked import Forked
 
 
 class Peers:
@@ -32,7 +33,7 @@ class Peers:
 
     def __init__(self) -> None:
         self._processes = {
-            name: subprocess.Popen(
+            name: Forked(
                 [sys.executable, "-m", "tests.contract.peer"],
                 cwd=Path(__file__).parents[2],
                 stdin=subprocess.PIPE,

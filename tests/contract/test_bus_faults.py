@@ -18,6 +18,7 @@ from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, ConfigError
 from tests.contract.bus_builders import Scenario, World, eventually, needs, published, text
 from tests.contract.buses.base import BaseHarness
+from tests.servers.forked import Forked
 
 Run = Callable[[Scenario], None]
 
@@ -255,7 +256,7 @@ async def consumer(world: World, count: int) -> AsyncIterator[subprocess.Popen[s
     where = harness.address(), harness.settings().credential, str(harness.settings().state or "") or None
     command = [sys.executable, "-m", "tests.contract.bus_consumer", harness.address().backend, world.hive, "bob", str(count)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:  # noqa: ASYNC220 - it only starts
+    with Forked(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(where).decode() + "\n")
         process.stdin.flush()

@@ -1,8 +1,8 @@
 """Programs in processes that begin as copies of one that has loaded the package: to start Python and to load it takes a second.
 
-`Forked` is used like `subprocess.Popen`, `run` like `subprocess.run`, `begin` like that of `control.processes.children`. A test
-of how Python starts, or of the environment that the system shows of a process, takes those instead. As a program,
-`python -m tests.servers.forked` is what is copied.
+`Forked` is used like `subprocess.Popen`, `run` like `subprocess.run`, `begin` like that of `control.processes.children`, and
+`forked_async` has what asyncio has. A copy starts its own workers in the same way. A test of how Python starts, or of the
+environment that the system shows of a process, takes those instead. As a program, `python -m tests.servers.forked` is copied.
 """
 
 import ctypes
@@ -16,9 +16,8 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -26,9 +25,16 @@ from types import ModuleType
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
-_LOADED = ("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic")
+_LOADED = (
+    *("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic"),
+    *("hive_mind.control.platforms.local", "tests.servers.forked_async"),
+)
+# What takes as long again, and few need: by a word of the command line.
+_LOADED_LATER = {"mcp": "hive_mind.mcp.server", "tests.servers.mcp_server": "mcp.server"}
 _REQUEST_BYTES_MAX = 1 << 20
+_END = b"end"
 _STARTING = Lock()
+_BEGUN: list[tuple[socket.socket, int]] = []
 _SHOWN_MAX = 2000
 """Room for the arguments that the system shows of a copy."""
 
@@ -42,20 +48,20 @@ class Forked(subprocess.Popen[Any]):
         streams = [theirs if theirs >= 0 else own for own, theirs in enumerate((pipes[0], pipes[3], pipes[5]))]
         is_session, umask = given[20], given[19]
         request = json.dumps([list(map(str, args)), str(folder), dict(environment), is_session, umask])
-        self._status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with status:
             with _STARTING:
-                requests, _ = _template()
-            socket.send_fds(requests, [request.encode()], [*streams, status.fileno()])
+                requests = _template()
+            socket.send_fds(requests, [request.encode()], [*streams, status.fileno(), requests.fileno()])
         self._close_pipe_fds(*pipes)
-        self.pid = int(self._status.recv(16))
+        self.pid = int(self.status.recv(16))
         self._child_created = True
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        if wait_flags & os.WNOHANG and not select.select([self._status], [], [], 0)[0]:
+        if wait_flags & os.WNOHANG and not select.select([self.status], [], [], 0)[0]:
             return 0, 0
-        with self._status:
-            return self.pid, int(self._status.recv(16) or signal.SIGKILL.value)
+        with self.status:
+            return self.pid, int(self.status.recv(16) or signal.SIGKILL.value)
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
         if self.returncode is None and self._waitpid_lock.acquire(blocking=False):
@@ -98,15 +104,22 @@ def run(command: Sequence[object], timeout: float, *, check: bool = False, **how
 
 def stop() -> None:
     """Wait for the process that was copied and all of its copies, so that what they used of the processor is known."""
-    if _template.cache_info().currsize:
-        requests, pid = _template()
+    if _BEGUN:
+        requests, pid = _BEGUN.pop()
+        # Not by closing: copies that still run have this end, too.
+        requests.send(_END)
         requests.close()
         os.waitpid(pid, 0)
 
 
-@cache
-def _template() -> tuple[socket.socket, int]:
-    """Where requests go, and the process there. It ends when this one does."""
+def _template() -> socket.socket:
+    """Where requests go, to a process that ends when this one and all copies have ended. A copy got it with its request."""
+    if not _BEGUN:
+        _BEGUN.append(_begun())
+    return _BEGUN[0][0]
+
+
+def _begun() -> tuple[socket.socket, int]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         os.set_inheritable(theirs.fileno(), True)
@@ -120,29 +133,50 @@ def _copied(requests: socket.socket) -> list[str]:
     """Only in a copy this returns, with the words of its command line. Beside each is a process that waits for its end."""
     signal.signal(signal.SIGCHLD, _take_note)
     while True:
-        request, streams, *_ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, 4)
-        if not request:
+        request, given, *_ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, 5)
+        if request in (b"", _END):
             os._exit(0)
+        words, *rest = json.loads(request)
+        _load(name for word, name in _LOADED_LATER.items() if word in words)
         if os.fork() == 0:
             break
-        for stream in streams:
-            os.close(stream)
+        for descriptor in given:
+            os.close(descriptor)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    status = socket.socket(fileno=streams.pop())
+    requests.close()
+    status, template = (socket.socket(fileno=one) for one in given[3:])
     if copy := os.fork():
-        for stream in (requests.detach(), *streams):
-            os.close(stream)
-        status.send(str(copy).encode())
-        status.send(str(os.waitpid(copy, 0)[1]).encode())
-        os._exit(0)
+        template.close()
+        _await(copy, status, given[:3])
+    os.set_inheritable(template.fileno(), False)
+    _BEGUN.append((template, 0))
+    _take_place(words, given[:3], *rest)
+    # In a group of its own by now, if it is to be.
+    with status:
+        status.send(str(os.getpid()).encode())
+    return list(words[1:])
+
+
+def _await(copy: int, status: socket.socket, streams: list[int]) -> None:
+    for stream in streams:
+        os.close(stream)
+    ended = os.waitpid(copy, 0)[1]
+    # Nobody need be there any more.
+    with suppress(OSError):
+        status.send(str(ended).encode())
+    os._exit(0)
+
+
+def _take_place(
+    words: list[str], streams: list[int], folder: str, environment: dict[str, str], is_session: bool, umask: int
+) -> None:
+    """Be what the system sees of the program."""
     for own, stream in enumerate(streams):
         os.dup2(stream, own)
-    for stream in (requests.detach(), status.detach(), *streams):
         os.close(stream)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process
     sys.stdout = open(1, "w", buffering=1 if os.isatty(1) else -1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    words, folder, environment, is_session, umask = json.loads(request)
     _show(words)
     if is_session:
         os.setsid()
@@ -151,7 +185,6 @@ def _copied(requests: socket.socket) -> list[str]:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    return list(words[1:])
 
 
 def _take_note(*_: object) -> None:
@@ -172,7 +205,9 @@ def _show(words: list[str]) -> None:
 
 
 def _be(words: list[str]) -> None:
-    """What Python does with its command line."""
+    """What Python does with its command line. The workers and agents that it starts are copies as well."""
+    import_module("hive_mind.control.platforms.local").begin = begin  # type: ignore[attr-defined]
+    import_module("tests.servers.forked_async").install()
     while (option := words.pop(0)) in ("-P", "-W"):
         if option == "-W":
             warnings.simplefilter(words.pop(0))  # type: ignore[arg-type]
@@ -188,9 +223,16 @@ def _be(words: list[str]) -> None:
         runpy.run_path(option, run_name="__main__")
 
 
+def _load(modules: Iterable[str]) -> None:
+    for name in modules:
+        if name not in sys.modules:
+            import_module(name)
+            gc.collect()
+            gc.freeze()
+
+
 if __name__ == "__main__":
-    for _name in _LOADED:
-        import_module(_name)
-    gc.collect()
-    gc.freeze()
+    # There is one of it, also in a program that begins others.
+    sys.modules["tests.servers.forked"] = sys.modules["__main__"]
+    _load(_LOADED)
     _be(_copied(socket.socket(fileno=int(sys.argv[1]))))

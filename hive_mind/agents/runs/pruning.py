@@ -5,7 +5,6 @@ one run, also when that is long gone. Judgements stay: a judge learns from them.
 """
 
 import asyncio
-import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +18,11 @@ from hive_mind.agents.runs.words import WORDS
 from hive_mind.judge.items import stream_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry, Head
+from hive_mind.regex import regex
 from hive_mind.runs.steps import ENDED, PREFIX, Ended, step_of
 
 _ITEMS = ("tool", "question")
-_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_FOLDER = regex(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
 
@@ -8,6 +7,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
+from hive_mind.regex import regex
 from hive_mind.runs.fold import fold, folded
 from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.state import RunState
@@ -26,7 +26,7 @@ class StepTooLarge(InvalidInput):
     """What came of an effect is more than a ledger keeps; nothing of it is kept."""
 
 
-_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
 def checked_name(run: str) -> str:

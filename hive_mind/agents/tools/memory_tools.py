@@ -6,7 +6,6 @@ himself by way of a hive.
 
 import asyncio
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,12 +23,13 @@ from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import LIMIT, Hit
+from hive_mind.regex import regex
 from hive_mind.tools.base import Tool
 from hive_mind.tools.functions import tool
 
 _CONFIDENCE = 0.8
 _LIMIT_MAX = 100
-_RESULT = re.compile(r"(?:recall|ask)_\d+\.txt")
+_RESULT = regex(r"(?:recall|ask)_\d+\.txt")
 
 
 def memory_tools(memory: Memory, reader: Reader, run: str, files: RunFiles | None = None) -> Sequence[Tool]:

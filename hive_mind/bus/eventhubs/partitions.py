@@ -1,10 +1,11 @@
 """Which partition a name reads, and how far it has read: plain functions and counters, no broker."""
 
-import re
 import zlib
 from typing import NamedTuple
 
-_NUMBER = re.compile(r"[0-9]+$")
+from hive_mind.regex import regex
+
+_NUMBER = regex(r"[0-9]+$")
 
 
 def partition_of(name: str, partitions: int) -> int:

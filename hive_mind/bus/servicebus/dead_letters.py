@@ -3,7 +3,6 @@
 Looking takes nothing away. To replay or drop some, the queue is read until they are found; the others are given back.
 """
 
-import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -18,12 +17,13 @@ from hive_mind.bus.servicebus.errors import Missing, translated
 from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, message_to, text_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
 from hive_mind.errors import WireError
+from hive_mind.regex import regex
 
 _PAGE = 200
 READ_MAX = 10_000
 # Those that are there come at once; the first may have to wait for its link.
 _PATIENCE_S = 3.0
-_DESCRIPTION = re.compile(r"(\d+) attempts, at (\d+)")
+_DESCRIPTION = regex(r"(\d+) attempts, at (\d+)")
 
 Act = Callable[[ServiceBusReceivedMessage], Awaitable[bool]]
 """Does something with a dead letter; whether it is to be taken off."""

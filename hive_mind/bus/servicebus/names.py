@@ -9,11 +9,12 @@ import hashlib
 import re
 
 from hive_mind.bus.base import EVERYONE, Key
+from hive_mind.regex import regex
 
 TARGET = "target"
 """The property that filters look at."""
 
-_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9_]|-(?!-))*")
+_PLAIN = regex(r"[a-z0-9](?:[a-z0-9_]|-(?!-))*")
 _CHARS_MAX = 24
 _SLUG_CHARS = 6
 _MESSAGE_ID_CHARS_MAX = 128

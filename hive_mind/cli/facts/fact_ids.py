@@ -1,16 +1,16 @@
 """A fact by its id or by the beginning of it, as people copy it from a list."""
 
-import re
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 PREFIX_CHARACTERS_MIN = 6
 
 _SHOWN = 5
 _FULL_ID = 32
-_PREFIX = re.compile(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
+_PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
 
 
 class Named(Protocol):

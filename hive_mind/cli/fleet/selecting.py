@@ -1,16 +1,16 @@
 """Choosing agents by what they are: `-l group=north,phase!=ready`, as people know it from kubectl's labels."""
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView
 
 FIELDS = ("group", "domain", "phase", "process")
-_PART = re.compile(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)\s*(?P<value>[^,]*?)\s*")
+_PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)\s*(?P<value>[^,]*?)\s*")
 
 
 def selected(agents: Iterable["AgentView"], selector: str) -> "list[AgentView]":

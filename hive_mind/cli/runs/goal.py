@@ -3,7 +3,6 @@
 What reads goals brings pydantic, which costs a fraction of a second to load: only these commands load it.
 """
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,13 +14,14 @@ from hive_mind.cli.options import examples
 from hive_mind.cli.output import say
 from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.forms.form import Form
     from hive_mind.goals.goal_file import GoalFile
 
 _HELP = "Begin a goal, check it, and look up what can stand in it."
-_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+_NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 Name = Annotated[str, typer.Option("--id", help="What verdicts and feedback call it.")]

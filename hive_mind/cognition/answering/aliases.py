@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from hive_mind.memory.entities import entities
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # "MO-1187" is specific; many facts may mention "K9".
 CODE_LETTERS_MIN = 7
-_DIGIT = re.compile(r"\d")
-_SEPARATED = re.compile(r"[\W_]+")
+_DIGIT = regex(r"\d")
+_SEPARATED = regex(r"[\W_]+")
 # More than these are a list, and no names of one thing.
 _ALIASES_MAX = 2
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 _NUMERAL = (
     "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half|"
@@ -50,8 +51,8 @@ _PEOPLE = (
     "(?:engine|manag|offic|driv|teach|own|found|build|keep|buy|sell|farm|bak|paint|work|play|lead|sing|writ|lawy)ers?|"
     r"(?:direct|operat|doct|auth|edit|inspect|vend|visit|act|supervis|spons)ors?|\w{3,20}(?:ist|ian|man|woman|men|women)s?"
 )
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_NUMBER = re.compile(rf"\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)
+_WORD = regex(r"[^\W\d_][\w'’-]*")
+_NUMBER = regex(rf"\d[\d.,:/]*|\b{_NUMERAL}\b", re.IGNORECASE)
 
 
 class _Form(NamedTuple):
@@ -165,23 +166,23 @@ def _has_code(text: str, question: str) -> bool:
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return regex(pattern, re.IGNORECASE)
 
 
-_DIGIT = re.compile(r"\d")
+_DIGIT = regex(r"\d")
 # The answer behind a question: "Is it shut? Bob: No."
-_REPLY = re.compile(r"\?\s+(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]+)$")
-_COUNT_WORD = re.compile(r"[\w.,'-]+")
-_COUNT = re.compile(rf"\d[\d.,]*|{_NUMERAL}|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?")
-_COUNTED = re.compile(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
-_SPANNED = re.compile(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
-_OF_THEM = re.compile(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
-_TOTAL = re.compile(r": ?\d[\d.,]*$")
+_REPLY = regex(r"\?\s+(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]+)$")
+_COUNT_WORD = regex(r"[\w.,'-]+")
+_COUNT = regex(rf"\d[\d.,]*|{_NUMERAL}|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?")
+_COUNTED = regex(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
+_SPANNED = regex(rf"(?:how many|wie ?viele)\s(?:\w+\s)?(?:{_SPANS}|seconds?|sekunden)\b", re.IGNORECASE)
+_OF_THEM = regex(rf"(?:\d|\b{_NUMERAL}) of (?:them|these|those)\b", re.IGNORECASE)
+_TOTAL = regex(r": ?\d[\d.,]*$")
 # "three colonies of bees", "stock: 12".
 _COUNTED_WORDS = 3
 _REPLY_WORDS = 8
 _ANYBODY = frozenset(("people", "persons", "personen", "leute", "times", "times.", "mal"))
-_DOING = re.compile(
+_DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
@@ -207,7 +208,7 @@ _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
 _SITE = _pattern(rf"\b(?:{_IN})\s+(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://")
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
 
-_DATED = re.compile(
+_DATED = regex(
     rf"\d{{4}}-\d\d-\d\d\S*|\b\d{{1,2}}(?:st|nd|rd|th)?\.?(?:\s?(?:to|–|-)\s?\d{{1,2}}\.?)?\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d{{1,2}}\b|"
     rf"\b(?:\d+|{_NUMERAL})(?: more| further)?\s(?:{_SPANS})\b|"
     r"\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bhalf\b"
@@ -246,11 +247,11 @@ _NO_NAME = _pattern(
     rf"(?:{_MONTHS}|{_DAYS}|seit|ab|bis|am|um|von|zum|zur|der|die|das|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?|unsere?|er|sie|es|ja|nein|nicht|[A-Z]+(?:_[A-Z0-9]+)+|\W*\d[\d\W]*)"
 )
 # German nouns begin with a capital too.
-_AFTER_ARTICLE = re.compile(
+_AFTER_ARTICLE = regex(
     r"(?:\b(?:der|die|das|den|dem|des|ein|eine|einen|einem|einer|zum|zur|im|am|vom|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihre?[nmrs]?|unsere?[nmrs]?|pro|je|zwei|drei|vier|fünf|sechs|acht|zehn)|(?<!\d)\d{1,3}(?:[.,]\d+)?\.?)\s((?:[A-ZÄÖÜ][\wäöüß-]+))",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")
+_NAMED = regex(r"(?<=[a-zäöüß,:] )[A-ZÄÖÜ][\wäöüß-]+|[“\"][^”\"]+[”\"]|(?:called|named|heißt) \w+")
 
 # The first that a question is of.
 _FORMS = (

@@ -13,6 +13,7 @@ from hive_mind.model.aggregation import Aggregated, Aggregation, Kind
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
+from hive_mind.regex import regex
 
 LISTED_MAX = 30
 _QUESTION_CHARS_MAX = 300
@@ -32,8 +33,8 @@ _ASKED: tuple[tuple[Kind, str], ...] = (
     ("latest", rf"what(?: is|'s|’s| was| are| were) the (?:latest|newest|most recent)(?: (?:{_FACTS}|{_FACT}))?{_KNOWN}{_ABOUT}"),
     ("earliest", rf"what(?: is|'s|’s| was| are| were) the (?:earliest|first|oldest) (?:{_FACTS}|{_FACT}){_KNOWN}{_ABOUT}"),
 )
-_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _ASKED)
-_ARTICLE = re.compile(r"^(?:the|a|an|our|my|your)\s+", re.IGNORECASE)
+_COMPILED = tuple((kind, regex(pattern, re.IGNORECASE)) for kind, pattern in _ASKED)
+_ARTICLE = regex(r"^(?:the|a|an|our|my|your)\s+", re.IGNORECASE)
 _MARKS = "?!. \"'“”„‘’"
 
 

@@ -4,7 +4,6 @@ The best three by score are often the same thing three times. Here each further 
 question that no quote before it has. Facts that answer by themselves come before those that only share a word.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import met_in
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # Scores go up to 1: an answer comes before what is merely near, and all words together are worth as much as a perfect match.
 # A bonus of 0.15 loses half a point of `benchmarks.learning`; half the gain, or a bonus of 0.5, changes nothing there.
@@ -26,12 +26,12 @@ _SENTENCE_BONUS, _TELLING_MIN = 0.5, 4
 _SENTENCE_ENDS = (".", "!", "。")
 
 # "Reminder: the pump remains at 5 bar", "Data point: the pump is at 5 bar".
-_LEAD = re.compile(r"^(?:[^\W\d_][\w'-]{0,20} ){0,2}[^\W\d_][\w'-]{0,20}: ")
+_LEAD = regex(r"^(?:[^\W\d_][\w'-]{0,20} ){0,2}[^\W\d_][\w'-]{0,20}: ")
 _SAID_ANEW = frozenset(
     tokenize("remain remains stay stays still again remind reminder note now currently unchanged keep keeps update")
 )
 _ALIKE_SHARE = 0.75
-_DIGIT = re.compile(r"\d")
+_DIGIT = regex(r"\d")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from hive_mind.cognition.answering.wordings import REFERRING
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 _NOUNS = r"(?P<nouns>[^\W\d_][^\W\d_'’-]*(?:[ -][^\W\d_]+){0,2})"
 _A = r"(?P<article>an?|eine?)\s+"
 _ASKED = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    regex(pattern, re.IGNORECASE)
     for pattern in (
         rf"^(?:what|was)(?:['’]s| is| are| ist| sind)\s+(?:{_A})?{_NOUNS}$",
         rf"^define\s+(?:{_A})?{_NOUNS}$",
@@ -25,7 +26,7 @@ _ASKED = tuple(
         rf"^was bedeute[nt]*\s+(?:{_A})?{_NOUNS}$",
     )
 )
-_JAPANESE = re.compile(r"^(?P<nouns>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,})(?:とは|って)(?:何|なん)?")
+_JAPANESE = regex(r"^(?P<nouns>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,})(?:とは|って)(?:何|なん)?")
 # With one of these it is no noun that is asked about: "What is new in Porto?", "What is a ticket worth?", "What is the plan?"
 _OTHER = frozenset(
     """
@@ -34,9 +35,9 @@ _OTHER = frozenset(
     worth called named like made used needed going wrong new left next now today here and or und oder not
     """.split()
 )
-_WORD = re.compile(r"[^\W_][\w'’.-]*")
-_MARKS = re.compile(r"[*`_“”„\"]+")
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?;])\s+")
+_WORD = regex(r"[^\W_][\w'’.-]*")
+_MARKS = regex(r"[*`_“”„\"]+")
+_SENTENCE_ENDS = regex(r"(?<=[.!?;])\s+")
 # What stands before a subject: "A heavy mooring dolphin is …".
 _BEFORE_MAX = 3
 _ARTICLES = frozenset("a an the ein eine der die das".split())
@@ -44,13 +45,13 @@ _NO_SUBJECT = frozenset(
     "of for in at on from to with by per under over between about after before without has have had is are was were im am auf "
     "aus bei mit nach von vom zu zum zur für über".split()
 )
-_SAYS = re.compile(
+_SAYS = regex(
     r"\s*(?:$|[:=(,–—-]|(?:is|are|was|were|means?|stands?|refers?|can|may|must|will|has|have|ist|sind|bedeutet|heißt|dient)\b)",
     re.IGNORECASE,
 )
-_DOES = re.compile(r"\s*[a-z]{2,}(?:s|t|ed)\b")
-_EXPLAINED = re.compile(r"\s*(?:\(|, (?:an?|the|ein|eine|der|die|das)\b)")
-_CALLED = re.compile(r"(?:\b(?:called|named|known as|heißt|nennt man)(?: an?| eine?)?|:)\s*$", re.IGNORECASE)
+_DOES = regex(r"\s*[a-z]{2,}(?:s|t|ed)\b")
+_EXPLAINED = regex(r"\s*(?:\(|, (?:an?|the|ein|eine|der|die|das)\b)")
+_CALLED = regex(r"(?:\b(?:called|named|known as|heißt|nennt man)(?: an?| eine?)?|:)\s*$", re.IGNORECASE)
 _QUESTION_CHARS_MAX = 120
 
 
@@ -91,7 +92,7 @@ def _asked(question: str) -> _Asked | None:
     if found is None:
         return None
     words = found["nouns"].replace("-", " ").split()
-    is_kind = found["article"] is not None or found.re is not _ASKED[0]
+    is_kind = found["article"] is not None or found.re.pattern != _ASKED[0].pattern
     # "What is forbidden?" asks for no definition, and looks the same as what asks for one.
     if not _OTHER.isdisjoint(word.casefold() for word in words) or not (is_kind or words[0][0].isupper()):
         return None

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 _ARTICLE = r"(?:(?:the|a|an|your|our|my|its|their|his|her|this|that)\s+)?"
 _BE = r"(?:['’]s|\s+(?:is|are|was|were))"
@@ -22,29 +23,29 @@ _PREPOSITIONS = frozenset(_BEFORE.split())
 _OF = rf"\s+(?:{'|'.join(_PREPOSITIONS)})\b"
 
 # "What is the rent of the flat?", "Wie hoch ist die Pacht für …"
-_NOUN_OF = re.compile(rf"^(?:what|which){_BE}\s+{_ARTICLE}{_NOUNS}{_OF}", re.IGNORECASE)
+_NOUN_OF = regex(rf"^(?:what|which){_BE}\s+{_ARTICLE}{_NOUNS}{_OF}", re.IGNORECASE)
 # "What is the museum's phone number?"
-_NOUN_OWNED = re.compile(rf"^(?:what|which){_BE}\s+.{{1,60}}?['’]s?\s+{_NOUNS}\s*[?]?$", re.IGNORECASE)
+_NOUN_OWNED = regex(rf"^(?:what|which){_BE}\s+.{{1,60}}?['’]s?\s+{_NOUNS}\s*[?]?$", re.IGNORECASE)
 # "Which battery type do the boards take?"
-_NOUN_ASKED = re.compile(rf"^(?:\w+\s+)?(?:what|which)\s+{_NOUNS}\s+(?P<rest>{_AUXILIARY}\s+.+)$", re.IGNORECASE)
+_NOUN_ASKED = regex(rf"^(?:\w+\s+)?(?:what|which)\s+{_NOUNS}\s+(?P<rest>{_AUXILIARY}\s+.+)$", re.IGNORECASE)
 # "Which vendor made the servers?"
-_NOUN_LIGHTLY = re.compile(
+_NOUN_LIGHTLY = regex(
     rf"^(?:what|which)\s+{_NOUNS}\s+(?:has|have|had|gave|gives?|takes?|took|uses?|used|gets?|got)\b", re.IGNORECASE
 )
 # "Which company owns the van?"
-_NOUN_DOES = re.compile(r"^(?:what|which)\s+\w+\s+(?P<verb>[a-z]+(?:s|ed))\s", re.IGNORECASE)
+_NOUN_DOES = regex(r"^(?:what|which)\s+\w+\s+(?P<verb>[a-z]+(?:s|ed))\s", re.IGNORECASE)
 # "When was the lift built?", "Why did the machine break?"
-_PREDICATE = re.compile(rf"^(?:when|why|where|what|since when|until when|how)\s+(?P<rest>{_AUXILIARY}\s+.+)$", re.IGNORECASE)
+_PREDICATE = regex(rf"^(?:when|why|where|what|since when|until when|how)\s+(?P<rest>{_AUXILIARY}\s+.+)$", re.IGNORECASE)
 # "Wann wurde das Bad gebaut?", "Welche Farbe hat der Golf?"
-_GERMAN_DONE = re.compile(
+_GERMAN_DONE = regex(
     r"^(?:wann|warum|wo|wie|womit|wodurch)\s.*\s(?P<done>(?:\w{0,6}ge\w{2,}(?:t|en)|\w+iert|(?:be|ver|er|ent|zer)\w+(?:t|en)))$",
     re.IGNORECASE,
 )
-_GERMAN_ASKED = re.compile(
+_GERMAN_ASKED = regex(
     r"^(?:\w+\s+)?welche[rnms]?\s+(?P<noun>\w+)\s+(?:hat|haben|ist|sind|war|braucht|gibt|wird|darf|kann)\b", re.IGNORECASE
 )
 # "朝食は何時から": what stands before は.
-_JAPANESE_TOPIC = re.compile("(?P<noun>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,})は")
+_JAPANESE_TOPIC = regex("(?P<noun>[\u30a1-\u30fa\u30fc\u4e00-\u9fff]{2,})は")
 _KINDS = frozenset(tokenize("kind kinds type types sort sorts number name names amount version day date time year month"))
 _LIGHT_VERBS = frozenset(
     """

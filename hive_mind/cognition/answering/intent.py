@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hive_mind.regex import regex
+
 
 class Kind(StrEnum):
     """The kinds of question that need different evidence."""
@@ -67,7 +69,7 @@ _SIGNS = (
     (Kind.CURRENT, r"\b(?:currently|current|now|at the moment|these days|latest|right now|still|as of today|at present)\b"),
     (Kind.YES_NO, r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)\b"),
 )
-_COMPILED = tuple((kind, re.compile(pattern, re.ASCII)) for kind, pattern in _SIGNS)
+_COMPILED = tuple((kind, regex(pattern, re.ASCII)) for kind, pattern in _SIGNS)
 
 # A question is asked in a sentence or two; what a longer text wants stands at its beginning.
 _QUESTION_CHARS_MAX = 1000

@@ -7,22 +7,23 @@ import re
 from functools import lru_cache
 
 from hive_mind.memory.entities import entities
+from hive_mind.regex import regex
 
 # "the reason, the remedy and the damage"
 _ITEM = r"[^,:?.;]{2,60}"
-_LISTED = re.compile(
+_LISTED = regex(
     rf"(?:^|[:,?] |\b(?:need|want|are|were|is|was|me|tell|list) )(?P<items>(?:{_ITEM}, )+{_ITEM}?,? and {_ITEM})",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r",? and |, ", re.IGNORECASE)
+_BETWEEN = regex(r",? and |, ", re.IGNORECASE)
 # "the fence or the roof", "Was the fence earlier or later than the roof?"
-_EITHER = re.compile(
+_EITHER = regex(
     r"(?P<one>[^,:?.;]{3,80}?) (?:(?:earlier or later|before or after)(?: than)?|or|oder) (?P<other>[^,:?.;]{3,80})$",
     re.IGNORECASE,
 )
 # "…, and how strong is it?"
-_ASKED_TOO = re.compile(r",? and (?=(?:what|who|when|where|which|why|how)\b)", re.IGNORECASE)
-_COMPARED = re.compile(
+_ASKED_TOO = regex(r",? and (?=(?:what|who|when|where|which|why|how)\b)", re.IGNORECASE)
+_COMPARED = regex(
     r"\b(?:first|earlier|later|before|after|precedes?|older|newer|sooner|either|better|worse|more|less)\b", re.IGNORECASE
 )
 _QUESTION_CHARS_MAX = 1000

@@ -8,6 +8,7 @@ from hive_mind.cognition.answering.wordings import content_terms, is_german, is_
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # They say what kind of answer is wanted (see `intent`), not what it is about.
 _FORM_WORDS = frozenset(
@@ -22,7 +23,7 @@ _FORM_WORDS = frozenset(
 _NAMED = "town|city|village|country|company|firm|employee|IP|reference|ticket|case|room|store|site"
 _PROPERTIES = f"colour|color|shape|material|place|state|status|{_NAMED}"
 _FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
-_KIND = re.compile(
+_KIND = regex(
     rf"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)?(?: (?:current|new|present|old|former))? "
     rf"(?P<kind>{_PROPERTIES}|{_FIGURES})s?\b",
     re.IGNORECASE,
@@ -30,12 +31,12 @@ _KIND = re.compile(
 FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
 
 # "Why" wants a cause, and a text need not call it one.
-_WHY = re.compile(r"^(?:and |so |but )?why\b", re.IGNORECASE)
+_WHY = regex(r"^(?:and |so |but )?why\b", re.IGNORECASE)
 _IMPLIED = frozenset(tokenize("cause"))
 
-_DIGIT = re.compile(r"\d")
+_DIGIT = regex(r"\d")
 # "lift 2", and not "2 lifts" or "at 2".
-_NUMBERED = re.compile(
+_NUMBERED = regex(
     r"\b(?!(?:at|in|on|of|to|by|than|the|is|are|was|were|and|or|from|for|over|under|above|below|about|after|before)\s)"
     r"[^\W\d_]{2,40}\s(\d{1,6})(?![\w.:,/-]*\d|\s?[^\W\d_])"
 )
@@ -47,16 +48,16 @@ _SOMEBODY_IS = (
 _GERMAN_ROLE = (
     r"^(?:wer|wie) (?:ist|war|sind|heißt|hieß) (?:der|die|das|unsere?|euer|eure|mein|meine|ihr|ihre) (?P<german>[^\W\d_]{3,40})"
 )
-_ROLE = re.compile(
+_ROLE = regex(
     rf"{_SOMEBODY_IS}(?= of\b| at\b| in\b|[?]?$)|\b(?P<named>[^\W\d_]{{3,40}})['’]s name\b|{_GERMAN_ROLE}", re.IGNORECASE
 )
 # "Who painted …", "who has painted …".
 _GERMAN_DEED = (
     r"^wer (?:hat|haben|wird|darf|muss|kann|soll) .{1,80} (?P<german>[^\W\d_]{3,40})[?]?$|^wer (?P<does>[^\W\d_]{3,40}t)\b"
 )
-_DEED = re.compile(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
+_DEED = regex(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
 # A section ("44.2170") or an exact figure: a question about it does not mean its neighbour.
-_DOTTED = re.compile(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
+_DOTTED = regex(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +100,26 @@ _KIN_LETTERS_MIN = 3
 _ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant ist".split())
 
 # "Ola: Is there shade? Lina burns easily"
-_ASKED_ON = re.compile(
+_ASKED_ON = regex(
     r"^[^\W\d_][\w .'-]{0,40}: (?:[^?]*\b)?(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
     r"should|has|have|any|wer|was|wann|wo|wie|warum|ist|sind|hat|haben|kann|können)\b[^?]*\?\s+(?P<rest>.+)$",
     re.DOTALL | re.IGNORECASE,
 )
-_REPLIED = re.compile(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
-_DIGIT = re.compile(r"\d")
+_REPLIED = regex(r"\?\s+[^\W\d_][\w .'-]{0,40}: ")
+_DIGIT = regex(r"\d")
 # At least this many words, and of their letters this share, show that a fact goes on about what was named before it.
 _GOING_ON_WORDS_MIN, _GOING_ON_SHARE_MIN = 2, 0.7
 # It goes on about what stands before it as well.
 _GOING_ON = frozenset("and but yes no yeah also und aber ja nein auch".split())
 # This many matching words besides the focus show that the fact states it in other words.
 _OTHERS_ENOUGH = 4
-_YEAR = re.compile(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
-_QUALIFIER = re.compile(
+_YEAR = regex(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
+_QUALIFIER = regex(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
 )
 _SENTENCE_ENDS = (".", "!", "。")
-_FIELD_ENDS = re.compile(r"[,;]")
-_COUNTED = re.compile(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
+_FIELD_ENDS = regex(r"[,;]")
+_COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
 
 def judgement(asked: Asked, hit: Hit) -> Judgement | None:

@@ -13,25 +13,24 @@ from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.model.query import Hit
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # Scores go up to 1. Speakers say "I" where the question has their name, so their own statements lack the word that others have.
 # Enough to decide between neighbours and too little to lift a poor match; on LoCoMo either bonus brings evidence forward.
 _SPEAKER_BONUS = 0.2
 _FORM_BONUS = 0.2
 
-_WANTS_FIGURE = re.compile(
+_WANTS_FIGURE = regex(
     r"\bhow (?:many|much|often|old|big|large|heavy|strong|fast|far|long|wide|tall|high|deep|expensive)\b|"
     r"\b(?:costs?|price|temperature|percentage|what number|which number|number of)\b",
     re.IGNORECASE,
 )
 # A number of its own; the digits of "T2" are a name.
-_FIGURE = re.compile(
+_FIGURE = regex(
     r"(?<![\w-])\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|dozen|once|twice|hundred|thousand|half)\b", re.IGNORECASE
 )
-_WANTS_CAUSE = re.compile(
-    r"^(?:and |so |but )?why\b|\b(?:cause|reason)\b|\bwhat (?:made|makes|led to|was wrong)\b", re.IGNORECASE
-)
-_CAUSE = re.compile(
+_WANTS_CAUSE = regex(r"^(?:and |so |but )?why\b|\b(?:cause|reason)\b|\bwhat (?:made|makes|led to|was wrong)\b", re.IGNORECASE)
+_CAUSE = regex(
     r"\b(?:because|caused?|causes|reasons?|due to|thanks to|on account of|since|so that|as a result|therefore|was wrong|"
     r"trouble)\b",
     re.IGNORECASE,

@@ -10,18 +10,19 @@ from functools import lru_cache
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 Name = frozenset[str]
 """The terms of one name."""
 
-_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|he|him|his|she|hers?)\b", re.IGNORECASE)
+_PRONOUN = regex(r"\b(?:it|its|they|them|their|he|him|his|she|hers?)\b", re.IGNORECASE)
 # Codes and addresses; and days, which name nobody.
-_NO_NAME = re.compile(r"[\d@:/]|(?:mon|tues|wednes|thurs|fri|satur|sun)days?$", re.IGNORECASE)
-_SPEAKER = re.compile(r"^[^\W\d_][\w .'-]{0,40}: ")
-_MINE = re.compile(r"\b(?:I|me|my|mine|we|our|us)\b")
-_YOURS = re.compile(r"\byou", re.IGNORECASE)
+_NO_NAME = regex(r"[\d@:/]|(?:mon|tues|wednes|thurs|fri|satur|sun)days?$", re.IGNORECASE)
+_SPEAKER = regex(r"^[^\W\d_][\w .'-]{0,40}: ")
+_MINE = regex(r"\b(?:I|me|my|mine|we|our|us)\b")
+_YOURS = regex(r"\byou", re.IGNORECASE)
 # "Hey Ana!", "Thanks, Ana.", "Ana, …"
-_ADDRESSED = re.compile(
+_ADDRESSED = regex(
     r"(?:^|[,.!?] |\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Tt]hank you|[Ww]ow|[Yy]eah|[Cc]ongrats) )[A-Z][\w'-]{0,40}(?=[,.!?]|$)"
 )
 _NOBODY: Name = frozenset()

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # Verbs that say little without what stands beside them, and words for anything or anybody.
 _LIGHT = frozenset(
@@ -29,7 +30,7 @@ dürfen kann können muss müssen soll sollen mein meine meinen meiner unser uns
 """
 # They are words of English as well.
 _GERMAN_TOO = "die was war man so will am hat an in du lange lang"
-_GERMAN_WORD = re.compile(rf"\b(?:{'|'.join(_GERMAN.split())})\b", re.IGNORECASE)
+_GERMAN_WORD = regex(rf"\b(?:{'|'.join(_GERMAN.split())})\b", re.IGNORECASE)
 _GERMAN_TERMS = frozenset(tokenize(f"{_GERMAN} {_GERMAN_TOO}"))
 
 REFERRING = frozenset(
@@ -38,14 +39,14 @@ REFERRING = frozenset(
 """What begins with one of these goes on about what stands before it."""
 
 # What is asked for then has a form of its own, such as a weight.
-_HOW = re.compile(
+_HOW = regex(
     r"\b(?:how|wie) (?P<degree>big|large|small|heavy|warm|hot|cold|long|tall|high|wide|deep|thick|thin|fast|quick|old|far|"
     r"groß|klein|schwer|warm|heiß|kalt|hoch|breit|tief|schnell|alt|weit|oft)\b",
     re.IGNORECASE,
 )
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
-_HIRAGANA = re.compile("[\u3041-\u309f]")
+_HIRAGANA = regex("[\u3041-\u309f]")
 # What, when, how many: all questions are made of it.
 _JAPANESE_ASKED = "何誰"
 
@@ -105,7 +106,7 @@ _PHRASES = {
     "no right": "refused",
     "turned away": "refused",
 }
-_PHRASE = re.compile(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
+_PHRASE = regex(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
 
 
 def told_terms(text: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from hive_mind.cognition.dates.iso import Anchor, Value
+from hive_mind.regex import regex
 
 MONTH_PATTERN = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
@@ -46,7 +47,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
     ASCII only: otherwise the long s of old prints matches "s", and digits of other scripts match, which no table knows.
     """
-    return re.compile(pattern.replace(" ", r"\s"), re.ASCII | re.IGNORECASE)
+    return regex(pattern.replace(" ", r"\s"), re.ASCII | re.IGNORECASE)
 
 
 def month_number(name: str) -> int:

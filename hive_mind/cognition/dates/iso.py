@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
+from hive_mind.regex import regex
+
 Grain = Literal["time", "day", "weekend", "range", "week", "month", "quarter", "year"]
 Value = tuple[str, Grain]
 
 TIME_PATTERN = r"(?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)"
 
-_POINT = re.compile(rf"(?P<year>\d{{4}})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ]{TIME_PATTERN})?)?)?", re.ASCII)
-_SECONDS = re.compile(r"(?<=\d\d:\d\d):\d{2}(?:\.\d{1,9})?")
+_POINT = regex(rf"(?P<year>\d{{4}})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d)(?:[T ]{TIME_PATTERN})?)?)?", re.ASCII)
+_SECONDS = regex(r"(?<=\d\d:\d\d):\d{2}(?:\.\d{1,9})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-_WEEK = re.compile(r"(\d{4})-W(\d\d)(?:-([1-7]))?", re.ASCII)
+_WEEK = regex(r"(\d{4})-W(\d\d)(?:-([1-7]))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

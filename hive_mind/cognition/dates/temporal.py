@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hive_mind.cognition.dates import iso, relative_dates, written_dates
 from hive_mind.cognition.dates.date_rules import CLOCK_PATTERN, Rule, compiled, time_of, value_of
 from hive_mind.cognition.dates.iso import Grain
+from hive_mind.regex import regex
 
 # People write a time stamp in a few words; a megabyte of digits is none.
 _STAMP_CHARS_MAX = 200
@@ -18,7 +19,7 @@ _STAMP_CHARS_MAX = 200
 # A statement about more days than these is a calendar.
 _RESOLVED_MAX = 8
 
-_DIGIT = re.compile(r"\d", re.ASCII)
+_DIGIT = regex(r"\d", re.ASCII)
 _BARE_CLOCK = compiled(CLOCK_PATTERN)
 
 

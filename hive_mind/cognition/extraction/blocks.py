@@ -4,7 +4,6 @@ Layout is read line by line and once, so the cost is linear in the text whatever
 the business of `sentences`; what "10:22" in front of an utterance means is the business of `temporal`.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,6 +13,7 @@ from textwrap import dedent
 from hive_mind.cognition.extraction.dialogue import Turn, speakers_of, turn_of
 from hive_mind.cognition.extraction.logs import log_line_of
 from hive_mind.cognition.extraction.separated import Rows, rows_of
+from hive_mind.regex import regex
 
 
 class Layout(Enum):
@@ -70,14 +70,14 @@ _WRAPPED_LINE_CHARS_MIN = 60
 # A line in bold divides a section and never ends it.
 _BOLD_LEVEL = 7
 
-_HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
-_BOLD_LINE = re.compile(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
+_HEADING = regex(r"(?P<marks>#{1,6})\s+(?P<title>\S.*)")
+_BOLD_LINE = regex(r"(?:\*\*|__)(?P<title>[^*_]{1,120})(?:\*\*|__):?")
 _TITLE_MARKS = ("#", "*", "_")
-_UNDERLINE = re.compile(r"={3,}|-{3,}")
-_ITEM = re.compile(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
-_QUOTE = re.compile(r"(?:>[ \t]?){1,8}")
-_TABLE_RULE = re.compile(r"[|:\- \t+]{3,}")
-_KEYED = re.compile(r"[^\s:.][^:.]{0,40}:\s")
+_UNDERLINE = regex(r"={3,}|-{3,}")
+_ITEM = regex(r"(?:[-*+•▪◦]|\d{1,3}[.)]|\[[ xX]\])\s+(?=\S)")
+_QUOTE = regex(r"(?:>[ \t]?){1,8}")
+_TABLE_RULE = regex(r"[|:\- \t+]{3,}")
+_KEYED = regex(r"[^\s:.][^:.]{0,40}:\s")
 _FENCE = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 _SENTENCE_STOPS = tuple(".!?。！？…")

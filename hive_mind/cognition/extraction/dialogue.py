@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hive_mind.cognition.extraction.logs import log_line_of
+from hive_mind.regex import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,12 @@ _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[apAP]\.?[mM]\.?)?"
 _DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 _STAMP = rf"(?:{_DAY}(?:,?[ T]\s?{_CLOCK})?|{_CLOCK})(?:Z|[+-]\d{{2}}:?\d{{2}})?"
 _WORD = r"[^\W_][\w'’.&-]{0,40}"
-_LINE = re.compile(
+_LINE = regex(
     rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*[-–]?\s*|(?P<bare>{_STAMP})\s+(?:-\s+)?)?"
     rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\))?:(?(bold)\*\*)\s+(?P<text>\S.*)"
 )
-_HAS_TIME = re.compile(rf"{_CLOCK}|{_DAY}")
-_SPEECH = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|you|your|we|we're|our|my|me|us)\b", re.IGNORECASE)
+_HAS_TIME = regex(rf"{_CLOCK}|{_DAY}")
+_SPEECH = regex(r"\b(?:i|i['’](?:m|ve|ll|d)|you|your|we|we're|our|my|me|us)\b", re.IGNORECASE)
 
 # How chat programs and language model logs name the two sides; written in lower case more often than not.
 _ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "bot", "customer", "support"})

@@ -10,16 +10,17 @@ from dataclasses import replace
 from hive_mind.cognition.extraction.blocks import Layout
 from hive_mind.cognition.extraction.cutting import Piece
 from hive_mind.cognition.extraction.statements import is_polite, is_question, is_statement
+from hive_mind.regex import regex
 
 _SPOKEN = (Layout.UTTERANCE, Layout.PROSE)
 # A longer answer stands by itself, unless it opens with a word for what was asked about.
 _WORDS_MAX, _WORDS_MAX_REFERRING = 8, 25
-_REFERRING = re.compile(
+_REFERRING = regex(
     r"(?:me|i|it|he|she|they|this|that|these|those|there|because|es|er|ich|weil|il|elle|c['’]est|parce|est[áa]|porque)\b",
     re.IGNORECASE,
 )
-_YES_OR_NO = re.compile(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
-_OPEN = re.compile(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORECASE)
+_YES_OR_NO = regex(r"(?:yes|yeah|yep|no|nope|not (?:yet|really)|of course|sure|ja|nein|doch|oui|non|sí|si)\b", re.IGNORECASE)
+_OPEN = regex(r"\b(?:who|whom|whose|what|when|where|which|how|why)\b", re.IGNORECASE)
 
 
 def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -4,7 +4,6 @@ A log of fifty thousand lines says a few hundred things. The lines kept are verb
 and the last one, each with the number of occurrences and the time of the last.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,13 +11,14 @@ from hive_mind.cognition.extraction.blocks import Layout
 from hive_mind.cognition.extraction.cutting import Piece
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.counted import counted
+from hive_mind.regex import regex
 
 # A short log is kept line by line.
 _LINES_MIN = 50
 _KEPT_EACH = 5
 
-_VARIABLE = re.compile(r"0[xX][0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+")
-_NOTE = re.compile(r"[\d,]+ lines? like it\b")
+_VARIABLE = regex(r"0[xX][0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+")
+_NOTE = regex(r"[\d,]+ lines? like it\b")
 
 
 @dataclass(slots=True)

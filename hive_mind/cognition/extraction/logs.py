@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from hive_mind.cognition.dates.temporal import normalised
+from hive_mind.regex import regex
 
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?"
 _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})?"
@@ -21,13 +22,13 @@ _LEVEL = rf"(?:{_LEVEL_NAME}\b|(?i:[\[<]{_LEVEL_NAME}[\]>])):?"
 # A thread or a logger: "[main] ", "app.store - ".
 _ORIGIN = r"(?:\[[^\]\n]{1,60}\]|[\w.:/-]{1,60}\s-)\s"
 
-_STAMPED = re.compile(
+_STAMPED = regex(
     rf"\[?(?P<stamp>{_FULL}|{_SYSLOG}|{_CLOCK})\]?\s{{1,8}}(?:-\s)?"
     rf"(?P<level>(?:{_ORIGIN})?{_LEVEL}\s{{0,8}}(?:-\s)?)?(?P<message>.*)",
     re.DOTALL,
 )
-_YEARLESS = re.compile(rf"(?P<day>(?:{_MONTHS})[ ]{{1,2}}\d{{1,2}})[ ](?P<clock>\d{{2}}:\d{{2}}:\d{{2}})")
-_HAS_DAY = re.compile(rf"{_FULL}|{_SYSLOG}")
+_YEARLESS = regex(rf"(?P<day>(?:{_MONTHS})[ ]{{1,2}}\d{{1,2}})[ ](?P<clock>\d{{2}}:\d{{2}}:\d{{2}})")
+_HAS_DAY = regex(rf"{_FULL}|{_SYSLOG}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ junk and a megabyte without a space are only long, never slow. What is a heading
 import re
 from collections.abc import Iterable, Iterator
 
+from hive_mind.regex import regex
+
 SENTENCE_CHARS_MAX = 1000
 """A longer sentence is a table, a log or a blob; it is cut at white space so that a fact stays readable."""
 
 # The look-behind and the possessive repeats matter: a run of a million dots is looked at once, not once per dot.
-_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’]*+")
+_END = regex(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]++[」』”’]*+")
 
 # Titles and the like stand before a name, so a capital letter behind them begins no sentence.
 _NEVER_LAST = frozenset(
@@ -29,12 +31,12 @@ _OPENERS = frozenset(
 # German writes ordinals with a dot: "bis zum 31. Dezember", "im 2. Stock".
 _MONTHS = frozenset("januar jänner februar märz april mai juni juli august september oktober november dezember".split())
 _BEFORE_ORDINALS = frozenset("der den dem des das im am vom zum zur beim jeder jeden jedem".split())
-_NEXT_WORD = re.compile(r"\s{0,8}[\"'“‘«(\[]{0,4}(\w{0,24})")
+_NEXT_WORD = regex(r"\s{0,8}[\"'“‘«(\[]{0,4}(\w{0,24})")
 _LAST_WORD_CHARS = 24
 
 # A remark in brackets belongs to the sentence it stands in. One that is longer, or never ends, is none; ":(" opens nothing.
 _REMARK_CHARS_MAX = 200
-_OPENING = re.compile(r"(?<![:;=\-])\((?=\S)")
+_OPENING = regex(r"(?<![:;=\-])\((?=\S)")
 
 
 def sentences(text: str, chars_max: int = SENTENCE_CHARS_MAX) -> list[str]:

@@ -6,11 +6,11 @@ else a header and a column of figures. Which lines belong together is the busine
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hive_mind.model.fact import Fact
+from hive_mind.regex import regex
 
 _SEPARATORS = "\t;,"
 # Two lines that happen to have as many commas are nothing unusual.
@@ -18,11 +18,11 @@ _LINES_MIN = 3
 # The name of a column is a few words; what is longer is a value.
 _NAME_CHARS_MAX = 40
 
-_DIGIT = re.compile(r"\d")
-_QUOTED = re.compile(r'"[^"]*"')
-_FIGURE = re.compile(r"[^\w\s]{0,2}\d[\d.,:/%-]{0,40}(?:\s?\w{1,3})?")
-_THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3}){1,8}(?![\d,])")
-_MARKED = re.compile(r"[-*+•▪◦>|]\s|#{1,6}\s|\d{1,3}[.)]\s|\|")
+_DIGIT = regex(r"\d")
+_QUOTED = regex(r'"[^"]*"')
+_FIGURE = regex(r"[^\w\s]{0,2}\d[\d.,:/%-]{0,40}(?:\s?\w{1,3})?")
+_THOUSANDS = regex(r"(?<![\d,])\d{1,3}(?:,\d{3}){1,8}(?![\d,])")
+_MARKED = regex(r"[-*+•▪◦>|]\s|#{1,6}\s|\d{1,3}[.)]\s|\|")
 _STOPS = (".", "!", "?", "…", ":")
 
 

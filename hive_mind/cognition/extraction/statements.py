@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # What an ordinary sentence is worth before anything speaks for or against it.
 _BASE = 0.6
@@ -26,18 +27,18 @@ _FILLER_WORDS_MAX = 7
 _TELLING_MIN = 2
 
 # A longer run is no word: base64, a hash dump, a broken file.
-_WORD = re.compile(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
-_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_FIGURE = re.compile(r"\d")
+_WORD = regex(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
+_UNSPACED = regex("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_FIGURE = regex(r"\d")
 _QUESTION_END = ("?", "？", '?"', "?)", "?”")
-_HEDGE = re.compile(
+_HEDGE = regex(
     r"\b(?:may|might|could be|probably|possibly|perhaps|maybe|reportedly|allegedly|supposedly|apparently|"
     r"i (?:think|guess|believe)|not sure|unsure|unclear|rumou?r(?:s|ed)?|"
     r"seems?|appears? to|unconfirmed|estimated?|roughly|presumably|likely|"
     r"as far as i know)\b",
     re.IGNORECASE,
 )
-_FILLER = re.compile(
+_FILLER = regex(
     r"(?:hi|hey|hello|thanks|thank you|thx|ok|okay|sure|yes|yeah|yep|no|nope|great|wow|lol|haha|cool|nice|awesome|amazing|"
     r"good (?:morning|afternoon|evening|night|luck|job)|bye|goodbye|see you|take care|sounds (?:good|great|fun|amazing)|"
     r"congrat\w*|you're welcome|no problem|of course|absolutely|definitely|exactly|totally|agreed|got it|"
@@ -46,14 +47,14 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 # Whom a remark addresses: "Ana!" behind an opener, "…, Ana!" at the end.
-_ADDRESSED = re.compile(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
-_ADDRESSED_LAST = re.compile(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
+_ADDRESSED = regex(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
+_ADDRESSED_LAST = regex(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a table row is short and still a fact.
-_KEYED = re.compile(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
+_KEYED = regex(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
 
 
 # What somebody asks in a chat has no mark at its end more often than not.
-_ASKING = re.compile(
+_ASKING = regex(
     r"(?:(?:so|and|but|hey|also|ok(?:ay)?|then)\b,?\s+)*"
     r"(?:who(?:['’]s)?|whom|whose|what(?:['’]s)?|when|where(?:['’]s)?|which|how|why)\b[^.!:;]*$",
     re.IGNORECASE,
@@ -61,7 +62,7 @@ _ASKING = re.compile(
 _STOPS = (".", "!", "。", "！")
 
 # "[label]: address", which Markdown keeps apart from the sentence that has the link.
-_LINK = re.compile(r"\[[^\]\n]{1,200}\]:\s+\S+(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?$")
+_LINK = regex(r"\[[^\]\n]{1,200}\]:\s+\S+(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?$")
 
 
 def is_question(sentence: str) -> bool:

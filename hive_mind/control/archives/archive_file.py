@@ -10,7 +10,6 @@ Names never become paths before they were checked, and nothing is read further t
 """
 
 import os
-import re
 import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
@@ -24,11 +23,12 @@ import msgspec
 from hive_mind.control.files import checked_name
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import PrivateKey, is_signed, key_id
+from hive_mind.regex import regex
 
 VERSION = 1
 MANIFEST, HIVE, ABOUT = "manifest.yaml", "hive.jsonl", "archive.json"
 
-_MEMBER = re.compile(r"manifest\.yaml|hive\.jsonl|archive\.json|agents/([^/]+)\.(jsonl|sources)")
+_MEMBER = regex(r"manifest\.yaml|hive\.jsonl|archive\.json|agents/([^/]+)\.(jsonl|sources)")
 _FORMAT = "hive-mind-archive"
 _MEMBERS_MAX = 20_010
 _ABOUT_BYTES_MAX = 8 << 20

@@ -11,11 +11,12 @@ from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import NAME, Agent, HiveManifest
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
+from hive_mind.regex import regex
 
 # What this machine carries; a manifest that asks for more is a slip of the finger.
 AGENTS_MAX = 10_000
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PLAIN = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENTS: Path = ("spec", "agents")
 
 

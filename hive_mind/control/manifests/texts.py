@@ -3,7 +3,6 @@
 A secret is given by reference, so that the manifest can be kept, shown and compared. No message repeats what may be one.
 """
 
-import re
 from collections.abc import Iterator
 
 from hive_mind.control.manifests.checking import leads_out
@@ -11,6 +10,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path, Tree
 from hive_mind.memory.gate.sensitive import credential_in
+from hive_mind.regex import regex
 from hive_mind.runtime.secrets.references import Reference, references_in
 
 # Sections whose texts are resolved where they are used. Elsewhere a reference would stay as it is.
@@ -19,7 +19,7 @@ _RESOLVED_OF_AGENT = frozenset("prompt model env".split())
 _SECRET = frozenset((("bus", "credential"), ("bus", "searchesCredential"), ("embedding", "key"), ("llm", "key")))
 # In a connection string of Azure: which key it is, not the key.
 _NAME_OF_A_KEY = "SharedAccessKeyName="
-_REFERENCE = re.compile(r"(?<!\$)\$\{[^{}]*\}")
+_REFERENCE = regex(r"(?<!\$)\$\{[^{}]*\}")
 
 
 def texts(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -5,7 +5,6 @@ groups, its copies) holds until another one is founded from its journals, which 
 are, but for files, which are named from everywhere.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
+from hive_mind.regex import regex
 from hive_mind.runtime.workers.config import (
     QUOTA_OF_THE_PROVEN,
     STOP_TIMEOUT_S,
@@ -46,7 +46,7 @@ Sources = Mapping[str, tuple[SourceConfig, ...]]
 """Where agents are known, none needs more for long; a name that anybody may invent would make a limit pointless."""
 _NO_RUNNING: Mapping[str, Running] = MappingProxyType({})
 # `$${` stands for `${` itself.
-_FILE = re.compile(r"(?<!\$)\$\{file:(?!/)([^{}]+)\}")
+_FILE = regex(r"(?<!\$)\$\{file:(?!/)([^{}]+)\}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from hive_mind.control.manifests.reading import Source
 from hive_mind.errors import HiveError, ManifestError, Problem
 from hive_mind.forms.reading import tree_of
 from hive_mind.forms.tree import spelled
+from hive_mind.regex import regex
 from hive_mind.runtime.secrets.references import references_in
 from hive_mind.runtime.workers.config import IdentityConfig, SourceConfig, WorkerConfig
 
@@ -43,10 +44,10 @@ TOKEN_VARIABLE, TOKEN = "HIVE_MIND_WORKER_TOKEN", "WORKER_TOKEN"
 # facts, and for a model of embeddings.
 _PROCESS_MB, _AGENT_MB, _MODEL_MB = 192, 64, 1024
 # `$${` is no reference, see `runtime.references`.
-_ELSEWHERE = re.compile(r"\$\$\{|\$\{(file|credential):([^{}]*)\}")
+_ELSEWHERE = regex(r"\$\$\{|\$\{(file|credential):([^{}]*)\}")
 # As `hive-mind keys list` shows it.
 _KEY_ID_CHARS = 12
-_SECRET_KEY = re.compile(r"[^-._a-zA-Z0-9]+")
+_SECRET_KEY = regex(r"[^-._a-zA-Z0-9]+")
 
 T = TypeVar("T")
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.files import read_text
+from hive_mind.regex import regex
 
 # Some sets write 1.0, which is the same judgement.
-_WHOLE = re.compile(r"(-?\d{1,9})(?:\.0+)?", re.ASCII)
+_WHOLE = regex(r"(-?\d{1,9})(?:\.0+)?", re.ASCII)
 
 
 @dataclass(slots=True)

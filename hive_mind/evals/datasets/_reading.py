@@ -9,13 +9,14 @@ from datetime import datetime
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.base import Document, says_something
 from hive_mind.evals.datasets.reasons import JUDGED_SILENT, UNKNOWN_DOCUMENT
+from hive_mind.regex import regex
 
-_PLAIN = re.compile(r"D[1-9]\d*:[1-9]\d*")
+_PLAIN = regex(r"D[1-9]\d*:[1-9]\d*")
 # A colon too much after the D, and leading zeros, are slips; the two numbers are session and turn.
-_MISSPELT = re.compile(r"D:?0*(\d+):0*(\d+)")
+_MISSPELT = regex(r"D:?0*(\d+):0*(\d+)")
 
-_TIME = re.compile(r"\s*(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})\s*", re.IGNORECASE)
-_SLASHED = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?: ?\([A-Za-z]+\))?(?: (\d{1,2}):(\d{2}))?")
+_TIME = regex(r"\s*(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})\s*", re.IGNORECASE)
+_SLASHED = regex(r"(\d{4})/(\d{1,2})/(\d{1,2})(?: ?\([A-Za-z]+\))?(?: (\d{1,2}):(\d{2}))?")
 _MONTHS = "january february march april may june july august september october november december".split()
 
 

@@ -17,13 +17,14 @@ from hive_mind.evals.datasets._reading import iso_time, turns_named
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, merged, says_something
 from hive_mind.evals.datasets.files import in_words, read_json, shaped
 from hive_mind.evals.datasets.reasons import EMPTY_TURN, NO_EVIDENCE, NO_TURN_LEFT, SILENT_QUESTION, UNKNOWN_TURN, UNREADABLE
+from hive_mind.regex import regex
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
 # What asks for something that nobody said; a good answer says so. Its evidence is what it was made from, and still to be found.
 _ADVERSARIAL = 5
 GAP = "the conversation does not say it"
-_SESSION = re.compile(r"session_(\d{1,9})", re.ASCII)
+_SESSION = regex(r"session_(\d{1,9})", re.ASCII)
 _DECLINES = ("not mentioned", "no information", "unknown")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # Longer is no single statement, and two of them don't contradict each other by sharing words.
 CHARACTERS_MAX = 2_000
@@ -17,19 +18,19 @@ CHARACTERS_MAX = 2_000
 # Thai, kana and Han are written without spaces, and all of them count as letters to a pattern.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 # Where such a text goes over into figures or Latin letters, and around the marks of a topic behind a name: は and 是.
-_SEAMS = re.compile(
+_SEAMS = regex(
     rf"(?<=[{_UNSPACED}])(?=[0-9A-Za-z])|(?<=[0-9A-Za-z])(?=[{_UNSPACED}])"
     r"|(?<=[\u30a0-\u30ff\u3400-\u9fff0-9A-Za-z])(?=[は是])|(?<=[\u30a0-\u30ff\u3400-\u9fff0-9A-Za-z][は是])"
 )
 
 # "users_3", "INC-2024-001", "LH123" and "2b" are names and stay whole, "12h" is an amount.
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"[^\W\d_]+(?:[_-][^\W\d_]+)*[_-]?\d+\w*(?:-\w+)*|\d+[abcefABCEF]\b"
     r"|(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+"
 )
-_HEADING = re.compile(r"[^:]{1,60}?(?=:\s|\s=\s)")
-_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-_DATE = re.compile(r"(?:19|20)\d\d|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
+_HEADING = regex(r"[^:]{1,60}?(?=:\s|\s=\s)")
+_THOUSANDS = regex(r"\d{1,3}(?:,\d{3})+")
+_DATE = regex(r"(?:19|20)\d\d|\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
 _COUNTED = dict(
     zip("zero one two three four five six seven eight nine ten eleven twelve".split(), map(str, range(13)), strict=True)
 )

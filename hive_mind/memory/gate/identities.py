@@ -4,15 +4,15 @@ Those with an unmistakable shape or a check are found wherever they stand; the o
 part number looks the same.
 """
 
-import re
+from hive_mind.regex import regex
 
-_SHAPES = re.compile(
+_SHAPES = regex(
     r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-])"  # United States
     r"|\b[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]\b"  # Italy
 )
-_BRAZILIAN = re.compile(r"(?<![\d.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\d)")
-_SPANISH = re.compile(r"\b[XYZ\d]-?\d{7}-?[A-Z]\b")
-_FRENCH = re.compile(r"(?<!\d)[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d(?!\d)")
+_BRAZILIAN = regex(r"(?<![\d.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\d)")
+_SPANISH = regex(r"\b[XYZ\d]-?\d{7}-?[A-Z]\b")
+_FRENCH = regex(r"(?<!\d)[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d(?!\d)")
 
 _NAMES = (
     r"social security|national insurance|passport|driver'?s?'? licen[cs]e|driving licen[cs]e|tax (?:id|number)|taxpayer id"
@@ -21,11 +21,11 @@ _NAMES = (
     r"|seguridad social|\bdni|\bnie|carn[eé] de conducir|codice fiscale|passaporto|patente di guida|carta d'identità|\bcpf|\bnif"
     r"|passaporte|segurança social|cartão de cidadão|carta de condução|\bbsn|burgerservicenummer|\bpesel"
 )
-_NAMED = re.compile(
+_NAMED = regex(
     rf"(?<!\w)(?i:{_NAMES})(?:[^.!?\n]{{0,40}}?(?i:\b(?:is|was|number|num[eé]ro|número|nr|no|n[°º]|lautet|ist|nummer|est|es|è|é)\b\.?|[:=]))?\s{{0,3}}"
     r"(?P<number>[A-Z\d](?:[ ./-]?[A-Z\d]){5,20})\b"
 )
-_DATE = re.compile(r"(?:19|20)\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d")
+_DATE = regex(r"(?:19|20)\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d")
 # German passports have no more.
 _DIGITS_MIN = 3
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
+from hive_mind.regex import regex
+
 RuleName = Literal[
     "ignore-instructions",
     "role-marker",
@@ -30,7 +32,7 @@ class Rule(NamedTuple):
 
 
 def _rule(name: RuleName, pattern: str) -> Rule:
-    return Rule(name, re.compile(pattern, re.IGNORECASE))
+    return Rule(name, regex(pattern, re.IGNORECASE))
 
 
 _ORDERS = r"(?:instructions|rules|guidelines|orders|prompt|training)"

@@ -4,7 +4,7 @@ Forms that are random characters and nothing else look like a checksum; they are
 (`told_secrets`). A new form is one line here and one sentence in `tests/data/gate`.
 """
 
-import re
+from hive_mind.regex import regex
 
 _FORMS = {
     "private keys": r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY",
@@ -77,9 +77,9 @@ _FORMS = {
     "wallets": r"(?i:\b(?:seed|recovery|mnemonic|wallet)\b[^\n]{0,40}?)\b(?:[a-z]{3,8}[ ,]{1,2}){11}[a-z]{3,8}\b",
     "a command": r"\bcurl\b.{0,100}\s-u ?[\w.@-]{1,60}:[^\s$]{4}|\bmysql\w{0,6}\b.{0,100}\s-p[^\s$]{4}|\bsshpass -p ?[^\s$]{3}",
 }
-_ANY = re.compile("|".join(f"(?:{form})" for form in _FORMS.values()))
+_ANY = regex("|".join(f"(?:{form})" for form in _FORMS.values()))
 # All of the above have one of these; looking for it first takes a tenth of the time.
-_MAY_BE = re.compile(
+_MAY_BE = regex(
     r"\S{16}|://|eyJ"
     r"|(?i:snmp|enable |seed|recovery|mnemonic|wallet)"
     r"|(?i:private key|licen[cs]|lizenz|activation|product key|bearer|basic|curl|mysql|sshpass|p[a@4][s5$]{2}w[o0]rd)"

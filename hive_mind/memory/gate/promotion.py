@@ -4,7 +4,6 @@ What is held back stays a fact of its agent, found by it as before. A gate that 
 be called back from those who read it. Facts the hive knows already pass like any other, because they confirm.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,11 +14,12 @@ from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
 from hive_mind.memory.gate.small_talk import is_small_talk
 from hive_mind.model.fact import KEPT_HOME, Fact
 from hive_mind.model.said import TEXTS, names_of, texts_of
+from hive_mind.regex import regex
 
-_TAG = re.compile(r"<[^<>]{1,500}>")
-_WORD = re.compile(r"[^\W_]+")
+_TAG = regex(r"<[^<>]{1,500}>")
+_WORD = regex(r"[^\W_]+")
 # Scripts written without spaces: each character is about half a word.
-_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_WITHOUT_SPACES = regex(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 
 
 @dataclass(frozen=True, slots=True)

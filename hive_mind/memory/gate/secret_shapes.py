@@ -10,23 +10,24 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hive_mind.memory.gate import secret_words as words
+from hive_mind.regex import regex
 
-PLACEHOLDER = re.compile(r"[<${\[(*•.…_-].*|x{3,200}|\W{1,200}|(?:none|null|nil|true|false|n/a|todo)\W{0,3}", re.IGNORECASE)
-_TECHNICAL = re.compile(words.TECHNICAL, re.IGNORECASE)
-_DIGITS = re.compile(r"#?\d(?:[ -]?\d){2,11}(?![\d.,:/]\d|[a-z])")
-_CODE = re.compile(r"(?=.*\d)(?:\d{3,8}[#*A-Z]|[\da-z]{4}-[\da-z]{4})")
-_UNIT = re.compile(words.UNITS, re.IGNORECASE)
-_HEXADECIMAL = re.compile(r"(?:[\dA-Fa-f]{2}[ :-]){7}")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_MARK_INSIDE = re.compile(r"[^\W_][^\s/]*[!@#$%^&*~?+=|][^\s/]*[^\W_]|\w*\d\w*[!$]$")
-_STRONG = re.compile(r"[^\W\d_]{3}[!@#$%&*_-]\d")
-_DASHED_WORDS = re.compile(r"[a-z]+(?:-[a-z]+){3,8}")
+PLACEHOLDER = regex(r"[<${\[(*•.…_-].*|x{3,200}|\W{1,200}|(?:none|null|nil|true|false|n/a|todo)\W{0,3}", re.IGNORECASE)
+_TECHNICAL = regex(words.TECHNICAL, re.IGNORECASE)
+_DIGITS = regex(r"#?\d(?:[ -]?\d){2,11}(?![\d.,:/]\d|[a-z])")
+_CODE = regex(r"(?=.*\d)(?:\d{3,8}[#*A-Z]|[\da-z]{4}-[\da-z]{4})")
+_UNIT = regex(words.UNITS, re.IGNORECASE)
+_HEXADECIMAL = regex(r"(?:[\dA-Fa-f]{2}[ :-]){7}")
+_YEAR = regex(r"(?:19|20)\d\d")
+_MARK_INSIDE = regex(r"[^\W_][^\s/]*[!@#$%^&*~?+=|][^\s/]*[^\W_]|\w*\d\w*[!$]$")
+_STRONG = regex(r"[^\W\d_]{3}[!@#$%&*_-]\d")
+_DASHED_WORDS = regex(r"[a-z]+(?:-[a-z]+){3,8}")
 # Chinese and Japanese have no spaces: what has such letters is a sentence.
-_SPACELESS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
-_FIELD = re.compile(r"[a-z]+(?:_[a-z]+)+\d?|[A-Z]{2,5}-\d{1,5}")
+_SPACELESS = regex(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_FIELD = regex(r"[a-z]+(?:_[a-z]+)+\d?|[A-Z]{2,5}-\d{1,5}")
 # "admin/admin123", "tester / Shop4tests", "ann@portal Spring!25"
-_PAIR = re.compile(r"[\w.@-]{2,30}(?:\s?[/:]\s?(?=\S{0,60}\d)|\s(?=\S{0,60}[!#$%&*]))(?P<value>[^\s/]{4,60})")
-_CONJUNCTION = re.compile(
+_PAIR = regex(r"[\w.@-]{2,30}(?:\s?[/:]\s?(?=\S{0,60}\d)|\s(?=\S{0,60}[!#$%&*]))(?P<value>[^\s/]{4,60})")
+_CONJUNCTION = regex(
     r"\s{0,2}(?:$|[,;(.!?)\]}]|(?:and|und|et|y|e|until|unless|if|till|but|since|bis|außer|jusqu|sauf|hasta|salvo|fino|até)\b)",
     re.IGNORECASE,
 )

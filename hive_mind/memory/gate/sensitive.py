@@ -4,7 +4,6 @@ Every pattern is bounded, so a line of any shape costs time linear in its length
 check decides; where it has none (telephone numbers), the shape must be one that dates, versions, ids and measurements don't have.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,28 +13,29 @@ from hive_mind.memory.gate.identities import holds_identity_number
 from hive_mind.memory.gate.key_formats import holds_key
 from hive_mind.memory.gate.telephone import holds_telephone_number
 from hive_mind.memory.gate.told_secrets import tells_secret
+from hive_mind.regex import regex
 
 CREDENTIAL, CARD, EMAIL = "a credential", "a card number", "an e-mail address"
 TELEPHONE, ACCOUNT, IDENTITY = "a telephone number", "a bank account number", "an identity number"
 
 # Something = a long run of characters nobody would say.
-_ASSIGNED = re.compile(r"[=:]\s{0,3}[\"'`]?([A-Za-z0-9+/_-]{20,512})={0,2}")
+_ASSIGNED = regex(r"[=:]\s{0,3}[\"'`]?([A-Za-z0-9+/_-]{20,512})={0,2}")
 _ENTROPY_BITS_MIN = 3.7
 # Of 62 characters drawn by chance, 62 % of neighbours are of different kinds; of words in camelCase, 20 %.
 _KIND_CHANGES_MIN = 0.4
 
-_EMAIL = re.compile(
+_EMAIL = regex(
     r"[\w%+-](?<!\bgit)@[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){0,5}\.[^\W\d_]{2,24}\b"
     r"|\w (?:dot \w{1,30} )?at [\w-]{2,30} dot (?:com|org|net|de|fr|es|it|pt|eu|uk|io|example)\b"
     r"|\w\s?[\[(]\s?at\s?[\])]\s?[\w-]{1,63}\s?(?:\.|[\[(]\s?dot\s?[\])])\s?[^\W\d_]{2,24}\b"
 )
-_DIGITS_OF_A_CARD = re.compile(r"(?<![\d.,+])\d(?:[ -]?\d){12,18}(?![\d])")
+_DIGITS_OF_A_CARD = regex(r"(?<![\d.,+])\d(?:[ -]?\d){12,18}(?![\d])")
 # Visa, Mastercard, American Express, Diners, Discover and UnionPay, JCB: first digits and how many there are.
-_CARDS = re.compile(
+_CARDS = regex(
     r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
     r"|6(?:011|2\d\d|4[4-9]\d|5\d\d)\d{12}(?:\d{3})?|35\d{14}"
 )
-_IBAN = re.compile(r"\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,4})?\b")
+_IBAN = regex(r"\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,4})?\b")
 
 
 def credential_in(text: str) -> str:

@@ -10,42 +10,43 @@ from collections.abc import Iterator
 
 from hive_mind.memory.gate import secret_words as words
 from hive_mind.memory.gate.secret_shapes import LOOKS, PLACEHOLDER, Said
+from hive_mind.regex import regex
 
 _BEFORE, _AFTER = 70, 130
 """Characters around a name that are looked at: a clause is seldom longer."""
 
 # Of lower-case text: without regard to case it takes twice as long, and most of what the gate costs is looking for names.
-_NAME = re.compile(
+_NAME = regex(
     rf"(?P<password>{words.PASSWORDS})|(?P<code>{words.CODES})|(?P<key>{words.KEYS})|(?P<login>{words.LOGINS})"
     rf"|(?P<typed>{words.TYPED})|(?P<lock>{words.LOCKS})"
 )
 # Lines with bars between cells; a table of Markdown and what looks like one.
-_TABLE = re.compile(r"^[^\n|]{0,200}\|[^\n|]{0,200}(?:\|[^\n]{0,2000})?(?:\n[^\n|]{0,200}\|[^\n]{0,2000}){1,1000}", re.MULTILINE)
-_COMPOUND = re.compile(rf"[ -]?{words.ABOUT_IT}", re.IGNORECASE)
+_TABLE = regex(r"^[^\n|]{0,200}\|[^\n|]{0,200}(?:\|[^\n]{0,2000})?(?:\n[^\n|]{0,200}\|[^\n]{0,2000}){1,1000}", re.MULTILINE)
+_COMPOUND = regex(rf"[ -]?{words.ABOUT_IT}", re.IGNORECASE)
 # "Summer2024! as the password" goes on; so does "Password:" at the end of a line.
-_CLAUSE_END = re.compile(r"(?:[.?;]|(?<!\d)!)+(?=\s)|(?<![:=])\n|。")
+_CLAUSE_END = regex(r"(?:[.?;]|(?<!\d)!)+(?=\s)|(?<![:=])\n|。")
 # The rest of a compound and what closes it: "_X", "s", '"', ")".
-_TAIL = re.compile(r"(?:(?![はが是为為])[\w-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
-_SIGN = re.compile(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為](?=[!-~]{4})|—|\?(?=\s))\s{0,3}")
-_IS = re.compile(rf"(?:^|(?<=[\s,]))(?:{words.IS})(?=\s)|['’]s(?=\s)", re.IGNORECASE)
-_TO = re.compile(rf"(?<=\s)(?:{words.TO})(?=\s)", re.IGNORECASE)
-_WITH = re.compile(rf"(?<=\s)(?:{words.WITH})(?=\s)", re.IGNORECASE)
-_ENDS_WITH = re.compile(rf"\b(?:{words.WITH})\s(?:[\w']{{1,8}}\s)?$", re.IGNORECASE)
-_CHANGED = re.compile(words.CHANGED, re.IGNORECASE)
-_FILLERS = re.compile(rf"[\s,]{{0,3}}(?:(?:{words.FILLERS})\s{{1,3}}){{0,2}}", re.IGNORECASE)
-_QUOTED = re.compile(r"[\"'`„“”«‹「]\s?([^\"'`„“”«»‹›「」]{1,80}?)\s?[\"'`“”»›」]")
+_TAIL = regex(r"(?:(?![はが是为為])[\w-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
+_SIGN = regex(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為](?=[!-~]{4})|—|\?(?=\s))\s{0,3}")
+_IS = regex(rf"(?:^|(?<=[\s,]))(?:{words.IS})(?=\s)|['’]s(?=\s)", re.IGNORECASE)
+_TO = regex(rf"(?<=\s)(?:{words.TO})(?=\s)", re.IGNORECASE)
+_WITH = regex(rf"(?<=\s)(?:{words.WITH})(?=\s)", re.IGNORECASE)
+_ENDS_WITH = regex(rf"\b(?:{words.WITH})\s(?:[\w']{{1,8}}\s)?$", re.IGNORECASE)
+_CHANGED = regex(words.CHANGED, re.IGNORECASE)
+_FILLERS = regex(rf"[\s,]{{0,3}}(?:(?:{words.FILLERS})\s{{1,3}}){{0,2}}", re.IGNORECASE)
+_QUOTED = regex(r"[\"'`„“”«‹「]\s?([^\"'`„“”«»‹›「」]{1,80}?)\s?[\"'`“”»›」]")
 # Behind a word of Chinese or Japanese what is typed needs no space before or after it.
-_BARE = re.compile(r"(?<=[はが是为為])[!#-&(-_a-~]{1,200}|[^\s\"'`„“”«»]{1,200}")
-_OF_IT = re.compile(
+_BARE = regex(r"(?<=[はが是为為])[!#-&(-_a-~]{1,200}|[^\s\"'`„“”«»]{1,200}")
+_OF_IT = regex(
     rf"(?P<value>[^\s\"'`„“”«»]{{4,60}}|[\"'`„“”«][^\"'`„“”«»]{{3,60}}[\"'`“”»])\s{{1,3}}(?:{words.IS}|=|as|als|comme|como|come)"
     r"\s{1,3}(?:[\w'’-]{1,15}\s{1,2}){0,7}[\w-]{0,20}$",
     re.IGNORECASE,
 )
-_AS = re.compile(r"(?<![a-z])(?:als|as|comme|como|come)\s{1,3}(?:[a-z]{1,5}\s)?$", re.IGNORECASE)
-_OPENED = re.compile(words.OPENED, re.IGNORECASE)
-_NOT_OPENING = re.compile(rf"{words.NOT_OPENING}[ -]?$", re.IGNORECASE)
-_NOT_OPENED = re.compile(rf"\s(?:de |d'|di )?{words.NOT_OPENING}", re.IGNORECASE)
-_NUMBER_BEFORE = re.compile(r"(?<![\w.,:/-])\d[\d -]{2,8}\d(?=[#*]?\s)")
+_AS = regex(r"(?<![a-z])(?:als|as|comme|como|come)\s{1,3}(?:[a-z]{1,5}\s)?$", re.IGNORECASE)
+_OPENED = regex(words.OPENED, re.IGNORECASE)
+_NOT_OPENING = regex(rf"{words.NOT_OPENING}[ -]?$", re.IGNORECASE)
+_NOT_OPENED = regex(rf"\s(?:de |d'|di )?{words.NOT_OPENING}", re.IGNORECASE)
+_NUMBER_BEFORE = regex(r"(?<![\w.,:/-])\d[\d -]{2,8}\d(?=[#*]?\s)")
 
 
 def tells_secret(text: str) -> bool:

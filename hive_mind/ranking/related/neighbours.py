@@ -7,7 +7,6 @@ from what it carries anyway. So all members of a hive say the same, and candidat
 not said in a dated conversation has no place, gains nothing and lends nothing.
 """
 
-import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.ids import DEFAULT_TENANT, fact_id
 from hive_mind.model.probe import NOWHERE, PLACE
+from hive_mind.regex import regex
 
 Scores = NDArray[np.floating[Any]]
 
@@ -30,7 +30,7 @@ _SPEAKERS_MAX, _SESSIONS_OF_TWO_MIN = 2, 0.8
 _KEY_BYTES = 8
 # Before a colon there is no name longer than this.
 _NAME_CHARACTERS_MAX = 40
-_NAME = re.compile(r"\b[A-Z][\w-]*")
+_NAME = regex(r"\b[A-Z][\w-]*")
 _DAY_CHARACTERS = len("2023-05-08")
 
 

@@ -5,7 +5,6 @@ passage are a second question, and what it finds gains by it. Off in dialogue, w
 else. In a hive it costs one fetch and one more round of questions, so `RankingSettings.second_hop` has to allow it.
 """
 
-import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Protocol
@@ -14,12 +13,13 @@ import numpy as np
 
 from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 WEIGHT = 0.2
 """What the best match of the names gains. Raise it and they outrank what the question itself finds (docs/adr/0003-ranking.md)."""
 # A passage names its subject and what matters about it first. More terms find more passages that share any of them.
 _TERMS_MAX = 16
-_WORD = re.compile(r"[^\W\d_][\w'’-]+")
+_WORD = regex(r"[^\W\d_][\w'’-]+")
 
 
 class Passage(Protocol):

@@ -6,7 +6,6 @@
 Names become paths, and documents are found by paths that files give, so nothing is taken that leads out of the folder.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,6 +17,7 @@ from pydantic import BaseModel
 from hive_mind.errors import InvalidInput, Problem, WorkspaceError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
+from hive_mind.regex import regex
 from hive_mind.retrieval.files.active import Active
 from hive_mind.retrieval.files.collection import FIELD_NAME, Collection
 from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
@@ -39,7 +39,7 @@ ACTIVE: Final = Form("active configuration", Active, _BEGIN, _HELP, "json", leve
 
 _ACTIVE = "active"
 
-_NAME = re.compile(NAME.strip("^$"))
+_NAME = regex(NAME.strip("^$"))
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -4,17 +4,17 @@ Pure. A token is a word of up to twelve characters, a piece of a longer one, a s
 punctuation mark: never fewer than a language model's tokenizer makes of usual text, whichever it is.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hive_mind.regex import regex
 from hive_mind.retrieval.files.collection import Chunking
 
-_TOKEN = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|\\w{1,12}|[^\\w\\s]")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s|\n")
-_PARAGRAPH = re.compile(r"\n\s*\n")
+_TOKEN = regex("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|\\w{1,12}|[^\\w\\s]")
+_HEADING = regex(r" {0,3}(#{1,6})(?![^ \t])")
+_FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)")
+_END = regex(r"[.!?…。！？][\"'”’)\]]*\s|\n")
+_PARAGRAPH = regex(r"\n\s*\n")
 # Every chunk below a heading has its name again. What is longer is no name, and still stands in the text.
 HEADING_CHARACTERS_MAX = 300
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from hive_mind.regex import regex
 from hive_mind.retrieval.files.changing import Path, changed
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.tuning.situation import told
@@ -22,8 +23,8 @@ HELP = (
     "null takes a value out again. An empty line ends."
 )
 _CHANGE, _REASON = "change: ", "why: "
-_ASSIGNMENT = re.compile(r"\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*=\s*")
-_BARE = re.compile(r"[^;]*")
+_ASSIGNMENT = regex(r"\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*=\s*")
+_BARE = regex(r"[^;]*")
 _DECODER = json.JSONDecoder()
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 from hive_mind.retrieval.files.changing import text_of
 from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
@@ -14,7 +15,7 @@ from hive_mind.retrieval.files.writing import write_whole
 from hive_mind.retrieval.tuning.tuner import TOP, Step
 
 _REASON_MAX = 500
-_NUMBERED = re.compile(r"-\d{3,}$")
+_NUMBERED = regex(r"-\d{3,}$")
 
 
 def check_name(workspace: Workspace, name: str) -> None:

@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 from hive_mind.credentials.base import Secret, is_name
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 from hive_mind.runtime.secrets.credentials import credentials_of
 from hive_mind.runtime.settings import variable
 
 # A prompt or a key is no longer; more is a file that was named by mistake.
 FILE_BYTES_MAX = 1 << 20
 
-_OPENED = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OPENED = regex(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ReadEnv = Callable[[str], str | None]
 """A variable's value, None where it is not set."""

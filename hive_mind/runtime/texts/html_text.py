@@ -6,14 +6,16 @@ What a browser would not show (scripts, styles, comments) is left out. Any HTML 
 import re
 from html.parser import HTMLParser
 
+from hive_mind.regex import regex
+
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS = frozenset(
     "address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form header hr html legend "
     "main nav ol option p section select summary table tbody tfoot thead ul".split()
 )
-_TITLE = re.compile(r"h([1-6])")
-_BLANK = re.compile(r"\s+")
-_LOOKS = re.compile(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_TITLE = regex(r"h([1-6])")
+_BLANK = regex(r"\s+")
+_LOOKS = regex(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
 
 def is_html(text: str) -> bool:

@@ -4,19 +4,21 @@ import html
 import re
 from collections.abc import Iterator
 
+from hive_mind.regex import regex
+
 _FENCES = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 # Splitting by a group alternates: what is between two pieces of code, a piece of code, what is between, …
-_CODE = re.compile(r"(`[^`]{1,1000}`)")
-_COMMENT = re.compile(r"<!--.{0,1000}?-->")
-_TAG = re.compile(
+_CODE = regex(r"(`[^`]{1,1000}`)")
+_COMMENT = regex(r"<!--.{0,1000}?-->")
+_TAG = regex(
     r"</?(?:a|abbr|b|big|center|cite|code|dd|del|details|div|dl|dt|em|font|h[1-6]|i|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|"
     r"small|source|span|strike|strong|sub|summary|sup|table|tbody|td|th|thead|tr|tt|u|ul|var|video)(?:\s[^<>]{0,1000})?/?>",
     re.IGNORECASE,
 )
 # With its end: "?a=1&copy=2" is an address.
-_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_BREAK = re.compile(r"<(?:br|hr)\s{0,100}/?>", re.IGNORECASE)
+_REFERENCE = regex(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_BREAK = regex(r"<(?:br|hr)\s{0,100}/?>", re.IGNORECASE)
 
 
 def shown_in_markdown(text: str) -> str:

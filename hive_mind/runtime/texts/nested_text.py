@@ -5,11 +5,12 @@
 """
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import islice
 
 import yaml
+
+from hive_mind.regex import regex
 
 # YAML is read in some seconds for each megabyte; what is larger is data for programs.
 _CHARS_MAX = 2 << 20
@@ -20,9 +21,9 @@ _NODES_MAX = 2 * _VALUES_MAX
 _DEPTH_MAX = 50
 _NAMES = ("name", "id", "key", "title")
 _NAME_CHARS_MAX = 60
-_PAIR = re.compile(r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_COMMENT = re.compile(r"^\s*#+\s?(?P<text>.*\w.*)$")
-_COMMENT_BEHIND = re.compile(r"^[\s,\]}]*\s#\s*(?P<text>.*\w.*)$")
+_PAIR = regex(r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_COMMENT = regex(r"^\s*#+\s?(?P<text>.*\w.*)$")
+_COMMENT_BEHIND = regex(r"^[\s,\]}]*\s#\s*(?P<text>.*\w.*)$")
 
 Line = tuple[int, str]
 

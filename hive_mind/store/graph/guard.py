@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from hive_mind.errors import InvalidInput
+from hive_mind.regex import regex
 
 if sys.platform != "win32":
     import resource
@@ -24,7 +25,7 @@ _MEMORY_BYTES = 1 << 30
 
 # Strings, quoted names, comments, words, and single characters, as Kuzu reads them. What is quoted can't be a keyword; a letter
 # beyond ASCII ends a word, in case Kuzu takes it for space.
-_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n\r]*|/\*.*?\*/|[A-Za-z_]\w*|\S""", re.DOTALL | re.ASCII)
+_TOKEN = regex(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n\r]*|/\*.*?\*/|[A-Za-z_]\w*|\S""", re.DOTALL | re.ASCII)
 _BEGINNINGS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "EXPLAIN", "PROFILE", "CALL"})
 _WRITING = frozenset(
     "ALTER ANALYZE ATTACH BEGIN CHECKPOINT COMMENT COMMIT COPY CREATE DELETE DETACH DROP EXPORT EXTENSION FORCE IMPORT INSTALL "

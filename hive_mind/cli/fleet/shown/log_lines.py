@@ -4,12 +4,13 @@ They are read from the files, so that the lines of a process that crashed can be
 """
 
 import asyncio
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*")
+from hive_mind.regex import regex
+
+_TIME = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*")
 
 
 class LogLine(NamedTuple):

@@ -1,11 +1,11 @@
 """How objects of a fleet are called and labelled in a cluster."""
 
-import re
 from collections.abc import Iterator
 
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import Contained, located
 from hive_mind.errors import Problem
+from hive_mind.regex import regex
 
 # A pod is called after its StatefulSet with "-0", its revision with a hash of ten characters: together 63.
 PROCESS_CHARS_MAX = 52
@@ -14,7 +14,7 @@ _PREFIX = "hive-mind.io"
 CLIENT = f"{_PREFIX}/client"
 """A pod labelled with this and the name of a fleet may call its workers."""
 _PROCESS = f"{_PREFIX}/process"
-_KEY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_KEY = regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def fleet_labels(source: Source) -> dict[str, str]:

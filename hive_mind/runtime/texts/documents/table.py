@@ -1,9 +1,10 @@
 """Rows of cells as a table of Markdown, which keeps each row with the titles of its columns."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-_DIGIT = re.compile(r"\d")
+from hive_mind.regex import regex
+
+_DIGIT = regex(r"\d")
 _TITLE_CHARS_MAX = 60
 
 

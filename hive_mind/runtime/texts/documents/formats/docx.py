@@ -3,6 +3,7 @@
 import io
 import re
 
+from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document
 from hive_mind.runtime.texts.documents import zipped
 from hive_mind.runtime.texts.documents.table import are_titles
@@ -11,9 +12,9 @@ from hive_mind.runtime.texts.html_text import text_of_html
 SUFFIXES = (".docx", ".docm")
 PACKAGE = "mammoth"
 
-_FIRST_ROW = re.compile(r"(?<=<table>)(?:<tbody>)?<tr>.*?</tr>", re.DOTALL)
-_CELL = re.compile(r"<td\b[^>]*>(.*?)</td>", re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
+_FIRST_ROW = regex(r"(?<=<table>)(?:<tbody>)?<tr>.*?</tr>", re.DOTALL)
+_CELL = regex(r"<td\b[^>]*>(.*?)</td>", re.DOTALL)
+_TAG = regex(r"<[^>]*>")
 
 
 def is_one(body: bytes) -> bool:

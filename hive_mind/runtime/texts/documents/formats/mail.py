@@ -11,6 +11,7 @@ from email.message import EmailMessage
 from email.policy import default
 from email.utils import parseaddr, parsedate_to_datetime
 
+from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document
 from hive_mind.runtime.texts.html_text import text_of_html
 
@@ -20,10 +21,10 @@ PACKAGE = ""
 # Between messages. Where a message has a line like that, the program put a bracket in front.
 _BOX = re.compile(rb"(?:\A|\r?\n)From \S[^\n]*\d{4}\r?\n")
 _BRACKETED = re.compile(rb"^>(?=>*From )", re.MULTILINE)
-_NOT_NAME = re.compile(r"[^\w\s'’.&-]+")
-_LAID_OUT = re.compile(r"\s|[-*+•|#>]\s?|\d{1,3}[.)]\s")
-_SIGNATURE = re.compile(r"^-- ?$.*", re.MULTILINE | re.DOTALL)
-_WROTE = re.compile(
+_NOT_NAME = regex(r"[^\w\s'’.&-]+")
+_LAID_OUT = regex(r"\s|[-*+•|#>]\s?|\d{1,3}[.)]\s")
+_SIGNATURE = regex(r"^-- ?$.*", re.MULTILINE | re.DOTALL)
+_WROTE = regex(
     r"^[^\n]{0,300}(?:wrote|schrieb|écrit|escribió|escreveu|scritto|schreef)\s?:\s*\Z|^-{2,}[^\n]{3,60}-{2,}$", re.MULTILINE
 )
 _NAME_WORDS_MAX = 4

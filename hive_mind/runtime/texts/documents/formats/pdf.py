@@ -1,8 +1,8 @@
 """PDF, through pypdf. Pages that are pictures have no text; nobody here recognises letters in them."""
 
 import io
-import re
 
+from hive_mind.regex import regex
 from hive_mind.runtime.texts.document import Document, Refused
 
 SUFFIXES = (".pdf",)
@@ -11,7 +11,7 @@ PACKAGE = "pypdf"
 _PAGES_MAX = 10_000
 _CHARS_MAX = 25 << 20
 # A word that was parted at the end of a line; "well-" before "Known" was not.
-_PARTED = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
+_PARTED = regex(r"(?<=[^\W\d_])-\n(?=[^\W\d_A-Z])")
 _ENDS = (".", "!", "?", ":", "…", "。")
 
 
