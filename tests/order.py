@@ -5,6 +5,7 @@ pytest-xdist gives each process an equal share of the list, and one that is done
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import pytest
 
@@ -16,11 +17,14 @@ def dealt_out(tests: Sequence[pytest.Item], processes: int) -> list[pytest.Item]
     """
     embedding = [one for one in tests if one.get_closest_marker("embeddings")]
     others = [one for one in tests if not one.get_closest_marker("embeddings")]
-    files = [list(file) for _, file in groupby(others, lambda one: one.path)]
-    short = [one for file in files if not _long(file) for one in file]
+    files = [(_long(of_file := list(file)), of_file) for _, file in groupby(others, lambda one: one.path)]
+    short = [one for long, file in files if not long for one in file]
     shares: list[list[pytest.Item]] = [embedding, *([] for _ in range(processes - 1))]
-    for file in sorted(filter(_long, files), key=_long, reverse=True):
-        min(shares, key=_long).extend(file)
+    weights = [len(share) for share in shares]
+    for long, file in sorted((file for file in files if file[0]), key=itemgetter(0), reverse=True):
+        least = weights.index(min(weights))
+        shares[least] += file
+        weights[least] += long
     order: list[pytest.Item] = []
     for place, share in enumerate(shares, 1):
         room = max(0, len(tests) * place // processes - len(order) - len(share))
@@ -31,4 +35,4 @@ def dealt_out(tests: Sequence[pytest.Item], processes: int) -> list[pytest.Item]
 
 def _long(tests: Sequence[pytest.Item]) -> int:
     """How many of them take seconds."""
-    return sum(any(one.get_closest_marker(mark) for mark in ("slow", "embeddings")) for one in tests)
+    return sum(one.get_closest_marker("slow") is not None for one in tests)

@@ -13,7 +13,6 @@ import msgspec
 from benchmarks import growth
 from benchmarks.evidence import ONE_THREAD
 from benchmarks.figure import machine
-from benchmarks.growth.drawing import draw
 from benchmarks.growth.measuring import DEADLINE_MS, FACTS, MEMBERS, with_agents, with_facts, with_failures
 from benchmarks.growth.points import Line, Plot
 
@@ -49,6 +48,8 @@ def main() -> int:
         plots[name] = plot_of(name, options.data, options.cache)
         kept = [plots[one] for one in TITLES if one in plots]
         file.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+    from benchmarks.growth.drawing import draw  # Late: what is kept can be read without matplotlib.
+
     for plot in plots.values():
         print(draw(plot, options.out))
     return 0

@@ -5,9 +5,9 @@ Nothing is left out for it: a reader sees both, which is newer, and which has mo
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from hive_mind.counted import counted
 from hive_mind.hive.trust.contradiction import conflicts
@@ -26,11 +26,12 @@ _CHARACTERS_TOLD_MAX = 120
 def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> list[Hit]:
     """The hits, each with the other facts it can't be true beside: those among the hits, and those `named` by its id."""
     found: defaultdict[str, dict[str, Fact]] = defaultdict(dict)
-    about = [(canonical(fact.concept).casefold(), fact) for hit in hits[:_COMPARED_MAX] if (fact := hit.fact).is_current]
-    for (here, one), (there, other) in combinations(about, 2):
-        # Looked at first, because most facts of an answer are about different things and then cost nothing.
-        if here == there and _conflict(one, other):
-            found[one.id][other.id], found[other.id][one.id] = other, one
+    about: defaultdict[str, list[Fact]] = defaultdict(list)
+    for hit in hits[:_COMPARED_MAX]:
+        if hit.fact.is_current:
+            about[canonical(hit.fact.concept).casefold()].append(hit.fact)
+    for one, other in chain.from_iterable(map(_conflicting, about.values())):
+        found[one.id][other.id], found[other.id][one.id] = other, one
     for fact_id, others in named.items():
         found[fact_id] |= {other.id: other for other in others if other.is_current}
     return [replace(hit, rivals=tuple(rivals.values())) if (rivals := found.get(hit.fact.id)) else hit for hit in hits]
@@ -61,7 +62,7 @@ def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
         if often[name] > 1:
             about[name].append(fact)
     newest = (sorted(some, key=lambda fact: -fact.learned_at_us)[:_COMPARED_MAX] for some in about.values())
-    return [pair for some in newest for pair in combinations(some, 2) if _conflict(*pair)]
+    return [pair for some in newest for pair in _conflicting(some)]
 
 
 def _groups(hits: Sequence[Hit]) -> list[list[int]]:
@@ -94,8 +95,10 @@ def dispute_told(hit: Hit) -> str:
     return "disputed: " + "; ".join([*told, *([f"{left_out} more"] if left_out else [])]) if told else ""
 
 
-def _conflict(one: Fact, other: Fact) -> bool:
-    return conflicts(statement_of(one, "", None), statement_of(other, "", None))
+def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
+    """Pairs of facts about one thing that can't both be true. Most are alone, which costs nothing."""
+    said = [(fact, statement_of(fact, "", None)) for fact in facts] if len(facts) > 1 else []
+    return ((one, other) for (one, its), (other, others) in combinations(said, 2) if conflicts(its, others))
 
 
 def _told(fact: Fact, rival: Fact) -> str:

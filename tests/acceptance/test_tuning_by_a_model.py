@@ -6,6 +6,7 @@ document has; the model is told what is wrong with each, and neither is measured
 
 import json
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from hive_mind.retrieval.files.workspace import Workspace
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 from tests.servers.openai_compatible import OpenAICompatibleServer, Received, Reply
 
-pytest.importorskip("pydantic_ai")
+# Not imported: each worker collects these tests, and one of them runs them.
+pytestmark = pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="pydantic-ai is not installed")
 
 NAIVE = "v1-naive"
 KEYWORD = {"name": NAIVE, "collection": "quaymaster", "retrieval": {"method": "keyword", "top_k": 5}}

@@ -6,7 +6,7 @@ Computed when first asked for and kept until the share changes, so that two shar
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
@@ -24,6 +24,7 @@ ROOT_BYTES = 16
 OWN_JUDGEMENT = ("expired", "quota", "revoked")
 # This many fit into a message even where no two are consecutive. Beyond it the past is taken over without proofs.
 PROVED_MAX = 32_768
+_ROOTS_KEPT = 1024
 
 
 class Seen(NamedTuple):
@@ -32,6 +33,27 @@ class Seen(NamedTuple):
     up_to: tuple[Dot, ...] = ()
     beyond: tuple[Dot, ...] = ()
     proved: tuple[Dot, ...] = ()
+
+
+@lru_cache(_ROOTS_KEPT)
+def _root(digest: bytes, session: bytes) -> bytes:
+    # Kept, because most partitions of a sharded hive are empty: a thousand times the same in each exchange.
+    return blake2b(digest, key=session, digest_size=ROOT_BYTES).digest()
+
+
+def _live_digest(live: DotIndex) -> bytes:
+    # Two of them: no session's key is in here, and 32 bytes can't be made to collide with time to prepare either.
+    return live.fingerprint() + live.keyed(b"again").fingerprint()
+
+
+def _seen_digest(last: Iterable[Dot], beyond: Iterable[Dot]) -> bytes:
+    whole = blake2b(b"".join(sorted(last)), digest_size=32)
+    whole.update(b"|" + b"".join(sorted(beyond)))
+    return whole.digest()
+
+
+_NOTHING_LIVE = _live_digest(DotIndex((), b""))
+_NOTHING_SEEN = _seen_digest((), ())
 
 
 class Digest:
@@ -48,11 +70,11 @@ class Digest:
 
     def live_root(self, session: bytes) -> bytes:
         """A fingerprint of the live dots, another one in each session."""
-        return blake2b(self._live_digest, key=session, digest_size=ROOT_BYTES).digest()
+        return _root(self._live_digest, session)
 
     def seen_root(self, session: bytes) -> bytes:
         """A fingerprint of everything seen."""
-        return blake2b(self._seen_digest, key=session, digest_size=ROOT_BYTES).digest()
+        return _root(self._seen_digest, session)
 
     def index(self, session: bytes) -> DotIndex:
         """The live dots, ready for reconciliation."""
@@ -95,14 +117,11 @@ class Digest:
 
     @cached_property
     def _live_digest(self) -> bytes:
-        # Of a thousand partitions most are empty, and all are compared when a node starts.
-        return _fingerprints(self._index) if self.live else _OF_NOTHING
+        return _live_digest(self._index) if self.live else _NOTHING_LIVE
 
     @cached_property
     def _seen_digest(self) -> bytes:
-        whole = blake2b(b"".join(sorted(self.context.last.values())), digest_size=32)
-        whole.update(b"|" + b"".join(sorted(self._beyond)))
-        return whole.digest()
+        return _seen_digest(self.context.last.values(), self._beyond) if self.context.last or self._beyond else _NOTHING_SEEN
 
     @cached_property
     def _beyond(self) -> frozenset[Dot]:
@@ -125,14 +144,6 @@ class Digest:
         for actor, dots in self._beyond_of.items():
             seen[actor] = seen.get(actor, 0) + len(dots)
         return sorted(actor for actor, count in seen.items() if count != live[actor])
-
-
-def _fingerprints(index: DotIndex) -> bytes:
-    """Two of them: no session's key is in here, and 32 bytes can't be made to collide with time to prepare either."""
-    return index.fingerprint() + index.keyed(b"again").fingerprint()
-
-
-_OF_NOTHING = _fingerprints(DotIndex((), b""))
 
 
 def some_actors(actors: Sequence[Actor], actors_max: int, session: bytes) -> Sequence[Actor]:

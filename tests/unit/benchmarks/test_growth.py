@@ -6,10 +6,6 @@ import pytest
 from benchmarks.growth.__main__ import FOLDER, TITLES, known
 from benchmarks.growth.points import Line, Plot, lines_of
 
-pytest.importorskip("matplotlib")
-
-from benchmarks.growth.drawing import draw
-
 PLOT = Plot(
     "agents",
     "More and more agents",
@@ -28,6 +24,13 @@ def test_lines_are_made_of_what_each_step_measured() -> None:
         Line("ms", "ours", (1.0, 10.0), (2.0, 3.0)),
         Line("ms", "peer", (1.0,), (4.0,), is_peer=True),
     )
+
+
+def draw(plot: Plot, folder: Path) -> Path:
+    pytest.importorskip("matplotlib")
+    from benchmarks.growth.drawing import draw
+
+    return draw(plot, folder)
 
 
 def test_a_plot_says_what_is_in_it_and_how_it_was_measured(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ CHANGES = {
 }
 
 UNDONE = ("other agents", "another topology", "shared processes", "to single")
+# Each takes a part of the steps that another takes: "other agents" come and go, and "other settings" change.
+PARTS = ("more agents", "fewer agents", "all others", "settings and agents")
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +48,7 @@ def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "then"),
     [
-        *((change, "the same again") for change in CHANGES),
+        *(pytest.param(change, "the same again", marks=pytest.mark.thorough if change in PARTS else ()) for change in CHANGES),
         *(
             pytest.param(change, "back to the first", marks=pytest.mark.slow if change in UNDONE else pytest.mark.thorough)
             for change in CHANGES

@@ -41,9 +41,8 @@ def learned(accuracy: Callable[[float], float], seed: int, audits: float, cases:
             known.append(said(sure, right=right))
         elif chance.random() < audits:
             known.append(said(sure, right=right, weight=1 / audits))
-        if number % 200 == 0:
-            recommended = calibrated(known, target=TARGET).threshold_by_goal_type
-            now = moved(now, recommended["general"]) if "general" in recommended else now
+        if number % 200 == 0 and tells(known, TARGET):
+            now = moved(now, threshold(known, TARGET))
     return now
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.backends import load
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
-from hive_mind.llm import providers
-from hive_mind.llm._conversing import UNREADABLE
 from hive_mind.model import dialogue
 from hive_mind.model.dialogue import Message, ToolCall, ToolSpec, Turn
 from tests.servers.openai_compatible import Behaviour, Called, Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence
@@ -30,7 +29,7 @@ def conversed(behaviour: Behaviour, turn: Turn = HELLO, timeout_s: float = 10.0)
     """The reply, and the body of the request."""
 
     async def one_turn(base_url: str) -> dialogue.Reply:
-        model = await providers.open("openai:tiny", base_url=base_url, api_key=KEY, timeout_s=timeout_s)
+        model = await load("llm", "providers").open("openai:tiny", base_url=base_url, api_key=KEY, timeout_s=timeout_s)
         try:
             return await model.converse(turn)
         finally:
@@ -92,6 +91,8 @@ def test_a_name_that_a_model_made_up_comes_as_it_is_and_can_be_sent_again() -> N
 
 @pytest.mark.parametrize("arguments", ["{no json", "[1, 2]", '"text"', "7"])
 def test_arguments_that_are_no_object_come_under_a_name_that_every_tool_refuses(arguments: str) -> None:
+    from hive_mind.llm._conversing import UNREADABLE
+
     reply, _ = conversed(Reply("", (Called("look", arguments),)))
     assert list(reply.calls[0].arguments) == [UNREADABLE]
 

@@ -3,6 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
+from hive_mind.backends import load
 from hive_mind.errors import (
     BackendError,
     BackendRejected,
@@ -12,8 +13,7 @@ from hive_mind.errors import (
     ConfigError,
     InvalidInput,
 )
-from hive_mind.llm import providers
-from hive_mind.llm.base import Completion, Prompt
+from hive_mind.llm.base import Completion, LanguageModel, Prompt
 from tests.servers.openai_compatible import Behaviour, Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence
 
 KEY = "sk-secret-0123456789"
@@ -23,7 +23,7 @@ def completed(
     behaviour: Behaviour, timeout_s: float = 10.0, prompt: Prompt | None = None
 ) -> tuple[Completion, OpenAICompatibleServer]:
     async def one_request(base_url: str) -> Completion:
-        model = await providers.open("openai:tiny", base_url=base_url, api_key=KEY, timeout_s=timeout_s)
+        model = await load("llm", "providers").open("openai:tiny", base_url=base_url, api_key=KEY, timeout_s=timeout_s)
         try:
             return await model.complete(prompt or Prompt("be brief", "hello"))
         finally:
@@ -146,36 +146,36 @@ def test_without_a_key_opening_says_which_one_to_set(monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(name, raising=False)
 
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
-        asyncio.run(providers.open("openai:tiny"))
+        asyncio.run(load("llm", "providers").open("openai:tiny"))
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", ":x", "openai:"])
 def test_a_name_without_provider_and_model_is_refused(name: str):
     with pytest.raises(InvalidInput, match="provider:model"):
-        asyncio.run(providers.open(name))
+        asyncio.run(load("llm", "providers").open(name))
 
 
 def test_an_unknown_provider_is_refused():
     with pytest.raises(ConfigError, match="nowhere"):
-        asyncio.run(providers.open("nowhere:x"))
+        asyncio.run(load("llm", "providers").open("nowhere:x"))
 
 
 def test_an_address_goes_with_openai_names_only():
     with pytest.raises(InvalidInput, match="openai:"):
-        asyncio.run(providers.open("anthropic:x", base_url="http://127.0.0.1:1/v1"))
+        asyncio.run(load("llm", "providers").open("anthropic:x", base_url="http://127.0.0.1:1/v1"))
 
 
 async def asked(base_url: str) -> Completion:
-    model = await providers.open("openai:tiny", base_url=base_url, timeout_s=10.0)
+    model = await load("llm", "providers").open("openai:tiny", base_url=base_url, timeout_s=10.0)
     try:
         return await model.complete(Prompt("", "hello"))
     finally:
         await model.close()
 
 
-def shown(show: Callable[[providers.ProviderModel], str]) -> str:
+def shown(show: Callable[[LanguageModel], str]) -> str:
     async def opened() -> str:
-        model = await providers.open("openai:tiny", base_url="http://127.0.0.1:1/v1", api_key=KEY)
+        model = await load("llm", "providers").open("openai:tiny", base_url="http://127.0.0.1:1/v1", api_key=KEY)
         try:
             return show(model)
         finally:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from hive_mind.backends import load
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
-from hive_mind.llm import providers
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model import dialogue
 from hive_mind.model.dialogue import Message, ToolCall, ToolSpec, Turn
@@ -41,7 +41,7 @@ def heard(behaviour: Behaviour, timeout_s: float = 10.0) -> tuple[dialogue.Reply
     pieces: list[str] = []
 
     async def one_turn(base_url: str) -> dialogue.Reply:
-        model = await providers.open("openai:tiny", base_url=base_url, api_key="k", timeout_s=timeout_s)
+        model = await load("llm", "providers").open("openai:tiny", base_url=base_url, api_key="k", timeout_s=timeout_s)
         try:
             return await model.converse(TURN, pieces.append)
         finally:

@@ -8,9 +8,9 @@ from hive_mind.cli.app import app
 from tests.unit.control.bad_manifests import EVERY, Bad
 
 
-# Both read a manifest by the same function.
+# Both read a manifest by the function of which `test_reading` shows what it says to each that is bad.
 @pytest.mark.parametrize(
-    ("bad", "command"), list(zip(EVERY, cycle(("apply", "plan")), strict=False)), ids=lambda one: getattr(one, "name", one)
+    ("bad", "command"), list(zip(EVERY[::12], cycle(("apply", "plan")), strict=False)), ids=lambda one: getattr(one, "name", one)
 )
 def test_a_bad_manifest_is_told_and_starts_nothing(bad: Bad, command: str, tmp_path: Path) -> None:
     file, home = tmp_path / "hive.yaml", tmp_path / "home"

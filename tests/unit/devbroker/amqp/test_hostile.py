@@ -69,10 +69,6 @@ def storm(seed: int, frames_wanted: int) -> None:
     assert refused > frames_wanted / 100, f"seed {seed}: {stats}"
 
 
-def test_spoiled_frames_are_refused_or_understood():
-    storm(seed=seed_of_this_run(), frames_wanted=2000)
-
-
 @pytest.mark.slow
 def test_very_many_spoiled_frames_harm_nobody_and_take_no_memory():
     seed = seed_of_this_run()

@@ -28,7 +28,7 @@ HIVES = [
 
 @pytest.fixture(scope="module", params=range(1, CORPORA + 1))
 def scope(request: pytest.FixtureRequest) -> Scope:
-    (only,) = generate(300, 10, request.param).scopes
+    (only,) = generate(200, 6, request.param).scopes
     assert len({document.text for document in only.documents}) < len(only.documents)
     return only
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.evals.report import plots, write_report
+from hive_mind.evals.report import write_report
 from hive_mind.evals.report.palette import COLOURS
 from hive_mind.evals.report.pictures import MISSING
-from hive_mind.evals.report.plots import all as every
-from hive_mind.evals.report.plots import drawing, drawn
 from hive_mind.evals.report.selecting import quality_metric, settings_of
 from hive_mind.evals.scorecards.card import read_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
@@ -29,6 +27,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def drawings(folder: Path):
+    from hive_mind.evals.report.plots import drawn
+
     return drawn(read_scorecard(folder))
 
 
@@ -47,6 +47,8 @@ def test_every_question_of_the_issue_has_its_drawing(drawings):
 
 def test_the_same_data_draws_the_same_bytes_whatever_matplotlib_was_told(folder, drawings):
     import matplotlib as mpl
+
+    from hive_mind.evals.report.plots import all as every
 
     card = read_scorecard(folder)
     ((setting, name),) = every._named(settings_of(card))
@@ -83,6 +85,8 @@ def test_no_two_roles_have_one_colour_in_light():
 
 
 def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
+    from hive_mind.evals.report.plots import drawing, drawn
+
     # Only names are looked at.
     monkeypatch.setattr(drawing, "lay_out", lambda _: None)
     monkeypatch.setattr(drawing, "_for_the_page", lambda *_: "")
@@ -97,7 +101,7 @@ def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
 
 
 def test_drawings_of_a_former_report_are_taken_away(folder, drawings, monkeypatch):
-    monkeypatch.setattr(plots, "drawn", lambda _: drawings)
+    monkeypatch.setattr("hive_mind.evals.report.plots.drawn", lambda _: drawings)
     (folder / "plots").mkdir(exist_ok=True)
     (folder / "plots" / "quality-by-moon.png").write_bytes(b"old")
 

@@ -218,4 +218,4 @@ PIECES = [
 
 
 def test_a_hostile_line_costs_time_in_proportion_to_its_length():
-    assert costly(lambda line: decide(fact(line), GATE), PIECES, 2_000) == []
+    assert costly(lambda line: decide(fact(line), GATE), PIECES, 1_000) == []
