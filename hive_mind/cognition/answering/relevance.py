@@ -14,6 +14,7 @@ from hive_mind.cognition.answering.answer_forms import may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.described import described_in, names_told
 from hive_mind.cognition.answering.focus import focus_of
+from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, Asked, asked_of
 from hive_mind.cognition.answering.subject import named_before, refers, told_of
@@ -130,7 +131,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
     """
     fact = hit.fact
-    own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities)))
+    own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
     titles = frozenset(tokenize(" ".join(map(title_of, fact.sources))))
     before = told_terms(fact.before)
     meant = told_terms(named_before(fact)) if refers(fact) else frozenset()
@@ -337,7 +338,7 @@ def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
 
 
 def _told_by(fact: Fact) -> frozenset[str]:
-    return told_terms(" ".join((fact.content, fact.concept, fact.before)))
+    return told_terms(" ".join((fact.content, fact.concept, fact.before))) | measured_in(fact.content)
 
 
 def _qualifiers(question: str) -> frozenset[str]:
