@@ -12,7 +12,7 @@ _NUMERAL = (
     r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
 )
 
-_MONEY = "money sum price cost budget fund funding spend"
+_MONEY = "price cost budget fund funding spend"
 # A unit after a figure, and the quantities that are measured in it.
 _UNITS = (
     (r"kg|g|mg|kilos?|kilograms?|kilogrammes?|grams?|tonnes?|tons?|t|lbs?", "weight weigh heavy load mass"),
