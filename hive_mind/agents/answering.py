@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
 from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
+from hive_mind.cognition.answering.described import described_in
 from hive_mind.cognition.answering.intent import Intent, intent_of
 from hive_mind.cognition.answering.parts import parts_of
+from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
@@ -76,6 +78,10 @@ class AnsweringSteps:
         written = as_written(query.text, found)
         if aliases := aliases_of(written, found):
             return _together(found, await self._all_of(query, [reworded(as_written(text, found), aliases) for text in asked]))
+        if described := described_in(query.text):
+            found = _together(found, await self._all_of(query, [described.who]))
+            if known := asked_about_known(query.text, found, RelevanceSettings()):
+                return _together(found, await self._all_of(query, known[1:]))
         return found if written == query.text else _together(found, await self._all_of(query, [written]))
 
     async def _all_of(self, query: Query, texts: Sequence[str]) -> SearchResult:

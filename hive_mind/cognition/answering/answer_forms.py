@@ -87,6 +87,11 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
 
 
+def is_somebody(text: str) -> bool:
+    """Whether words are for people: "the deputy", "a person in charge"."""
+    return _SOMEBODY.search(text) is not None or _PERSON.search(text) is not None
+
+
 @lru_cache(maxsize=64)
 def _form_of(question: str) -> _Form | None:
     return next((form for form in _FORMS if form.asked.search(question)), None)
@@ -186,6 +191,7 @@ _DOING = regex(
     r"[a-z]+(?:ed|s)|sold|wrote|made|took|gave|did|had|got|went|came|bought|built|told|said|won|led|ran|and|or|will|can"
 )
 _SOMEBODY = _pattern(rf"\b(?:{_PEOPLE})\b")
+_PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
 _AGE = _pattern(r"\b(?:1[0-9]|20)\d\d\b|\b(?:years?|months?|weeks?|aged?|born|built)\b")
 _MONEY = _pattern(

@@ -11,7 +11,7 @@ from hive_mind.cognition.answering.coverage import chosen, names_only
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import asked_of
-from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, relevant
+from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, asked_about_known, relevant
 from hive_mind.cognition.answering.selection import ordered, strong
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import relative_moments
@@ -51,7 +51,7 @@ def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSett
         return not_known(hits)
     asked = asked_of(as_written(question.text, now))
     ranked = strong(ordered(question.text, asked, judged), settings.score_share_min)
-    parts = [asked_of(part) for part in parts_of(question.text)]
+    parts = [asked_of(part) for part in asked_about_known(question.text, now, settings.relevance) or parts_of(question.text)]
     quoted = chosen(asked, ranked, _limit(question.text, settings, all(names_only(asked, one) for one, _ in ranked)), parts)
     sources = tuple(one.hit for one in quoted)
     confidence = max(_certainty(one.hit, one.found) for one in quoted)

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
 from hive_mind.cognition.answering.answer_forms import may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
+from hive_mind.cognition.answering.described import described_in, names_told
 from hive_mind.cognition.answering.focus import focus_of
+from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, Asked, asked_of
 from hive_mind.cognition.answering.subject import named_before, refers, told_of
@@ -118,6 +120,8 @@ _QUALIFIER = regex(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
 )
 _SENTENCE_ENDS = (".", "!", "。")
+# Facts asked for who somebody is: beyond these they tell of others.
+_TELLERS_MAX = 2
 _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
@@ -128,7 +132,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
     """
     fact = hit.fact
-    own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities)))
+    own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
     titles = frozenset(tokenize(" ".join(map(title_of, fact.sources))))
     before = told_terms(fact.before)
     meant = told_terms(named_before(fact)) if refers(fact) else frozenset()
@@ -235,7 +239,8 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     told = [hit for hit in hits if not _only_asks(hit.fact)]
     question = as_written(question, told)
     aliases = frozenset(alias for _, alias in aliases_of(question, told))
-    whole, *parts = (_judged(text, told, settings, aliases) for text in (question, *parts_of(question)))
+    apart = asked_about_known(question, hits, settings)
+    whole, *parts = (_judged(text, told, settings, aliases) for text in apart or (question, *parts_of(question)))
     judged = {one.hit.fact.id: one for one in whole}
     for one in (one for part in parts for one in part if one.answers):
         if (known := judged.get(one.hit.fact.id)) is None or not known.answers:
@@ -245,6 +250,17 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     return [
         one for one in found if one.answers or (is_answered and one.found.is_own and (one.found.told > 0 or one.found.is_named))
     ]
+
+
+def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
+    """Who is described in a question, and what it asks about each whom the hits name as that; none where they name nobody."""
+    described = described_in(question)
+    if described is None:
+        return ()
+    told = [one for one in _judged(described.who, [hit for hit in hits if not _only_asks(hit.fact)], settings) if one.answers]
+    told.sort(key=lambda one: -one.found.share)
+    names = names_told(described, [one.hit.fact for one in told if one.hit.fact.is_current][:_TELLERS_MAX])
+    return (described.who, *map(described.of, names)) if names else ()
 
 
 def _judged(
@@ -323,7 +339,7 @@ def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
 
 
 def _told_by(fact: Fact) -> frozenset[str]:
-    return told_terms(" ".join((fact.content, fact.concept, fact.before)))
+    return told_terms(" ".join((fact.content, fact.concept, fact.before))) | measured_in(fact.content)
 
 
 def _qualifiers(question: str) -> frozenset[str]:

@@ -1,0 +1,70 @@
+"""People described instead of named: the boss of Hidden Wolf, in "In which room can I find the boss of Hidden Wolf?".
+
+What is asked about somebody, texts tell under the name, and who that is stands in another fact. So such a question is two: who it
+is, and the same of the one who was found. This finds both in the words; who answers the first, `relevance` judges.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from hive_mind.cognition.answering.answer_forms import is_somebody
+from hive_mind.memory.entities import entities
+from hive_mind.model.fact import Fact
+from hive_mind.ranking.tokens import tokenize
+
+# "the person in charge of Hidden Wolf", "the author of the tide tables"
+_DESCRIBED = re.compile(
+    r"\bthe (?P<role>(?:[a-z-]{2,20} ){0,2}?(?:person|[a-z-]{3,20})(?: in charge| responsible)?) (?:of|for|behind|at) "
+    r"(?P<thing>(?:the )?[A-Z0-9][\w'’-]*(?: [A-Z0-9][\w'’-]*){0,3})"
+)
+# "Hidden Wolf's boss"
+_OWNED = re.compile(
+    r"\b(?P<thing>[A-Z0-9][\w-]*(?: [A-Z0-9][\w-]*){0,3})['’]s (?P<role>(?:[a-z-]{2,20} ){0,1}?[a-z-]{3,20})(?= [a-z]|[?.,]|$)"
+)
+# These ask who it is and for nothing else.
+_WHO_IS = re.compile(r"^(?:and |so |but )?(?:who|what)(?:['’]s| is| are| was| were)?(?: the name of)?$", re.IGNORECASE)
+_QUESTION_CHARS_MAX = 1000
+# More are a list, and no one person.
+_NAMES_MAX = 2
+
+
+class Described(NamedTuple):
+    """Who is asked first, and the question before and after the description."""
+
+    who: str
+    before: str
+    after: str
+
+    def of(self, name: str) -> str:
+        """The question about the one of that name."""
+        return f"{self.before}{name}{self.after}"
+
+
+@lru_cache(maxsize=64)
+def described_in(question: str) -> Described | None:
+    """Somebody whom a question describes and asks something else about; None where it describes nobody."""
+    asked = " ".join(question[:_QUESTION_CHARS_MAX].split())
+    for pattern in (_DESCRIBED, _OWNED):
+        for found in pattern.finditer(asked):
+            before, after = asked[: found.start()], asked[found.end() :]
+            is_all = _WHO_IS.match(before.strip()) is not None and not tokenize(after)
+            if is_somebody(found["role"]) and not is_all and tokenize(f"{before} {after}"):
+                return Described(f"Who is the {found['role']} of {found['thing']}?", before, after)
+    return None
+
+
+def names_told(described: Described, facts: list[Fact]) -> tuple[str, ...]:
+    """The names of people that the facts answer with, the best first; none where they tell many."""
+    asked = frozenset(tokenize(described.who))
+    names: dict[str, None] = {}
+    for fact in facts:
+        said = fact.content.removeprefix(f"{fact.speaker}: ")
+        names |= dict.fromkeys(name for name in entities(said) if _is_of_person(name) and asked.isdisjoint(tokenize(name)))
+    return tuple(names) if len(names) <= _NAMES_MAX else ()
+
+
+def _is_of_person(name: str) -> bool:
+    """First and last name: a single word with a capital may be anything."""
+    words = name.split()
+    return len(words) > 1 and all(word[0].isupper() and word.replace("-", "").isalpha() for word in words)

@@ -1,0 +1,41 @@
+"""Measures: what a figure with its unit tells without saying so: 833 kilos are a weight, and 47 seconds a time.
+
+Texts give a quantity and seldom its name. So a fact with the unit meets the words that people ask for such a quantity with.
+"""
+
+import re
+from functools import lru_cache
+
+from hive_mind.ranking.tokens import tokenize
+
+_NUMERAL = (
+    r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
+)
+
+_MONEY = "price cost budget fund funding spend"
+# A unit after a figure, and the quantities that are measured in it.
+_UNITS = (
+    (r"kg|g|mg|kilos?|kilograms?|kilogrammes?|grams?|tonnes?|tons?|t|lbs?", "weight weigh heavy load mass"),
+    (r"km|mm|cm|m|metres?|meters?|kilomet(?:re|er)s?|miles?|feet|foot|inch(?:es)?", "length distance"),
+    (r"kw|mw|w|kilowatts?|megawatts?|watts?|horsepower|hp", "power output consumption electric electrical electricity"),
+    (r"kwh|mwh|(?:kilo|mega)watt[ -]hours?", "energy output consumption electric electrical electricity"),
+    (r"bar|psi|pascals?|hpa|mbar", "pressure"),
+    (r"°\s?[cf]?|degrees?|celsius|kelvin", "temperature"),
+    (r"volts?|kv|v", "voltage"),
+    (r"l|lit(?:re|er)s?|gallons?|m³|cubic met(?:re|er)s?", "volume capacity amount"),
+    (r"km/h|mph|knots|m/s", "speed"),
+    (r"(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?", "period duration interval rate often"),
+    (r"euros?|dollars?|pounds?|francs?|eur|usd|gbp", _MONEY),
+    (r"people|persons|employees|members of staff", "headcount staff team crew personnel"),
+    (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),
+    (r"[kmgt]i?b|(?:kilo|mega|giga|tera)?bytes?", "size memory storage"),
+)
+_MEASURED = tuple((re.compile(rf"\b{_NUMERAL}\s?(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
+_CURRENCY = re.compile(r"[$€£]\s?\d")
+
+
+@lru_cache(maxsize=256)
+def measured_in(text: str) -> frozenset[str]:
+    """The terms for what the figures of a text measure."""
+    words = [words for unit, words in _MEASURED if unit.search(text)] + [_MONEY] * bool(_CURRENCY.search(text))
+    return frozenset(tokenize(" ".join(words)))

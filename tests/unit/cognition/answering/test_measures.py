@@ -1,0 +1,39 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.cognition.answering.measures import measured_in
+from hive_mind.ranking.tokens import tokenize
+from tests.unit.cognition.reading import answer, hit
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity"),
+    [
+        ("The plate of Blue Fox says 833 kilos.", "weight"),
+        ("It draws 114 kilowatts.", "consumption"),
+        ("It opens at 6.6 bar.", "pressure"),
+        ("Seven days, and not a day more.", "period"),
+        ("We have $75,100 in the pot.", "budget"),
+        ("They are 13 people.", "staff"),
+    ],
+)
+def test_a_unit_tells_what_is_measured(text: str, quantity: str):
+    assert frozenset(tokenize(quantity)) <= measured_in(text)
+
+
+@pytest.mark.parametrize("text", ["The bar is open.", "Bus 5 gets there.", "It runs at 90 km/h.", "Room 7.108", ""])
+def test_without_figure_and_unit_no_weight_and_no_pressure_is_told(text: str):
+    assert measured_in(text).isdisjoint(tokenize("weight pressure length period money"))
+
+
+def test_a_quantity_is_answered_by_its_unit():
+    told = hit("The plate of Blue Fox says 833 kilos.", keyword=4.0)
+
+    assert answer("What is the weight of Blue Fox?", told).is_known
+    assert not answer("What is the weight of Blue Fox?", hit("The plate of Blue Fox says 833 bar.", keyword=4.0)).is_known
+
+
+@given(st.text(max_size=300))
+def test_any_text_measures_something_or_nothing(text: str):
+    assert all(measured_in(text))
