@@ -10,8 +10,8 @@ from hive_mind.control.platforms import local
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.retrieval_example import indexed_example
 from tests.servers.forked import begin
-from tests.servers.home_guard import HomeGuard
 from tests.servers.forked_async import installed
+from tests.servers.home_guard import HomeGuard
 
 
 @pytest.fixture(autouse=True)

@@ -12,18 +12,19 @@ from hive_mind.cognition.answering.answer_forms import is_somebody
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 # "the person in charge of Hidden Wolf", "the author of the tide tables"
-_DESCRIBED = re.compile(
+_DESCRIBED = regex(
     r"\bthe (?P<role>(?:[a-z-]{2,20} ){0,2}?(?:person|[a-z-]{3,20})(?: in charge| responsible)?) (?:of|for|behind|at) "
     r"(?P<thing>(?:the )?[A-Z0-9][\w'’-]*(?: [A-Z0-9][\w'’-]*){0,3})"
 )
 # "Hidden Wolf's boss"
-_OWNED = re.compile(
+_OWNED = regex(
     r"\b(?P<thing>[A-Z0-9][\w-]*(?: [A-Z0-9][\w-]*){0,3})['’]s (?P<role>(?:[a-z-]{2,20} ){0,1}?[a-z-]{3,20})(?= [a-z]|[?.,]|$)"
 )
 # These ask who it is and for nothing else.
-_WHO_IS = re.compile(r"^(?:and |so |but )?(?:who|what)(?:['’]s| is| are| was| were)?(?: the name of)?$", re.IGNORECASE)
+_WHO_IS = regex(r"^(?:and |so |but )?(?:who|what)(?:['’]s| is| are| was| were)?(?: the name of)?$", re.IGNORECASE)
 _QUESTION_CHARS_MAX = 1000
 # More are a list, and no one person.
 _NAMES_MAX = 2

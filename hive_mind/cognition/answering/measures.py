@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from hive_mind.ranking.tokens import tokenize
+from hive_mind.regex import regex
 
 _NUMERAL = (
     r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
@@ -30,8 +31,8 @@ _UNITS = (
     (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),
     (r"[kmgt]i?b|(?:kilo|mega|giga|tera)?bytes?", "size memory storage"),
 )
-_MEASURED = tuple((re.compile(rf"\b{_NUMERAL}\s?(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
-_CURRENCY = re.compile(r"[$€£]\s?\d")
+_MEASURED = tuple((regex(rf"\b{_NUMERAL}\s?(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
+_CURRENCY = regex(r"[$€£]\s?\d")
 
 
 @lru_cache(maxsize=256)
