@@ -80,7 +80,7 @@ class Queue:
         return taken
 
     def _admit(self) -> None:
-        """Let in those that wait, as long as there is room. What the mailbox settles unseen comes back here."""
+        """Let in who waits, as long as there is room. What the mailbox settles unseen comes back here."""
         if self._is_admitting:
             return
         self._is_admitting = True
