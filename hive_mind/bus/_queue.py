@@ -38,7 +38,6 @@ class Queue:
         self._numbers = count(1)
         # What found no room, in order, by what wakes its publisher.
         self._outside: dict[Room, Envelope] = {}
-        self._is_admitting = False
 
     @property
     def is_closed(self) -> bool:
@@ -76,19 +75,11 @@ class Queue:
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
         taken = self.mailbox.take(deliveries_max)
-        self._admit()
-        return taken
-
-    def _admit(self) -> None:
-        """Let in who waits, as long as there is room. What the mailbox settles unseen comes back here."""
-        if self._is_admitting:
-            return
-        self._is_admitting = True
-        while self._outside and self.mailbox.has_room:
+        while self._outside and self.mailbox.room:
             room = next(iter(self._outside))
             self.mailbox.offer(next(self._numbers), self._outside.pop(room))
             _tell(room, True)
-        self._is_admitting = False
+        return taken
 
     async def close(self) -> None:
         """Give the name free; what is held is gone."""
@@ -107,13 +98,11 @@ class Queue:
     def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
         """For the mailbox: nothing of it is kept anywhere else."""
         del mailbox, delivery
-        self._admit()
         self._owner.look_whether_drained()
 
     def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
         """For the mailbox: make it a dead letter."""
         self._owner.keep_dead(mailbox.subscription.name, delivery, reason)
-        self._admit()
         self._owner.look_whether_drained()
 
 

@@ -111,9 +111,6 @@ class Subscription:
     name: str
     waiting_max: int = 1024
     """Envelopes that may wait; then publishers wait, or the broker keeps them. More costs memory and hides a slow subscriber."""
-    held_bytes_max: int = 256 << 20
-    """Bytes of envelopes in this process, waiting or not yet acknowledged; then publishers wait, or the broker keeps them. Of the
-    largest envelopes that is fifteen. More costs memory, which any member can fill."""
     inflight_max: int = 256
     """Deliveries taken and not yet acknowledged; then no more are handed out. More lets a journal commit larger groups."""
     attempts_max: int = 5
@@ -218,8 +215,6 @@ class BusHealth:
     """"" while nothing has failed."""
     vitals: "BrokerVitals | None" = None
     """What the broker said of itself lately; None for one that says nothing."""
-    crowded: int = 0
-    """How often something was left to the broker, or to publishers, because what is held here has too many bytes."""
 
 
 class Inbox(Protocol):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from hive_mind.bus.base import EVERYONE, Envelope, Key, Subscription, key_of
-from hive_mind.bus.codec import ENVELOPE_BYTES_MAX
 
 # Acknowledged ids are remembered for 5 to 10 minutes, and this many at most: far more than a broker repeats after a connection
 # broke in the middle of sending.
@@ -41,9 +40,6 @@ class Mailbox(Generic[N]):
         self.is_closed = False
         self.redelivered = 0
         self.duplicates = 0
-        self.crowded = 0
-        """How often there was no more room for bytes."""
-        self._bytes = 0
         self._on_ready, self._owner = on_ready, owner
         self._waiting: deque[Held[N]] = deque()
         self._delayed: dict[Held[N], asyncio.TimerHandle] = {}
@@ -59,23 +55,12 @@ class Mailbox(Generic[N]):
 
     @property
     def room(self) -> int:
-        """How many more should be offered, however large; a back end that can't stop in time may offer a few beyond it."""
-        return max(min(self.subscription.waiting_max - len(self._waiting), self._room_by_bytes), 0)
+        """How many more should be offered; a back end that can't stop in time may offer a few beyond it."""
+        return max(self.subscription.waiting_max - len(self._waiting), 0)
 
     @property
     def has_room(self) -> bool:
-        return len(self._waiting) < self.subscription.waiting_max and self._room_by_bytes > 0
-
-    @property
-    def is_crowded(self) -> bool:
-        """Whether what is held has too many bytes for one more, however few deliveries that are."""
-        return self._room_by_bytes <= 0
-
-    @property
-    def _room_by_bytes(self) -> int:
-        # One is always taken in: a bound below the largest envelope would stop everything.
-        left = (self.subscription.held_bytes_max - self._bytes) // ENVELOPE_BYTES_MAX
-        return left if self._held else max(left, 1)
+        return len(self._waiting) < self.subscription.waiting_max
 
     @property
     def waiting(self) -> int:
@@ -104,14 +89,11 @@ class Mailbox(Generic[N]):
             if timeout_s is not None:
                 return
 
-    def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0) -> None:
-        """Take in what the broker delivered for the `attempt`-th time. What need not be seen is settled at once.
-
-        `size`: its bytes, where the back end knows them.
-        """
+    def offer(self, native: N, envelope: Envelope, attempt: int = 1) -> None:
+        """Take in what the broker delivered for the `attempt`-th time. What need not be seen is settled at once."""
         if self.is_closed:
             return
-        delivery = Held(self, native, envelope, attempt, size or len(envelope.data))
+        delivery = Held(self, native, envelope, attempt)
         key = delivery.key
         known = self._held.get(key)
         if known is not None and known.native == native:
@@ -126,10 +108,7 @@ class Mailbox(Generic[N]):
             self._owner.put_aside(self, delivery, f"delivered {attempt - 1} times and never acknowledged")
         else:
             self.redelivered += attempt > 1
-            was_crowded = self.is_crowded
             self._held[key] = delivery
-            self._bytes += delivery.size
-            self.crowded += self.is_crowded and not was_crowded
             self._waiting.append(delivery)
             self._on_ready()
 
@@ -151,7 +130,6 @@ class Mailbox(Generic[N]):
             self._timer.cancel()
         for some in (self._waiting, self._delayed, self._inflight, self._held):
             some.clear()
-        self._bytes = 0
         self._tell_of_room()
 
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
@@ -194,7 +172,7 @@ class Mailbox(Generic[N]):
         if self._inflight.pop(delivery, None) is None:
             return
         envelope = delivery.envelope
-        again = Held(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
+        again = Held(self, delivery.native, envelope, delivery.attempt + 1)
         self._held[again.key] = again
         self.redelivered += 1
         if delay_s > 0:
@@ -215,11 +193,7 @@ class Mailbox(Generic[N]):
         self._on_ready()
 
     def _is_done(self, delivery: "Held[N]") -> None:
-        if self._held.pop(delivery.key, None) is not None:
-            was_crowded = self.is_crowded
-            self._bytes -= delivery.size
-            if was_crowded and self.has_room:
-                self._tell_of_room()
+        self._held.pop(delivery.key, None)
         if self._waiting:
             # There is room for one more in the subscriber's hands.
             self._on_ready()
@@ -262,10 +236,10 @@ class Mailbox(Generic[N]):
 class Held(Generic[N]):
     """See `base.Delivery`."""
 
-    __slots__ = ("_mailbox", "attempt", "envelope", "key", "native", "size")
+    __slots__ = ("_mailbox", "attempt", "envelope", "key", "native")
 
-    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int, size: int = 0) -> None:
-        self._mailbox, self.native, self.envelope, self.attempt, self.size = mailbox, native, envelope, attempt, size
+    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int) -> None:
+        self._mailbox, self.native, self.envelope, self.attempt = mailbox, native, envelope, attempt
         # Its name among everything that is sent here.
         self.key = key_of(envelope)
 

@@ -71,8 +71,7 @@ class MemoryBus:
         """Counted over the subscriptions that are open."""
         boxes = [queue.mailbox for queue in self._all()]
         redelivered, duplicates = sum(box.redelivered for box in boxes), sum(box.duplicates for box in boxes)
-        crowded = sum(box.crowded for box in boxes)
-        return BusHealth(not self._is_closed, 0, redelivered, duplicates, len(self._dead), crowded=crowded)
+        return BusHealth(not self._is_closed, 0, redelivered, duplicates, len(self._dead))
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Put each envelope into the queues of its targets. Suspends only where one is full."""

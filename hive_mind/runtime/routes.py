@@ -65,7 +65,6 @@ class Routed:
             one.dead_letters + other.dead_letters,
             one.last_error or other.last_error,
             one.vitals or other.vitals,
-            one.crowded + other.crowded,
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:

@@ -83,7 +83,7 @@ class EventHubsBus:
         self._chores = Chores()
         self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper, self._chores)
         self._boxes: dict[Place, Box | None] = {}
-        self._redelivered = self._duplicates = self._crowded = 0
+        self._redelivered = self._duplicates = 0
         self._is_closed = False
         self._settled, self._closed = asyncio.Event(), asyncio.Event()
 
@@ -109,7 +109,6 @@ class EventHubsBus:
             self._duplicates + sum(box.duplicates for box in boxes),
             self._letters.kept,
             self._hub.last_error,
-            crowded=self._crowded + sum(box.crowded for box in boxes),
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
@@ -233,7 +232,6 @@ class EventHubsBus:
 
     async def leave(self, box: Box) -> None:
         self._redelivered += box.mailbox.redelivered
-        self._crowded += box.mailbox.crowded
         self._duplicates += box.mailbox.duplicates
         self._hub.reader(self._hub.partition_of(box.place.name)).remove(box)
         try:

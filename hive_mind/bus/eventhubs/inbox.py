@@ -64,7 +64,7 @@ class Box:
         if self.is_behind or number < self._mark.next:
             return
         if isinstance(what, Envelope) and self.mailbox.wants(what):
-            if self.mailbox.is_crowded or self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
+            if self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
                 self.is_behind = True
             elif self._mark.begin(number):
                 self.mailbox.offer(number, what)
@@ -84,8 +84,7 @@ class Box:
         """It need not be read again."""
         self._mark.finish(number)
         self._owner.moved(self, 1)
-        is_roomy = not self.mailbox.is_crowded and 2 * self.mailbox.waiting <= self.mailbox.subscription.waiting_max
-        if self.is_behind and is_roomy:
+        if self.is_behind and 2 * self.mailbox.waiting <= self.mailbox.subscription.waiting_max:
             self.is_behind = False
             self._owner.has_room(self)
 

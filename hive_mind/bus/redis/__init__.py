@@ -108,7 +108,6 @@ class RedisBus:
             self._letters,
             errors[0] if errors else "",
             self._vitals,
-            former.crowded + sum(reader.mailbox.crowded for reader in readers),
         )
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
@@ -213,7 +212,6 @@ class RedisBus:
             is_connected=True,
             reconnects=former.reconnects + reader.reconnects,
             redelivered=former.redelivered + box.redelivered,
-            crowded=former.crowded + box.crowded,
             duplicates=former.duplicates + box.duplicates,
             last_error=reader.error or former.last_error,
         )

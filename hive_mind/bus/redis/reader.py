@@ -200,9 +200,7 @@ class Reader:
         if not room:
             await self.mailbox.until_room(_BLOCK_MS / 1000)
             return
-        # As many of each stream.
-        most = max(min(room // len(self._keys), _READ_MAX), 1)
-        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", most, "BLOCK", _BLOCK_MS)
+        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, _READ_MAX), "BLOCK", _BLOCK_MS)
         streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
@@ -222,7 +220,7 @@ class Reader:
         except WireError as error:
             self._keep_dead(native, Letter(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
         else:
-            self.mailbox.offer(native, envelope, attempt, len(body))
+            self.mailbox.offer(native, envelope, attempt)
 
     # ── looking after what is held ───────────────────────────────────────────────────────────────────────────────────
 

@@ -116,7 +116,6 @@ class ServiceBusInbox:
             reconnects=health.reconnects + self.reader.reconnects,
             redelivered=health.redelivered + self.mailbox.redelivered,
             duplicates=health.duplicates + self.mailbox.duplicates,
-            crowded=health.crowded + self.mailbox.crowded,
             dead_letters=health.dead_letters + self.dead_letters,
             last_error=self.reader.error or health.last_error,
         )

@@ -197,9 +197,6 @@ def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     against = [f"{node.name} {node.keyless}" for node in asked if node.keyless]
     against += [f"{node.name} heard {count:,} {why}" for node in asked for why, count in sorted(node.unproven.items())]
     against += [f"{node.name} forgot {count:,} × {why}" for node in asked for why, count in sorted(node.limited.items())]
-    against += [
-        f"{node.name} left messages on the bus {node.crowded:,} times: it had its hands full" for node in asked if node.crowded
-    ]
     if any(node.identity == "warn" for node in asked) and not against:
         return _condition("Identity", True, "ProvenSoFar", "nobody has to prove it yet", is_known=is_known)
     return _told("Identity", "Proven", "NotProven", against, is_known=is_known)

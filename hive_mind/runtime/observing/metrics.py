@@ -49,7 +49,6 @@ _COUNTERS: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
     ("hive_bus_redeliveries", "Deliveries after the first.", lambda one: one.bus.redelivered),
     ("hive_bus_duplicates", "Deliveries of what was acknowledged already.", lambda one: one.bus.duplicates),
     ("hive_bus_dead_letters", "Envelopes put aside.", lambda one: one.bus.dead_letters),
-    ("hive_bus_crowded", "How often reading waited because what is held has too many bytes.", lambda one: one.bus.crowded),
 )
 
 

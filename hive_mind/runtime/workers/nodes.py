@@ -159,7 +159,6 @@ class WorkerNode:
             identity=running.plan.proof.mode if running.plan.proof else "off",
             unproven={**running.runner.figures.unproven, **running.unread},
             limited={why: count for why, count in (figures.refused if figures else {}).items() if why in LIMITS},
-            crowded=running.runner.health.crowded,
             secret_epoch=running.secret_epoch,
             keyless=running.keyless,
             refusal=self._refusal or vitals.trouble,

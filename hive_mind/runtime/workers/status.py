@@ -44,8 +44,6 @@ class NodeStatus(msgspec.Struct, frozen=True):
     """Messages not proven to be from whom they say, or not encrypted for it, by reason, since it was started."""
     limited: dict[str, int] = {}
     """What was forgotten of members that say more than anybody honest does, by limit, since it was started."""
-    crowded: int = 0
-    """How often it left messages on the bus because those it holds have too many bytes, since it was started."""
     secret_epoch: int = 0
     """Number of the newest epoch it heard of, in which it encrypts unless it is `keyless`; 0: it encrypts nothing."""
     keyless: str = ""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from hive_mind.bus import mailbox as mailbox_module
 from hive_mind.bus.base import EVERYONE, Subscription
-from hive_mind.bus.codec import ENVELOPE_BYTES_MAX
 from hive_mind.bus.mailbox import Held, Mailbox
 from hive_mind.model.messages import Replicate
 from tests.contract.bus_builders import envelope, texts
@@ -209,51 +208,3 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
         assert all(attempts <= attempts_max for _, attempts, _ in kept.letters)
 
     in_a_loop(scenario)
-
-
-LARGE = ENVELOPE_BYTES_MAX
-
-
-async def test_a_few_large_ones_fill_it_as_many_small_ones_do_and_that_is_counted() -> None:
-    kept = Kept(waiting_max=1000, inflight_max=1000, held_bytes_max=3 * LARGE)
-    assert kept.box.room == 3
-    for native in range(3):
-        kept.box.offer(native, envelope(str(native)), size=LARGE)
-    assert (kept.box.room, kept.box.has_room, kept.box.crowded) == (0, False, 1)
-
-    waiting = asyncio.create_task(kept.box.until_room())
-    taken = kept.box.take(10)
-    await asyncio.sleep(0)
-    assert not waiting.done(), "what is taken and not acknowledged takes memory, too"
-    await taken[0].ack()
-    await waiting
-
-    assert kept.box.room == 1
-    await taken[1].nack()
-    assert kept.box.room == 1
-    await taken[2].dead_letter("unwanted")
-    (again,) = kept.box.take(10)
-    await again.ack()
-    assert (kept.box.room, kept.box.crowded, kept.letters) == (3, 1, [(2, 1, "unwanted")])
-
-
-async def test_one_that_is_larger_than_all_its_room_is_taken_in_alone() -> None:
-    kept = Kept(held_bytes_max=1)
-
-    assert kept.box.room == 1
-    kept.box.offer(1, envelope("large"), size=LARGE)
-    assert not kept.box.has_room
-    (large,) = kept.box.take(10)
-    await large.ack()
-    assert kept.box.has_room
-
-
-async def test_what_is_settled_unseen_takes_no_room() -> None:
-    kept = Kept(held_bytes_max=2 * LARGE)
-
-    kept.box.offer(1, envelope("for another", "cid"), size=2 * LARGE)
-    kept.box.offer(2, again := envelope("again"), size=LARGE)
-    kept.box.offer(3, again, size=LARGE)
-
-    assert kept.settled_natives == [1, 3]
-    assert kept.box.room == 1

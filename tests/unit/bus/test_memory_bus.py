@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from hive_mind.bus import memory
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, correlation_of, type_of
-from hive_mind.bus.codec import ENVELOPE_BYTES_MAX
 from hive_mind.bus.memory import DEAD_LETTERS_MAX, MemoryBus, Traffic
 from hive_mind.errors import BackendThrottled, BackendUnavailable
 from hive_mind.model.messages import FactsRequest, Message, Receipt
@@ -52,23 +50,6 @@ async def test_a_full_queue_makes_its_publishers_wait_and_keeps_their_order(bus:
 
     assert texts(await bob.take(6)) == [str(n) for n in range(6)]
     await asyncio.gather(*publishers)
-
-
-async def test_who_fills_a_queue_with_bytes_waits_for_them_to_be_handled_and_others_are_heard_behind(bus: MemoryBus) -> None:
-    large = msgspec.structs.replace(envelope("large"), data=bytes(16 << 20))
-    bob, cid = await listener(bus, held_bytes_max=2 * ENVELOPE_BYTES_MAX), await listener(bus, "cid")
-    flood = [asyncio.create_task(bus.publish([msgspec.structs.replace(large, id=f"large-{n}")])) for n in range(6)]
-    honest = asyncio.create_task(bus.publish([envelope("honest", "bob", "cid")]))
-    await asyncio.sleep(0.01)
-
-    assert [task.done() for task in (*flood, honest)] == [True, True, *[False] * 5]
-    assert texts(await cid.take()) == ["honest"]
-    assert bus.health.crowded == 1
-    for _ in range(6):
-        (one,) = await bob.take(1)
-        await one.ack()
-    assert texts(await bob.take(1)) == ["honest"]
-    await asyncio.gather(*flood, honest)
 
 
 async def test_a_queue_that_stays_full_is_an_error_and_holds_up_nobody_else(bus: MemoryBus) -> None:

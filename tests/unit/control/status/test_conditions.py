@@ -236,13 +236,3 @@ def test_what_a_member_said_beyond_a_limit_and_is_forgotten_is_named_and_nobody_
     assert identity is not None
     assert (identity.status, identity.message) == ("False", "bob forgot 1,200 × a boot of a node with too many")
     assert found.phase == "Ready"
-
-
-def test_who_can_not_read_on_because_what_it_holds_has_too_many_bytes_is_named() -> None:
-    node = NodeStatus("bob", is_ready=True, identity="require", crowded=7)
-    assert BOB.status is not None
-    found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, nodes=(node,))))
-    identity = found.condition("Identity")
-
-    assert identity is not None
-    assert (identity.status, identity.message) == ("False", "bob left messages on the bus 7 times: it had its hands full")
