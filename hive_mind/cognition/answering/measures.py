@@ -31,12 +31,21 @@ _UNITS = (
     (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),
     (r"[kmgt]i?b|(?:kilo|mega|giga|tera)?bytes?", "size memory storage"),
 )
-_MEASURED = tuple((regex(rf"\b{_NUMERAL}\s?(?:{unit})(?![\w/])", re.IGNORECASE), words) for unit, words in _UNITS)
+
+
+def _figures_in(unit: str) -> re.Pattern[str]:
+    return regex(rf"\b{_NUMERAL}\s?(?:{unit})(?![\w/])", re.IGNORECASE)
+
+
+_MEASURED = tuple((_figures_in(unit), words) for unit, words in _UNITS)
+# Few texts have any, and this spares the others a search for each.
+_ANY = _figures_in("|".join(unit for unit, _ in _UNITS))
 _CURRENCY = regex(r"[$€£]\s?\d")
 
 
 @lru_cache(maxsize=256)
 def measured_in(text: str) -> frozenset[str]:
     """The terms for what the figures of a text measure."""
-    words = [words for unit, words in _MEASURED if unit.search(text)] + [_MONEY] * bool(_CURRENCY.search(text))
+    words = [words for unit, words in _MEASURED if unit.search(text)] if _ANY.search(text) else []
+    words += [_MONEY] * bool(_CURRENCY.search(text))
     return frozenset(tokenize(" ".join(words)))
