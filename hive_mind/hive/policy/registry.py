@@ -14,8 +14,9 @@ dismisses: what is stamped after a dismissal is nobody's, and must not have take
 of them is heard of first.
 """
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -61,10 +62,11 @@ class _Slot(NamedTuple):
 
 
 class _Office(NamedTuple):
-    """`until`: None in office, otherwise since when no more. `ended`: when it ever did."""
+    """`until`: None in office, otherwise since when no more. `ended`: when it ever did. `last`: the last appointment."""
 
     until: Stamp | None
     ended: tuple[Stamp, ...]
+    last: Appointment | None
 
 
 def _never(seal: bytes, at_ms: int) -> bool:
@@ -116,7 +118,10 @@ class Registry:
         self._entries: tuple[int, tuple[RegistryEntry, ...]] = 0, ()
         # No entry's stamp is later. Spares `sweep`, which runs at every tick, from looking at each.
         self._latest_ms = 0
-        self._offices: tuple[int, Mapping[str, _Office]] = (-1, {})
+        self._ranked: dict[str, list[tuple[_Order, _Writer]]] = {}
+        """By key, its slots from the oldest: a moderator may have thousands under one."""
+        self._offices: dict[str, _Office] = {}
+        """Of everybody ever appointed or dismissed by a founder."""
         # What is in force by kind, and the keys where that has to be looked at again.
         self._views: dict[str, dict[str, _Slot]] = {kind: {} for kind in rights.KINDS}
         self._stale: dict[str, set[str]] = {kind: set() for kind in rights.KINDS}
@@ -129,8 +134,7 @@ class Registry:
 
     def get(self, key: str) -> Any:
         """The value; None if absent, or written without the right to."""
-        writers = self._slots.get(kind_of(key), {}).get(key)
-        slot = self._winner(key, writers) if writers else None
+        slot = self._winner(key)
         return slot.value if slot else None
 
     def with_prefix(self, prefix: str) -> Mapping[str, Any]:
@@ -146,7 +150,7 @@ class Registry:
     @property
     def moderators(self) -> frozenset[str]:
         """The moderators now."""
-        return self.founders | {name for name, office in self._read_offices().items() if office.until is None}
+        return self.founders | {name for name, office in self._offices.items() if office.until is None}
 
     def version_of(self, *kinds: str) -> int:
         """Grows with every change that can change what these kinds say."""
@@ -157,10 +161,12 @@ class Registry:
         """Everything, deleted entries included, by key and writer."""
         version, entries = self._entries
         if version != self.version:
-            slots = (slot for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
-            entries = tuple(sorted((slot.entry for slot in slots), key=slot_of))
+            entries = tuple(sorted(self._unsorted(), key=slot_of))
             self._entries = self.version, entries
         return entries
+
+    def _unsorted(self) -> Iterator[RegistryEntry]:
+        return (slot.entry for keys in self._slots.values() for writers in keys.values() for slot in writers.values())
 
     def has(self, entry: RegistryEntry) -> bool:
         """Whether it holds exactly this one."""
@@ -170,7 +176,7 @@ class Registry:
 
     def is_after_dismissal(self, entry: RegistryEntry) -> bool:
         """Whether who wrote it had been appointed, and was dismissed before: it is nobody's, also if it is appointed again."""
-        if (given := entry.appointment) is None or (office := self._read_offices().get(entry.by)) is None:
+        if (given := entry.appointment) is None or (office := self._offices.get(entry.by)) is None:
             return False
         return any(given.stamp < ended <= entry.stamp for ended in office.ended)
 
@@ -195,8 +201,8 @@ class Registry:
         """Write JSON ("": delete) for `by`; trust is clamped to [0, 2]. Raises `InvalidInput` with the reason `refusal` gives."""
         if reason := self.refusal(key, value, by):
             raise InvalidInput(reason)
-        appointment = None if self._is_its_own(key, by) else self._appointment_of(by)
-        entry = sealed(RegistryEntry(key, rights.clamped(key, value), stamp, by, appointment=appointment))
+        office = None if self._is_its_own(key, by) else self._offices.get(by)
+        entry = sealed(RegistryEntry(key, rights.clamped(key, value), stamp, by, appointment=office and office.last))
         self.take((entry,), None)
         return entry
 
@@ -262,15 +268,15 @@ class Registry:
         writers[writer] = _Slot(entry, rights.value_of(entry), order, is_counted)
         self._latest_ms = max(self._latest_ms, entry.stamp.ms)
         self._numbers[entry.by] += is_counted - (old is not None and old.is_counted)
-        self._changed(entry.key, order, old)
+        self._changed(entry, order, old)
         if kind == "moderator" and entry.by in self.founders:
             self._forget_after_dismissal(subject_of(entry.key))
         return not is_counted or self._is_within(entry, order)
 
     def _forget_after_dismissal(self, by: str) -> None:
-        if (office := self._read_offices().get(by)) is None or not office.ended:
+        if (office := self._offices.get(by)) is None or not office.ended:
             return
-        gone = [entry for entry in self.entries() if entry.by == by and self.is_after_dismissal(entry)]
+        gone = sorted((one for one in self._unsorted() if one.by == by and self.is_after_dismissal(one)), key=slot_of)
         for entry in gone:
             self._forget(entry)
         self.overflown += gone
@@ -309,15 +315,18 @@ class Registry:
         self._numbers[entry.by] -= old.is_counted
         if not writers:
             del self._slots[kind][entry.key]
-        self._changed(entry.key, None, old)
+        self._changed(entry, None, old)
 
-    def _changed(self, key: str, order: _Order | None, old: _Slot | None) -> None:
-        kind = kind_of(key)
+    def _changed(self, entry: RegistryEntry, order: _Order | None, old: _Slot | None) -> None:
+        kind, key = kind_of(entry.key), entry.key
+        self._rank(key, _writer(entry), order, old)
         self.version += 1
-        self._versions[kind] += 1
-        self._stale[kind].add(key)
-        if kind == "moderator":
-            # Moderators first: they decide which other entries count.
+        if kind != "moderator" or entry.by in self.founders:
+            self._versions[kind] += 1
+            self._stale[kind].add(key)
+        if kind == "moderator" and entry.by in self.founders:
+            self._note_office(key)
+            # They decide which other entries count.
             for other, keys in self._slots.items():
                 self._stale[other].update(keys)
         self._count += (order is not None) - (old is not None)
@@ -325,42 +334,43 @@ class Registry:
             if digest:
                 self._digest = (self._digest + sign * int.from_bytes(digest, "big")) % _DIGESTS
 
+    def _rank(self, key: str, writer: _Writer, order: _Order | None, old: _Slot | None) -> None:
+        ranked = self._ranked.setdefault(key, [])
+        if old is not None:
+            del ranked[bisect_left(ranked, (old.order, writer))]
+        if order is not None:
+            insort(ranked, (order, writer))
+        if not ranked:
+            del self._ranked[key]
+
+    def _note_office(self, key: str) -> None:
+        by, said = subject_of(key), [slot for slot in self._latest_first(key) if slot.entry.by in self.founders]
+        self._offices.pop(by, None)
+        if said:
+            ended = tuple(slot.entry.stamp for slot in said if not slot.value)
+            appointed = (slot.entry for slot in said if slot.entry.value == APPOINTED)
+            last = next((Appointment(entry.stamp, entry.by, entry.seal) for entry in appointed), None)
+            self._offices[by] = _Office(None if said[0].value else said[0].entry.stamp, ended, last)
+
     # ── rights ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _winner(self, key: str, writers: Mapping[_Writer, _Slot]) -> _Slot | None:
-        entitled = (slot for (by, _), slot in writers.items() if self._is_entitled(key, by, slot.entry.stamp))
-        return max(entitled, key=lambda slot: slot.order, default=None)
+    def _latest_first(self, key: str) -> Iterator[_Slot]:
+        slots = self._slots.get(kind_of(key), {}).get(key, {})
+        return (slots[writer] for _, writer in reversed(self._ranked.get(key, ())))
 
-    def _is_entitled(self, key: str, by: str, stamp: Stamp) -> bool:
+    def _winner(self, key: str) -> _Slot | None:
+        return next((slot for slot in self._latest_first(key) if self._is_entitled(slot.entry)), None)
+
+    def _is_entitled(self, entry: RegistryEntry) -> bool:
+        key, by = entry.key, entry.by
         if self._is_its_own(key, by):
             return True
-        office = self._read_offices().get(by)
-        return kind_of(key) != "moderator" and office is not None and (office.until is None or stamp < office.until)
+        office = self._offices.get(by)
+        return kind_of(key) != "moderator" and office is not None and (office.until is None or entry.stamp < office.until)
 
     def _is_its_own(self, key: str, by: str) -> bool:
         """Whether it needs no appointment to write this. (`take` lets nobody write what another alone may.)"""
         return by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders)
-
-    def _appointment_of(self, by: str) -> Appointment | None:
-        """The last one."""
-        slots = self._slots["moderator"].get(f"moderator/{by}", {}).values()
-        made = [slot for slot in slots if slot.entry.by in self.founders and slot.entry.value == APPOINTED]
-        if not made:
-            return None
-        last = max(made, key=lambda slot: slot.order).entry
-        return Appointment(last.stamp, last.by, last.seal)
-
-    def _read_offices(self) -> Mapping[str, _Office]:
-        """Those of everybody ever appointed or dismissed by a founder."""
-        if self._offices[0] != self._versions["moderator"]:
-            offices: dict[str, _Office] = {}
-            for key, writers in self._slots["moderator"].items():
-                if slots := [slot for (by, _), slot in writers.items() if by in self.founders]:
-                    last = max(slots, key=lambda slot: slot.order)
-                    ended = tuple(slot.entry.stamp for slot in slots if not slot.value)
-                    offices[subject_of(key)] = _Office(None if last.value else last.entry.stamp, ended)
-            self._offices = self._versions["moderator"], offices
-        return self._offices[1]
 
     def _view(self, kind: str) -> Mapping[str, _Slot]:
         """What is in force, sorted by key; brought up to date where something changed."""
@@ -368,7 +378,7 @@ class Registry:
         if stale:
             is_new = False
             for key in stale:
-                slot = self._winner(key, self._slots[kind].get(key, {}))
+                slot = self._winner(key)
                 if slot is None or slot.value is None or slot.value is False:
                     view.pop(key, None)
                 else:

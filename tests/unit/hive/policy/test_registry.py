@@ -1,4 +1,6 @@
 import json
+import sys
+from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -351,3 +353,62 @@ def test_what_was_written_after_a_dismissal_leaves_the_journal_when_that_is_hear
 
     assert here.overflown == [AFTERWARDS]
     assert len({record_key(one) for one in (APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED)}) == 4
+
+
+def calls_made(work: Callable[[], object]) -> int:
+    """How many functions it calls: what it costs on any machine."""
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def decide(here: Registry, ms: int) -> None:
+    here.write("trust/ann", "0.5", "bo", at(ms))
+    assert here.with_prefix("trust/") == {"trust/ann": 0.5}
+
+
+def test_a_decision_costs_the_same_after_thousands_about_the_same():
+    here, _ = copies()
+    here.write("moderator/bo", "true", "mod", at(1))
+    decide(here, 2)
+    first = calls_made(lambda: decide(here, 3))
+    for ms in range(4, 2_000):
+        decide(here, ms)
+
+    assert len(here) == 1 + 1_998
+    assert calls_made(lambda: decide(here, 2_000)) == first
+
+
+def test_what_others_say_of_who_is_in_office_makes_no_decision_dearer():
+    here, _ = copies()
+    here.write("moderator/bo", "true", "mod", at(1))
+    decide(here, 2)
+    first = calls_made(lambda: decide(here, 3))
+
+    version = here.version_of("trust")
+    here.take([RegistryEntry("moderator/bo", "", at(ms), f"stranger {ms}") for ms in range(10, 2_010)], NOW_MS)
+
+    assert len(here) == 2_003
+    assert here.version_of("trust") == version
+    assert here.moderators == {"mod", "bo"}
+    assert calls_made(lambda: decide(here, 4)) == first
+
+
+def test_who_was_appointed_beyond_hive_time_is_in_office_no_more():
+    here, _ = copies()
+    here.write("moderator/bo", "true", "mod", at(10 * DRIFT_MS))
+    assert here.with_prefix("moderator/") == {"moderator/bo": True}
+
+    here.sweep(NOW_MS, lambda _: True)
+
+    assert here.with_prefix("moderator/") == {}
+    assert here.moderators == {"mod"}
