@@ -139,8 +139,11 @@ def _workers(jobs: int) -> Iterator[Executor | None]:
     pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
     try:
         yield pool
-    finally:
+    except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    # Python 3.11 now and then prints a traceback at its end where this does not wait.
+    pool.shutdown()
 
 
 def _reports(topology: str, seeds: range, order: _Order, workers: Executor | None) -> Iterator[tuple[Report, float]]:
