@@ -107,6 +107,9 @@ async def _run(
 
 
 async def _stop_without_home(lock: int, stop: asyncio.Event, process: str) -> None:
+    if is_deleted(lock):
+        # It was made just now: a file system that counts no names.
+        return
     while not is_deleted(lock):  # noqa: ASYNC110 - a deleted file wakes nobody
         await asyncio.sleep(_LOOK_S)
     _log.warning("%s: its home was deleted, so it ends", process)

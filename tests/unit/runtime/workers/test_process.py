@@ -33,3 +33,22 @@ def test_a_worker_whose_home_is_deleted_ends(tmp_path: Path, monkeypatch: pytest
             await running
 
     play(story())
+
+
+def test_a_worker_runs_where_the_file_system_counts_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "is_deleted", lambda _: True)
+    given = config(tmp_path / "home")
+    file, contact = tmp_path / "town.json", Path(given.run) / "town.json"
+    file.write_bytes(given.packed())
+
+    async def story() -> None:
+        stop = asyncio.Event()
+        running = asyncio.create_task(process.run_worker(file, stop))
+        await until(lambda: contact.exists() or running.done())
+        assert contact.exists()
+        assert not stop.is_set()
+        stop.set()
+        async with asyncio.timeout(PATIENCE_S):
+            await running
+
+    play(story())
