@@ -39,8 +39,14 @@ def among(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
                 error.add_note(agents.logs())
                 raise
 
+        async def begin(agents: Agents) -> None:
+            await agents.begin()
+            for number, content in enumerate(HALLS):
+                await agents[NAMES[number % 4]].do("store", content=content, confidence=0.7)
+            await settled(agents)
+
         try:
-            run(Agents.begin)
+            run(begin)
             yield run
         finally:
             runner.run(agents.end())
@@ -62,10 +68,7 @@ def test_all_give_the_answers_a_fleet_in_one_process_gives(among, tmp_path):
             }
 
     async def scenario(agents: Agents) -> None:
-        assert not await agents.contents("ada"), "this one has to be the first: other facts change the scores"
-        for number, content in enumerate(HALLS):
-            await agents[NAMES[number % 4]].do("store", content=content, confidence=0.7)
-        await settled(agents)
+        assert await agents.contents("ada") == {*HALLS}, "this one has to be the first: other facts change the scores"
         topology = agents.founding[1]
         for question, expected in (await in_one_process(topology)).items():
             for name in NAMES:
