@@ -48,20 +48,24 @@ class Forked(subprocess.Popen[Any]):
         streams = [theirs if theirs >= 0 else own for own, theirs in enumerate((pipes[0], pipes[3], pipes[5]))]
         is_session, umask = given[20], given[19]
         request = json.dumps([list(map(str, args)), str(folder), dict(environment), is_session, umask])
-        self.status, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, status = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # A descriptor: a process that is lost sight of may keep it to our end, which a socket would warn of.
+        self.status = ours.detach()
         with status:
             with _STARTING:
                 requests = _template()
             socket.send_fds(requests, [request.encode()], [*streams, status.fileno(), requests.fileno()])
         self._close_pipe_fds(*pipes)
-        self.pid = int(self.status.recv(16))
+        self.pid = int(os.read(self.status, 16))
         self._child_created = True
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         if wait_flags & os.WNOHANG and not select.select([self.status], [], [], 0)[0]:
             return 0, 0
-        with self.status:
-            return self.pid, int(self.status.recv(16) or signal.SIGKILL.value)
+        try:
+            return self.pid, int(os.read(self.status, 16) or signal.SIGKILL.value)
+        finally:
+            os.close(self.status)
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
         if self.returncode is None and self._waitpid_lock.acquire(blocking=False):
