@@ -111,6 +111,8 @@ class Subscription:
     name: str
     waiting_max: int = 1024
     """Envelopes that may wait; then publishers wait, or the broker keeps them. More costs memory and hides a slow subscriber."""
+    held_bytes_max: int = 256 << 20
+    """Bytes of what waits and of what is not acknowledged; then it is as if too many waited. More lets senders fill memory."""
     inflight_max: int = 256
     """Deliveries taken and not yet acknowledged; then no more are handed out. More lets a journal commit larger groups."""
     attempts_max: int = 5

@@ -45,6 +45,7 @@ class Mailbox(Generic[N]):
         self._delayed: dict[Held[N], asyncio.TimerHandle] = {}
         self._inflight: dict[Held[N], float] = {}
         self._held: dict[Key, Held[N]] = {}
+        self._held_bytes = 0
         # Two halves, each of hashes: the older one is dropped when the younger is full, or old.
         self._seen: tuple[set[int], set[int]] = set(), set()
         self._seen_since = 0.0
@@ -56,11 +57,16 @@ class Mailbox(Generic[N]):
     @property
     def room(self) -> int:
         """How many more should be offered; a back end that can't stop in time may offer a few beyond it."""
-        return max(self.subscription.waiting_max - len(self._waiting), 0)
+        return self.subscription.waiting_max - len(self._waiting) if self.has_room else 0
 
     @property
     def has_room(self) -> bool:
-        return len(self._waiting) < self.subscription.waiting_max
+        return len(self._waiting) < self.subscription.waiting_max and not self.is_heavy
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether what is held has too many bytes for one more, however few deliveries that are."""
+        return self._held_bytes >= self.subscription.held_bytes_max
 
     @property
     def waiting(self) -> int:
@@ -89,11 +95,11 @@ class Mailbox(Generic[N]):
             if timeout_s is not None:
                 return
 
-    def offer(self, native: N, envelope: Envelope, attempt: int = 1) -> None:
-        """Take in what the broker delivered for the `attempt`-th time. What need not be seen is settled at once."""
+    def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0) -> None:
+        """Take in what the broker delivered for the `attempt`-th time, `size` bytes. What need not be seen is settled at once."""
         if self.is_closed:
             return
-        delivery = Held(self, native, envelope, attempt)
+        delivery = Held(self, native, envelope, attempt, size)
         key = delivery.key
         known = self._held.get(key)
         if known is not None and known.native == native:
@@ -109,6 +115,7 @@ class Mailbox(Generic[N]):
         else:
             self.redelivered += attempt > 1
             self._held[key] = delivery
+            self._held_bytes += size
             self._waiting.append(delivery)
             self._on_ready()
 
@@ -130,6 +137,7 @@ class Mailbox(Generic[N]):
             self._timer.cancel()
         for some in (self._waiting, self._delayed, self._inflight, self._held):
             some.clear()
+        self._held_bytes = 0
         self._tell_of_room()
 
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
@@ -172,7 +180,7 @@ class Mailbox(Generic[N]):
         if self._inflight.pop(delivery, None) is None:
             return
         envelope = delivery.envelope
-        again = Held(self, delivery.native, envelope, delivery.attempt + 1)
+        again = Held(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
         self._held[again.key] = again
         self.redelivered += 1
         if delay_s > 0:
@@ -193,7 +201,11 @@ class Mailbox(Generic[N]):
         self._on_ready()
 
     def _is_done(self, delivery: "Held[N]") -> None:
-        self._held.pop(delivery.key, None)
+        if self._held.pop(delivery.key, None) is not None:
+            was_heavy = self.is_heavy
+            self._held_bytes -= delivery.size
+            if was_heavy and self.has_room:
+                self._tell_of_room()
         if self._waiting:
             # There is room for one more in the subscriber's hands.
             self._on_ready()
@@ -236,10 +248,10 @@ class Mailbox(Generic[N]):
 class Held(Generic[N]):
     """See `base.Delivery`."""
 
-    __slots__ = ("_mailbox", "attempt", "envelope", "key", "native")
+    __slots__ = ("_mailbox", "attempt", "envelope", "key", "native", "size")
 
-    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int) -> None:
-        self._mailbox, self.native, self.envelope, self.attempt = mailbox, native, envelope, attempt
+    def __init__(self, mailbox: Mailbox[N], native: N, envelope: Envelope, attempt: int, size: int) -> None:
+        self._mailbox, self.native, self.envelope, self.attempt, self.size = mailbox, native, envelope, attempt, size
         # Its name among everything that is sent here.
         self.key = key_of(envelope)
 

@@ -10,7 +10,7 @@ from hive_mind.bus import redis
 from hive_mind.bus.base import EVERYONE, Traffic
 from hive_mind.bus.redis import keys, reader, wire
 from hive_mind.errors import BackendUnavailable
-from tests.contract.bus_builders import envelope
+from tests.contract.bus_builders import envelope, texts
 from tests.contract.redis_builders import Buses, length, over, subscribed
 from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.servers.tcp_proxy import TcpProxy
@@ -120,6 +120,47 @@ def test_closing_tells_publishers_that_wait(server: RedisServer) -> None:
         over(server, scenario, f"redis://127.0.0.1:{proxy.port}")
     finally:
         proxy.stop()
+
+
+async def test_who_sends_the_largest_messages_fills_no_memory_and_holds_up_nobody_for_good(buses: Buses) -> None:
+    bus, bytes_max = await buses.bus(), 64 << 20
+    flood = ["x" * 16_000_000 + str(number) for number in range(12)]
+    sent = [*(f"before {number}" for number in range(10)), *flood, *(f"behind {number}" for number in range(50))]
+    for text in sent:
+        await bus.publish([envelope(text)])
+    bob = await subscribed(bus, held_bytes_max=bytes_max, start="earliest")
+
+    taken, held_most = list[str](), 0
+    while len(taken) < len(sent):
+        for delivery in await bob.take(1):
+            held_most = max(held_most, sum(one.size for one in bus._readers[0].mailbox.held))
+            taken += texts([delivery])
+            await delivery.ack()
+
+    assert taken == sent
+    # The first call brings ten small ones and six large ones; of twelve large ones it would hold three times the bound.
+    assert bytes_max < held_most < 1.6 * bytes_max
+
+
+def test_a_reader_asks_for_fewer_while_they_are_large_and_for_more_step_by_step() -> None:
+    pace = reader.Pace()
+    counts = [pace.count]
+    for sizes in (
+        [],
+        [100] * 16,
+        [100] * 32,
+        [100] * 64,
+        [100, 16 << 20],
+        [16 << 20] * 2,
+        [64 << 20],
+        [100],
+        [100, 200],
+        [2 << 20],
+    ):
+        pace.note(sizes)
+        counts.append(pace.count)
+
+    assert counts == [16, 16, 32, 64, 64, 2, 2, 1, 2, 4, 8]
 
 
 async def test_closing_wakes_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:

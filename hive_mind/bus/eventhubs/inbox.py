@@ -60,14 +60,14 @@ class Box:
 
     def hear(self, seen: Seen) -> None:
         """Keep it, if it is new and for this name."""
-        number, what = seen
+        number, what, size = seen
         if self.is_behind or number < self._mark.next:
             return
         if isinstance(what, Envelope) and self.mailbox.wants(what):
-            if self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
+            if self.mailbox.is_heavy or self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
                 self.is_behind = True
             elif self._mark.begin(number):
-                self.mailbox.offer(number, what)
+                self.mailbox.offer(number, what, size=size)
         elif isinstance(what, Unreadable) and what.hive == self.hive and self._mark.begin(number):
             self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, what.reason, _now_ms(), what.data))
         else:
@@ -84,7 +84,8 @@ class Box:
         """It need not be read again."""
         self._mark.finish(number)
         self._owner.moved(self, 1)
-        if self.is_behind and 2 * self.mailbox.waiting <= self.mailbox.subscription.waiting_max:
+        is_roomy = not self.mailbox.is_heavy and 2 * self.mailbox.waiting <= self.mailbox.subscription.waiting_max
+        if self.is_behind and is_roomy:
             self.is_behind = False
             self._owner.has_room(self)
 

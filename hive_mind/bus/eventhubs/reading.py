@@ -45,6 +45,8 @@ class Seen(NamedTuple):
 
     number: int
     what: Envelope | Unreadable | Token | None
+    size: int
+    """Bytes."""
 
 
 class Reading:
@@ -132,7 +134,7 @@ class Reading:
 
     def _take(self, events: Sequence[EventData]) -> None:
         hives = self._hives()
-        seen = [Seen(event.sequence_number or 0, _what(event, hives)) for event in events]
+        seen = [_seen(event, hives) for event in events]
         with self._lock:
             is_first, is_full = not self._unseen, len(self._unseen) + len(seen) > _UNSEEN_MAX
             self._unseen += seen
@@ -153,9 +155,14 @@ def _is_open(consumer: Any, socket: Socket) -> bool:
         raise consumer._handle_exception(error, is_consumer=True) from error  # noqa: SLF001
 
 
-def _what(event: EventData, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
-    """What an event is to us."""
-    sent = unpack(_body_of(event))
+def _seen(event: EventData, hives: frozenset[str]) -> Seen:
+    body = _body_of(event)
+    return Seen(event.sequence_number or 0, _what(body, hives), len(body))
+
+
+def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
+    """What an event with these bytes is to us."""
+    sent = unpack(body)
     if sent is None:
         return None
     hive, data = sent

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import random
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -26,7 +26,10 @@ from hive_mind.retry import RetrySettings, delay_s
 _log = logging.getLogger(__name__)
 
 _BLOCK_MS = 1000
-_READ_MAX = 256
+# Entries of each stream, and bytes, at a time.
+_READ_MAX = 64
+_READ_FIRST = 16
+_READ_BYTES = 32 << 20
 # How often a reader shows that it lives and looks for what got lost between it and the server.
 _LOOK_EVERY_S = 2.0
 _FLUSHES_MAX = 3
@@ -41,6 +44,18 @@ class Letter(NamedTuple):
     attempts: int
     reason: str
     data: bytes
+
+
+class Pace:
+    """How many entries to ask for at a time: Redis counts no bytes, so it is by those that came last, and grows step by step."""
+
+    def __init__(self) -> None:
+        self.count = _READ_FIRST
+
+    def note(self, sizes: Iterable[int]) -> None:
+        """`sizes`: bytes of each entry that came."""
+        if largest := max(sizes, default=0):
+            self.count = max(min(2 * self.count, _READ_MAX, _READ_BYTES // largest), 1)
 
 
 class Owner(Protocol):
@@ -76,6 +91,7 @@ class Reader:
         self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
         # What is off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()
+        self._pace = Pace()
         self._look_at = 0.0
         self._is_stopping = self._is_reading = self._is_closed = self._has_signed = False
         self._client_id = 0
@@ -200,7 +216,7 @@ class Reader:
         if not room:
             await self.mailbox.until_room(_BLOCK_MS / 1000)
             return
-        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, _READ_MAX), "BLOCK", _BLOCK_MS)
+        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, self._pace.count), "BLOCK", _BLOCK_MS)
         streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
@@ -208,6 +224,7 @@ class Reader:
         finally:
             self._is_reading = False
         found = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]
+        self._pace.note(len(fields[1]) for _, fields in found if fields)
         if len(found) > 1 and found[0][0][0] != found[-1][0][0]:
             found.sort(key=lambda one: keys.time_of(one[0][1]))
         for native, fields in found:
@@ -220,7 +237,7 @@ class Reader:
         except WireError as error:
             self._keep_dead(native, Letter(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
         else:
-            self.mailbox.offer(native, envelope, attempt)
+            self.mailbox.offer(native, envelope, attempt, len(body))
 
     # ── looking after what is held ───────────────────────────────────────────────────────────────────────────────────
 

@@ -14,12 +14,13 @@ from typing import Protocol
 
 from azure.servicebus import ServiceBusReceivedMessage
 
+from hive_mind.bus import codec
 from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
 from hive_mind.bus.mailbox import Held, Mailbox
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.dead_letters import description_of
 from hive_mind.bus.servicebus.errors import NAME
-from hive_mind.bus.servicebus.messages import Parcel, attempt_of, envelope_of, is_ping, leave_to_broker, lock_s_of, ping_of
+from hive_mind.bus.servicebus.messages import Parcel, attempt_of, data_of, is_ping, leave_to_broker, lock_s_of, ping_of
 from hive_mind.bus.servicebus.names import TARGET, subscription_of, target_of
 from hive_mind.bus.servicebus.outgoing import Outgoing
 from hive_mind.bus.servicebus.reader import Reader, Settlement
@@ -174,13 +175,14 @@ class ServiceBusInbox:
         if is_ping(message):
             self.reader.settle(Settlement(message, "complete"))
             return
+        data = data_of(message)
         try:
-            envelope = envelope_of(message)
+            envelope = codec.decode(data)
         except WireError as error:
             self._bury(message, f"{_UNDECODABLE}: {error}", attempt_of(message))
         else:
             parcel = Parcel(message, asyncio.get_running_loop().time())
-            self.mailbox.offer(parcel, envelope, attempt_of(message))
+            self.mailbox.offer(parcel, envelope, attempt_of(message), len(data))
 
     def all_settled(self) -> None:
         """Nothing is left to tell the broker."""

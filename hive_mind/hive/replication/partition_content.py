@@ -7,9 +7,13 @@ from hashlib import blake2b
 import msgspec
 
 from hive_mind.crdt.orset import ORSet
+from hive_mind.hive.policy.admission import weight
 from hive_mind.hive.replication.proofs import Proofs
-from hive_mind.model.evidence import Actor, Dot, Head, Removal, Sealed, Stamp, actor_of
+from hive_mind.model.evidence import Actor, Dot, Head, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.messages import Changes
+
+SEEN_BEYOND_MAX = 10_000
+"""Single dots of one node that are remembered beyond gaps in its counting."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -115,10 +119,36 @@ class PartitionContent:
             gone.update(silent[: max(len(silent) - most, 0)])
         return gone
 
+    def _beyond_gaps(self) -> dict[Actor, int]:
+        """How far the actors of nodes are to count as seen that count with more gaps than are remembered.
+
+        Among members who may lie nothing is gone because it was seen, so what fills a gap later is taken in all the same.
+        """
+        beyond = [dot for dot in self.members.context.beyond if self._is_wary and actor_of(dot) in self.heads]
+        counts = Counter(self.heads[actor_of(dot)].node for dot in beyond)
+        reached: dict[Actor, int] = {}
+        for dot in beyond:
+            actor, head = actor_of(dot), self.heads[actor_of(dot)]
+            if counts[head.node] > SEEN_BEYOND_MAX:
+                reached[actor] = max(reached.get(actor, 0), min(counter_of(dot), head.counter))
+        return reached
+
+    def _is_beyond_quota(self, given: Sealed, quota: int) -> bool:
+        agent, since = given.assertion.agent, age(given)
+        if self._per_agent[agent] <= quota:
+            return False
+        own = (other for other in self._sealed.values() if other.assertion.agent == agent and age(other) >= since)
+        return sum(weight(other.assertion) for other in own) > quota
+
     def _is_known(self, dot: Dot) -> bool:
         if dot in self._sealed:
             return True
         return self.members.has_seen(dot) and (not self._is_wary or dot in self._proofs)
+
+
+def age(given: Sealed) -> tuple[Stamp, Dot]:
+    """Sorts assertions, the oldest first, in the same order everywhere."""
+    return given.assertion.stamp, given.dot
 
 
 def _dot(entry: tuple[Dot, Sealed]) -> Dot:

@@ -17,7 +17,7 @@ from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, ma
 from hive_mind.hive.policy.authority import Authority
 from hive_mind.hive.policy.limits import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
 from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
-from hive_mind.hive.replication.partition_content import PartitionContent
+from hive_mind.hive.replication.partition_content import PartitionContent, age
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.messages import Changes
 
@@ -185,9 +185,12 @@ class PartitionReplica(PartitionContent):
         return gone
 
     def forget_beyond_limits(self, authority: Authority, taken: Taken) -> None:
-        """Forget the oldest proofs of who gave too many, and boots of nodes with too many that said nothing which is live."""
+        """Forget the oldest proofs of who gave too many, boots beyond the limit that said nothing which is live, and gaps."""
         self._limit_proofs(authority.removals_max, taken, None)
         self._limit_boots(authority.boots_max, taken, list(self._heads_of))
+        if reached := self._beyond_gaps():
+            self.members.join_context(reached, ())
+            self._note_actors(reached.keys(), taken)
 
     def forget_proofs(self, before_ms: int, taken: Taken) -> None:
         """Drop proofs that are older; by then every member has the removal, or has left."""
@@ -384,19 +387,12 @@ class PartitionReplica(PartitionContent):
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
             own = [given for given in self._sealed.values() if given.assertion.agent == agent]
             used = 0
-            for given in sorted(own, key=_age, reverse=True):
+            for given in sorted(own, key=age, reverse=True):
                 used += weight(given.assertion)
                 if used > authority.quota:
                     self.members.drop([given.dot])
                     removal = Removal(given.assertion.fact_id, (given.dot,), agent, "quota", given.assertion.stamp)
                     self._forget([given.dot], removal, taken)
-
-    def _is_beyond_quota(self, given: Sealed, quota: int) -> bool:
-        agent, age = given.assertion.agent, _age(given)
-        if self._per_agent[agent] <= quota:
-            return False
-        own = (other for other in self._sealed.values() if other.assertion.agent == agent and _age(other) >= age)
-        return sum(weight(other.assertion) for other in own) > quota
 
     def _note_head(self, authority: Authority, taken: Taken) -> None:
         counter = self.members.context.up_to.get(self._actor, 0)
@@ -443,7 +439,3 @@ class PartitionReplica(PartitionContent):
 def _is_same_voice(one: Assertion, other: Assertion) -> bool:
     """Whether the same agent passes on the same root: then the later one replaces the earlier one."""
     return one.agent == other.agent and one.root == other.root
-
-
-def _age(given: Sealed) -> tuple[Stamp, Dot]:
-    return given.assertion.stamp, given.dot

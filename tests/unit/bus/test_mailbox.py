@@ -208,3 +208,47 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
         assert all(attempts <= attempts_max for _, attempts, _ in kept.letters)
 
     in_a_loop(scenario)
+
+
+async def test_a_few_large_ones_fill_it_as_many_small_ones_do_until_they_are_settled() -> None:
+    kept = Kept(waiting_max=1000, held_bytes_max=3000)
+    for native in range(3):
+        assert kept.box.room == 1000 - native
+        kept.box.offer(native, envelope(str(native)), size=1000)
+    assert (kept.box.room, kept.box.has_room) == (0, False)
+
+    waiting = asyncio.create_task(kept.box.until_room())
+    first, second, third = kept.box.take(10)
+    await asyncio.sleep(0)
+    assert not waiting.done(), "what is taken and not acknowledged takes memory, too"
+    await first.ack()
+    await waiting
+
+    kept.box.offer(3, envelope("3"), size=1000)
+    await second.nack()
+    assert not kept.box.has_room, "what comes back was never gone"
+    await third.dead_letter("unwanted")
+    for delivery in kept.box.take(10):
+        await delivery.ack()
+    assert (kept.box.room, kept.letters) == (1000, [(2, 1, "unwanted")])
+
+
+async def test_one_that_is_larger_than_all_its_room_is_taken_in_alone() -> None:
+    kept = Kept(held_bytes_max=1)
+
+    assert kept.box.has_room
+    kept.box.offer(1, envelope("large"), size=1000)
+    assert not kept.box.has_room
+    await kept.box.take(10)[0].ack()
+    assert kept.box.has_room
+
+
+async def test_what_is_settled_unseen_takes_no_room() -> None:
+    kept = Kept(held_bytes_max=2000)
+
+    kept.box.offer(1, envelope("for another", "cid"), size=2000)
+    kept.box.offer(2, again := envelope("again"), size=1000)
+    kept.box.offer(3, again, size=1000)
+
+    assert kept.settled_natives == [1, 3]
+    assert kept.box.has_room

@@ -11,7 +11,8 @@ from hive_mind.hive.effects import Put
 from hive_mind.hive.policy.admission import CHARACTERS_OF_ONE, weight
 from hive_mind.hive.policy.limits import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
 from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
-from hive_mind.hive.replication.partition_replica import HEADS, PROOFS, PartitionReplica, Taken
+from hive_mind.hive.replication import partition_content
+from hive_mind.hive.replication.partition_replica import BEYOND, HEADS, PROOFS, PartitionReplica, Taken
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_id, dot
 from tests.hives import Court, assertion
 from tests.unit.hive.replication.test_partition_replica_keys import ADA_SAYS, ADAS, BOB_SAYS, NOW_MS, court, heads, here, said
@@ -170,6 +171,45 @@ def test_what_an_agent_says_over_its_quota_leaves_no_more_proofs_than_the_limit(
     share.forget_beyond_limits(strict, Taken())
 
     assert (len(share), len(share.proofs())) == (3, LIMIT)
+
+
+def test_who_counts_with_gaps_fills_no_memory_and_what_fills_them_later_is_taken_in(
+    strict: Court, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_content, "SEEN_BEYOND_MAX", LIMIT)
+    strict.quota = 5
+    share, bobs = here(), actor_id("bob", b"true boot")
+    head = sealed_head(BOB_SAYS.seal, "all", Head("bob", b"true boot", 300))
+    takings = [share.take([said("ada", ADA_SAYS)], (), (*heads(), head), strict)]
+    for number in range(2, 302, 2):
+        fact = assertion(f"Fact {number}.", agent="bob", ms=NOW_MS + number)
+        takings.append(share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, number), fact)], (), (), strict))
+    assert len(share.members.context.beyond) == 150
+    before = {given.dot for given in share.all_sealed()}
+
+    takings.append(Taken())
+    share.forget_beyond_limits(strict, takings[-1])
+
+    assert share.members.context.beyond == frozenset()
+    assert share.members.context.up_to == {ADAS: 1, bobs: 300}
+    assert kept_in_journal(BEYOND, *takings) == 0
+    assert {given.dot for given in share.all_sealed()} == before
+    late = sealed(BOB_SAYS.seal, "all", dot(bobs, 299), assertion("Late.", agent="bob", ms=NOW_MS + 299))
+    assert share.lacking([late.dot]) == [late.dot]
+    share.take([late], (), (), strict)
+    assert share.sealed(late.dot) == late
+
+
+def test_gaps_below_the_limit_stay_as_they_are(strict: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_content, "SEEN_BEYOND_MAX", LIMIT)
+    share, bobs = here(), actor_id("bob", b"true boot")
+    head = sealed_head(BOB_SAYS.seal, "all", Head("bob", b"true boot", 2 * LIMIT))
+    said_at = [assertion(f"Fact {number}.", agent="bob", ms=NOW_MS + number) for number in range(2, 2 * LIMIT + 2, 2)]
+    share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, 2 * n), one) for n, one in enumerate(said_at, 1)], (), (head,), strict)
+
+    share.forget_beyond_limits(strict, Taken())
+
+    assert len(share.members.context.beyond) == LIMIT
 
 
 def test_a_hive_without_keys_forgets_no_boot(strict: Court) -> None:
