@@ -8,6 +8,7 @@ from tests.sim.storms import first_violation
 FOUND = [
     ("federated", 299, 60),
     ("federated", 838, 60),
+    ("federated", 3509, 60),
     ("federated", 6383, 100),
     ("federated", 6892, 100),
     ("federated", 13236, 100),
@@ -34,7 +35,7 @@ FOUND = [
 
 
 # Of each topology the last ones found: the others have become ordinary seeds.
-_LATEST = {("federated", 299), ("federated", 130471), ("sharded", 146), ("sharded", 130351)}
+_LATEST = {("federated", 299), ("federated", 3509), ("federated", 130471), ("sharded", 146), ("sharded", 130351)}
 
 
 @pytest.mark.parametrize(

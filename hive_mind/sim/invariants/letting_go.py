@@ -40,10 +40,10 @@ class LettingGo:
         other = self._world.machines[holder]
         if other.node is None or holder in self._world.restored:
             return
-        share = shares_of(other).get(partition)
-        there = share.members if share is not None else None
-        for dot in {*_dropped(partition, effects), *shares_of(machine)[partition].members.live}:
-            if there is None or not there.has_seen(dot):
+        # Who has let go of everything, and wrote none of it, keeps no share.
+        here, there = (shares_of(one).get(partition) for one in (machine, other))
+        for dot in {*_dropped(partition, effects), *(here.members.live if here is not None else ())}:
+            if there is None or not there.members.has_seen(dot):
                 what = f"{machine.name} believes that {holder} has all of {partition}, and it has not {dot.hex()}"
                 yield Violation("I15 nobody lets go of what others have not got", what)
 
