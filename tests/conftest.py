@@ -14,7 +14,7 @@ from tests.loops import play
 from tests.order import dealt_out
 from tests.servers import forked
 
-# Tests share the cores among processes. A calculation that has threads of its own waits for the slowest of them at every step, and
+# Tests share the cores among processes. A calculation with threads of its own waits for the slowest of them at every step, which
 # takes two to three times the CPU where the cores are busy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -1,8 +1,8 @@
 """Azure's SDKs look every 50 ms whether a link is open, some ten times for each: here they look more often.
 
 Tests open thousands of links to a broker on this machine, and waited more for that than for all else together. Nothing but this
-pause is shorter; what is waited for before something is tried again, or is given up, stays as it is. And each connection reads the
-public certificates anew, also one without TLS, which takes 20 ms of CPU: here a process reads them once.
+pause is shorter; what is waited for before something is tried again, or is given up, stays as it is. And each connection reads
+the public certificates anew, also one without TLS, which takes 20 ms of CPU: here a process reads them once.
 """
 
 import asyncio
