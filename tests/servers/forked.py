@@ -27,7 +27,9 @@ from typing import Any
 _ROOT = Path(__file__).parents[2]
 _LOADED = (
     *("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic"),
-    *("hive_mind.control.platforms.local", "tests.servers.forked_async"),
+    *("hive_mind.control.platforms.local", "tests.servers.forked_async", "hive_mind.console.app", "hive_mind.bus.redis"),
+    *(f"hive_mind.{kind}.{name}" for kind in ("store", "journal", "ledger") for name in ("memory", "sqlite")),
+    *("hive_mind.embed.none", "hive_mind.ann.quantised"),
 )
 # What takes as long again, and few need: by a word of the command line.
 _LOADED_LATER = {"mcp": "hive_mind.mcp.server", "tests.servers.mcp_server": "mcp.server"}
@@ -228,15 +230,28 @@ def _be(words: list[str]) -> None:
 
 
 def _load(modules: Iterable[str]) -> None:
+    """Those that can be: a back end may need a package that is not installed."""
     for name in modules:
         if name not in sys.modules:
-            import_module(name)
-            gc.collect()
-            gc.freeze()
+            with suppress(ModuleNotFoundError):
+                import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _compile() -> None:
+    """The expressions of all that is loaded, which each copy would otherwise compile for itself."""
+    gc.unfreeze()
+    for one in gc.get_objects():
+        if type(one).__name__ == "_Uncompiled":
+            one.pattern  # noqa: B018 - this compiles it
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":
     # There is one of it, also in a program that begins others.
     sys.modules["tests.servers.forked"] = sys.modules["__main__"]
     _load(_LOADED)
+    _compile()
     _be(_copied(socket.socket(fileno=int(sys.argv[1]))))
