@@ -37,6 +37,8 @@ _REQUEST_BYTES_MAX = 1 << 20
 _END = b"end"
 _STARTING = Lock()
 _BEGUN: list[tuple[socket.socket, int]] = []
+_SEEN: set[str] = set()
+"""Modules that were run as programs."""
 _SHOWN_MAX = 2000
 """Room for the arguments that the system shows of a copy."""
 
@@ -144,6 +146,7 @@ def _copied(requests: socket.socket) -> list[str]:
             os._exit(0)
         words, *rest = json.loads(request)
         _load(name for word, name in _LOADED_LATER.items() if word in words)
+        _load_what_it_imports(words)
         if os.fork() == 0:
             break
         for descriptor in given:
@@ -237,6 +240,14 @@ def _load(modules: Iterable[str]) -> None:
                 import_module(name)
     gc.collect()
     gc.freeze()
+
+
+def _load_what_it_imports(words: list[str]) -> None:
+    """A module that is run as a program is no import of anybody, so it is not left here itself."""
+    if "-m" in words[:3] and (name := words[words.index("-m") + 1]) not in _SEEN and name.startswith(("hive_mind.", "tests.")):
+        _SEEN.add(name)
+        _load([name])
+        sys.modules.pop(name, None)
 
 
 def _compile() -> None:
