@@ -73,4 +73,6 @@ def _set_aside() -> None:
 async def _watched(test: Coroutine[None, None, None]) -> None:
     async with asyncio.timeout(_PATIENCE_S):
         await test
+    # What was cancelled ends in its next turn.
+    await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
