@@ -90,20 +90,17 @@ async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatc
     assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
 
 
-def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        keeper = keeper_over(ledger)
-        await keeper.open()
-        told = Triggers(
-            [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
-        )
-        told.begin()
-        await begun(ledger, 1)
-        await told.close()
-        await keeper.close()
-
-    asyncio.run(story())
+async def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    ledger = await memory.open()
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    told = Triggers(
+        [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
+    )
+    told.begin()
+    await begun(ledger, 1)
+    await told.close()
+    await keeper.close()
     assert "needs about" in caplog.text
 
 
