@@ -300,11 +300,8 @@ async def test_what_is_under_way_when_it_ends_is_still_answered(town: Town) -> N
     assert all("ok" in reply for reply in replies)
 
 
-def test_lines_are_read_one_by_one_however_they_come() -> None:
-    async def play() -> list[bytes | None]:
-        reader = asyncio.StreamReader(limit=8)
-        reader.feed_data(b"one\n" + b"y" * 50 + b"\ntwo\nthree")
-        reader.feed_eof()
-        return [await read_line(reader) for _ in range(5)]
-
-    assert asyncio.run(play()) == [b"one\n", None, b"two\n", b"three", b""]
+async def test_lines_are_read_one_by_one_however_they_come() -> None:
+    reader = asyncio.StreamReader(limit=8)
+    reader.feed_data(b"one\n" + b"y" * 50 + b"\ntwo\nthree")
+    reader.feed_eof()
+    assert ([await read_line(reader) for _ in range(5)]) == [b"one\n", None, b"two\n", b"three", b""]

@@ -12,7 +12,6 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.workers.openapi import document
-from tests.unit.runtime.worker_builders import play
 from tests.unit.runtime.workers.test_health import KNOWN, Caller, calling
 
 GATE = "The gate is blue."
@@ -131,7 +130,7 @@ async def test_a_request_that_is_not_there_is_not_found(tmp_path: Path) -> None:
         assert (await call.post("/v1/agents/ada/stats", {}, {}))[0] == 401
 
 
-def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) -> None:
+async def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) -> None:
     async def events(call: Caller, what: str, **fields: object) -> list[tuple[str, Any]]:
         url = f"http://127.0.0.1:{call.port}/v1/agents/ada/{what}"
         async with call._session.post(url, headers=KNOWN | STREAM, json=fields) as response:
@@ -141,16 +140,13 @@ def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) ->
             ]
         return [(block["event"], json.loads(block["data"])) for block in blocks]
 
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            text = " ".join(f"Valve {number} stands in hall {number}." for number in range(600))
-            learned = await events(call, "learn", text=text, source="plan")
-            assert [name for name, _ in learned] == ["progress", "progress", "progress", "reply"]
-            assert [says["done"] for _, says in learned[:-1]] == [256, 512, 600]
-            assert learned[-1][1]["ok"]["added"] == 600
-            asked = await events(call, "ask", question="Where does valve 7 stand?")
-            assert [name for name, _ in asked] == ["found", "reply"]
-            assert asked[0][1]["hits"][0]["content"] == asked[1][1]["ok"]["sources"][0]["content"]
-            assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]
-
-    play(work())
+    async with calling(tmp_path) as call:
+        text = " ".join(f"Valve {number} stands in hall {number}." for number in range(600))
+        learned = await events(call, "learn", text=text, source="plan")
+        assert [name for name, _ in learned] == ["progress", "progress", "progress", "reply"]
+        assert [says["done"] for _, says in learned[:-1]] == [256, 512, 600]
+        assert learned[-1][1]["ok"]["added"] == 600
+        asked = await events(call, "ask", question="Where does valve 7 stand?")
+        assert [name for name, _ in asked] == ["found", "reply"]
+        assert asked[0][1]["hits"][0]["content"] == asked[1][1]["ok"]["sources"][0]["content"]
+        assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]
