@@ -18,7 +18,7 @@ from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.messages import Announce, Arrangement, Beat, FactsReply, FactsRequest, Replicate, SyncOffer, SyncState, Tell
 from hive_mind.runtime.members.member import RunningMember
-from tests.unit.runtime.members.test_member import Town, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.unit.runtime.running import until
 
 MODERATED = HiveSettings(standing=PolicySettings(moderators=("ada",)))

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -87,19 +87,6 @@ class Home:
     async def _open_kept(self) -> FactStore:
         self._kept._is_closed = False
         return self._kept
-
-
-Scenario = Callable[[CognitiveMemory], Awaitable[None]]
-
-
-def remembering(scenario: Scenario, home: Home | None = None, embedder: Embedder | None = None) -> None:
-    """Run a scenario with a memory that is open while it runs."""
-
-    async def whole() -> None:
-        async with (home or Home()).memory(embedder) as memory:
-            await scenario(memory)
-
-    run(whole())
 
 
 def run(work: Awaitable[None]) -> None:

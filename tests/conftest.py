@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import os
 from collections.abc import Coroutine
 
 import pytest
@@ -12,6 +13,10 @@ from tests.chance import examples, is_exploring
 from tests.loops import play
 from tests.order import dealt_out
 from tests.servers import forked
+
+# Tests share the cores among processes. A calculation with threads of its own waits for the slowest of them at every step, which
+# takes two to three times the CPU where the cores are busy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Speed is measured in benchmarks/, so no example has a deadline here.
 settings.register_profile(
@@ -68,4 +73,6 @@ def _set_aside() -> None:
 async def _watched(test: Coroutine[None, None, None]) -> None:
     async with asyncio.timeout(_PATIENCE_S):
         await test
+    # What was cancelled ends in its next turn.
+    await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}

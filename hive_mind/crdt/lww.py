@@ -54,12 +54,6 @@ class LWWRegister(Generic[V]):
         entry = self._entry
         return None if entry is None else entry.value
 
-    @property
-    def written_at(self) -> Moment | None:
-        """When it was written, or None."""
-        entry = self._entry
-        return None if entry is None else entry.at
-
     def merge(self, other: "LWWRegister[V]", not_after_ms: float | None = None) -> bool:
         """Take the other's value if it was written later than this one, but not after `not_after_ms`. Whether it was taken."""
         theirs = other._entry  # noqa: SLF001 - one read, so that no thread ever holds two locks
@@ -123,11 +117,6 @@ class LWWMap(Generic[V]):
         """The fields as they are now."""
         return {key: entry.value for key, entry in self._now().items() if entry.value is not None}
 
-    def written_at(self, key: str) -> Moment | None:
-        """When a field was written or deleted, or None."""
-        entry = self._entries.get(key)
-        return None if entry is None else entry.at
-
     def delta(self, keys: Iterable[str]) -> "LWWMap[V]":
         """Only these fields, with deletions, to be merged elsewhere."""
         entries = self._now()
@@ -137,14 +126,6 @@ class LWWMap(Generic[V]):
         """Take what the other wrote later, but not after `not_after_ms`. The fields that changed."""
         theirs = {key: entry for key, entry in other._now().items() if not _is_beyond(entry, not_after_ms)}  # noqa: SLF001
         return self._take(theirs)
-
-    def forget_after(self, not_after_ms: float) -> tuple[str, ...]:
-        """Drop what claims to be written after this time; its author may write it again. The fields that were dropped."""
-        with self._lock:
-            dropped = tuple([key for key, entry in self._entries.items() if _is_beyond(entry, not_after_ms)])
-            for key in dropped:
-                del self._entries[key]
-            return dropped
 
     def _write(self, key: str, value: V | None, timestamp: Timestamp, actor: str | Actor) -> "LWWMap[V]":
         with self._lock:

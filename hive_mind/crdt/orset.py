@@ -98,10 +98,6 @@ class ORSet(Generic[E]):
         dots = self._dots_of(element)
         return dots if len(dots) < 2 else tuple(sorted(dots))
 
-    def element_of(self, dot: Dot) -> E | None:
-        """What a live dot stands for."""
-        return self._live.get(dot)
-
     def has_seen(self, dot: Dot) -> bool:
         """Whether the dot was ever here, live or not."""
         with self.lock:

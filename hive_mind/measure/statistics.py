@@ -52,11 +52,6 @@ class Interval:
     high: float
     confidence: float
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Of a difference: whether it is more than noise."""
-        return self.low > 0 or self.high < 0
-
 
 def macro_mean(values: Iterable[float | None]) -> Mean:
     """Mean over the questions for which a value is defined."""

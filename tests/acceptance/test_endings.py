@@ -16,7 +16,7 @@ ENDINGS = [
     *(pytest.param(*ending, marks=pytest.mark.thorough) for ending in [(signal.SIGINT, 130), (signal.SIGHUP, 129)]),
 ]
 # So much that it can't be finished before the signal comes, on the fastest machine.
-BUOYS, FACTS = 6_000, 16_000
+BUOYS, FACTS = 2_500, 16_000
 LEARNING = rb"buoys\S* +([1-9]\d?) %"
 IMPORTING = rb"importing[^/]* ([1-9]\d*)/"
 
@@ -29,10 +29,10 @@ def buoys(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Path:
-    """A large memory, exported."""
-    return written(tmp_path / "memory.jsonl", FACTS)
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A large memory, exported. Not to be changed."""
+    return written(tmp_path_factory.mktemp("memory") / "memory.jsonl", FACTS)
 
 
 def written(file: Path, facts: int) -> Path:
@@ -133,11 +133,11 @@ def test_what_nohup_started_outlives_its_terminal_and_what_runs_in_the_backgroun
     importing.until(rb"stopped; [\d,]+ of [\d,]+ lines are kept")
 
 
-def test_nothing_is_imported_of_a_file_with_a_bad_line_at_its_end(hive_mind: HiveMind, memory: Path):
-    with memory.open("a") as file:
-        file.write(json.dumps({"type": "link", "relation": "SUPERSEDES", "from_id": "0" * 32, "to_id": "1" * 32}) + "\n")
+def test_nothing_is_imported_of_a_file_with_a_bad_line_at_its_end(hive_mind: HiveMind, memory: Path, tmp_path: Path):
+    bad = json.dumps({"type": "link", "relation": "SUPERSEDES", "from_id": "0" * 32, "to_id": "1" * 32})
+    (tmp_path / "bad.jsonl").write_text(f"{memory.read_text()}{bad}\n")
 
-    refused = hive_mind("facts", "import", memory)
+    refused = hive_mind("facts", "import", tmp_path / "bad.jsonl")
 
     assert (refused.code, facts_of(hive_mind)) == (1, 0)
     assert f"{'0' * 32} is named and not held by any line" in refused.err

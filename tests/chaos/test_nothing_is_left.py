@@ -52,4 +52,5 @@ def until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
     deadline_s = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline_s, f"not within {timeout_s:g} s: {what}"
-        time.sleep(0.05)
+        # A look at all processes of the machine takes longer than its pause would be.
+        time.sleep(0.25)

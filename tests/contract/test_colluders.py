@@ -93,22 +93,17 @@ async def arrived(members: Mapping[str, RunningMember]) -> None:
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_up_to_a_third_that_lies_together_neither_wins_nor_silences_anybody(
+async def test_up_to_a_third_that_lies_together_neither_wins_nor_silences_anybody(
     tmp_path: Path, server: RedisServer, seed: int
 ) -> None:
-    async def play() -> None:
-        async with asyncio.timeout(240), fleet(tmp_path, server.url) as members:
-            await told(members, random.Random(seed))
-            await rated(members)
-            await arrived(members)
-            reader = members[HONEST[0]]
-            policy = reader.member.node.policy.at(system_clock())
-            assert not any(policy.trust(name) != 1.0 for name in members)
-            found = await first_of_each(reader)
-            right = sum(first == said(number, RIGHT) for number, first in enumerate(found))
-            print(
-                f"right first: {right} of {QUESTIONS}; a lie first: {sum(first == said(n, LIE) for n, first in enumerate(found))}"
-            )
-            assert right >= 0.93 * QUESTIONS
-
-    asyncio.run(play())
+    async with asyncio.timeout(240), fleet(tmp_path, server.url) as members:
+        await told(members, random.Random(seed))
+        await rated(members)
+        await arrived(members)
+        reader = members[HONEST[0]]
+        policy = reader.member.node.policy.at(system_clock())
+        assert not any(policy.trust(name) != 1.0 for name in members)
+        found = await first_of_each(reader)
+        right = sum(first == said(number, RIGHT) for number, first in enumerate(found))
+        print(f"right first: {right} of {QUESTIONS}; a lie first: {sum(first == said(n, LIE) for n, first in enumerate(found))}")
+        assert right >= 0.93 * QUESTIONS

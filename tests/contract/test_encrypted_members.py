@@ -15,7 +15,7 @@ from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_mem
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.servers.redis_server import RedisServer
-from tests.unit.runtime.members.test_member import QUICK
+from tests.unit.runtime.members.town import QUICK
 from tests.unit.runtime.running import until
 
 NAMES = ("ada", "bob")

@@ -1,7 +1,6 @@
 """What a memory says was held true at an earlier time: of one agent over every store, and of a hive in every topology."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +13,9 @@ from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.model.erasure import erasure_of
 from hive_mind.model.query import METHODS, Method, Query
 from hive_mind.store.base import ReviseFact
-from tests.builders import BagOfWords, Home, Scenario, found, remembering, said
+from tests.builders import BagOfWords, Home, found, said
 from tests.contract.fleets import HOMES, SHARING, Members, home_for
 from tests.contract.scenarios_of_agents import Agents, among
-
-Run = Callable[[Scenario], None]
 
 RED, BLUE, OPEN = "The pump is red.", "The pump is blue.", "The door by the pump is open."
 
@@ -26,11 +23,6 @@ RED, BLUE, OPEN = "The pump is red.", "The pump is blue.", "The door by the pump
 @pytest.fixture(params=HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     return home_for(request.param, tmp_path)
-
-
-@pytest.fixture
-def with_memory(home: Home) -> Run:
-    return lambda scenario: remembering(scenario, home, BagOfWords())
 
 
 @pytest.fixture(params=SHARING)
@@ -43,65 +35,53 @@ async def held(memory: Memory, at_us: int, method: Method = "hybrid") -> set[str
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_was_superseded_or_taken_back_later_is_found_as_of_before(with_memory: Run, method: Method):
-    async def scenario(memory: CognitiveMemory) -> None:
-        old = await memory.store_fact("pump", RED)
-        open_ = await memory.store_fact("door", OPEN)
-        new = await memory.supersede(old.id, said(BLUE), "otto")
-        taken_back = await memory.retract_fact(open_.id)
-        (_, replaced_us), (_, retracted_us) = [(await memory.get_fact(one.id)).times_held for one in (old, taken_back)]
+async def test_what_was_superseded_or_taken_back_later_is_found_as_of_before(method: Method, memory: CognitiveMemory):
+    old = await memory.store_fact("pump", RED)
+    open_ = await memory.store_fact("door", OPEN)
+    new = await memory.supersede(old.id, said(BLUE), "otto")
+    taken_back = await memory.retract_fact(open_.id)
+    (_, replaced_us), (_, retracted_us) = [(await memory.get_fact(one.id)).times_held for one in (old, taken_back)]
 
-        assert await held(memory, old.learned_at_us - 1, method) == set()
-        assert await held(memory, old.learned_at_us, method) == {RED}
-        assert await held(memory, replaced_us - 1, method) >= {RED, OPEN}
-        assert await held(memory, max(replaced_us, new.learned_at_us), method) == {BLUE, OPEN}
-        assert await held(memory, retracted_us, method) == {BLUE} == set(await found(memory, Query("pump, door", 50, method)))
-
-    with_memory(scenario)
+    assert await held(memory, old.learned_at_us - 1, method) == set()
+    assert await held(memory, old.learned_at_us, method) == {RED}
+    assert await held(memory, replaced_us - 1, method) >= {RED, OPEN}
+    assert await held(memory, max(replaced_us, new.learned_at_us), method) == {BLUE, OPEN}
+    assert await held(memory, retracted_us, method) == {BLUE} == set(await found(memory, Query("pump, door", 50, method)))
 
 
-def test_what_holds_again_did_not_hold_in_between(with_memory: Run):
-    async def scenario(memory: CognitiveMemory) -> None:
-        first = await memory.store_fact("pump", RED)
-        second = await memory.supersede(first.id, said(BLUE), "otto")
-        await memory.supersede(second.id, said(RED), "ines")
-        began, ceased, again = (await memory.get_fact(first.id)).times_held
+async def test_what_holds_again_did_not_hold_in_between(memory: CognitiveMemory):
+    first = await memory.store_fact("pump", RED)
+    second = await memory.supersede(first.id, said(BLUE), "otto")
+    await memory.supersede(second.id, said(RED), "ines")
+    began, ceased, again = (await memory.get_fact(first.id)).times_held
 
-        assert [RED in await held(memory, at) for at in (began, ceased - 1, ceased, again - 1, again)] == [1, 1, 0, 0, 1]
-        assert BLUE not in await held(memory, again)
-
-    with_memory(scenario)
+    assert [RED in await held(memory, at) for at in (began, ceased - 1, ceased, again - 1, again)] == [1, 1, 0, 0, 1]
+    assert BLUE not in await held(memory, again)
 
 
-def test_what_was_taken_back_and_said_by_another_source_did_not_hold_in_between(with_memory: Run):
-    async def scenario(memory: CognitiveMemory) -> None:
-        kept = await memory.store_fact("pump", RED, source="ines")
-        await memory.retract_fact(kept.id)
-        assert await held(memory, kept.learned_at_us) == {RED}
-        await memory.store_fact("pump", RED, source="otto")
-        began, ceased, again = (await memory.get_fact(kept.id)).times_held
+async def test_what_was_taken_back_and_said_by_another_source_did_not_hold_in_between(memory: CognitiveMemory):
+    kept = await memory.store_fact("pump", RED, source="ines")
+    await memory.retract_fact(kept.id)
+    assert await held(memory, kept.learned_at_us) == {RED}
+    await memory.store_fact("pump", RED, source="otto")
+    began, ceased, again = (await memory.get_fact(kept.id)).times_held
 
-        assert [bool(await held(memory, at)) for at in (began - 1, began, ceased - 1, ceased, again)] == [0, 1, 1, 0, 1]
-        (then,) = await memory.search_facts(Query("pump", as_of_us=began))
-        assert (then.fact.is_current, then.fact.learned_at_us) == (True, began)
-
-    with_memory(scenario)
+    assert [bool(await held(memory, at)) for at in (began - 1, began, ceased - 1, ceased, again)] == [0, 1, 1, 0, 1]
+    (then,) = await memory.search_facts(Query("pump", as_of_us=began))
+    assert (then.fact.is_current, then.fact.learned_at_us) == (True, began)
 
 
-def test_a_fact_is_shown_as_it_was_then(with_memory: Run):
-    async def scenario(memory: CognitiveMemory) -> None:
-        old = await memory.store_fact("pump", RED)
-        await memory.supersede(old.id, said(BLUE), "otto")
+async def test_a_fact_is_shown_as_it_was_then(memory: CognitiveMemory):
+    old = await memory.store_fact("pump", RED)
+    await memory.supersede(old.id, said(BLUE), "otto")
 
-        (then,) = await memory.search_facts(Query("pump", as_of_us=old.learned_at_us))
+    (then,) = await memory.search_facts(Query("pump", as_of_us=old.learned_at_us))
 
-        assert (then.fact.superseded_by, then.fact.turned_at_us, then.fact.learned_at_us) == ("", (), old.learned_at_us)
-
-    with_memory(scenario)
+    assert (then.fact.superseded_by, then.fact.turned_at_us, then.fact.learned_at_us) == ("", (), old.learned_at_us)
 
 
-def test_what_an_earlier_version_superseded_held_at_no_time_that_is_known():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_what_an_earlier_version_superseded_held_at_no_time_that_is_known():
+    async with Home().memory(BagOfWords()) as memory:
         old = await memory.store_fact("pump", RED)
         new = await memory.supersede(old.id, said(BLUE), "otto")
         async with memory.awake() as awake:
@@ -113,19 +93,15 @@ def test_what_an_earlier_version_superseded_held_at_no_time_that_is_known():
         await memory.retract_fact(new.id)
         assert RED in await held(memory, (await memory.get_fact(old.id)).times_held[-1])
 
-    remembering(scenario, Home(), BagOfWords())
 
-
-def test_what_was_erased_never_comes_back():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_what_was_erased_never_comes_back():
+    async with Home().memory(BagOfWords()) as memory:
         old = await memory.store_fact("pump", RED)
         await memory.supersede(old.id, said(BLUE), "otto")
 
         assert await held(memory, old.learned_at_us) == {RED}
         await erase_from(memory, [erasure_of("fact", old.id)], 0)
         assert await held(memory, old.learned_at_us) == set()
-
-    remembering(scenario, Home(), BagOfWords())
 
 
 def test_every_topology_says_the_same_of_an_earlier_time(topology: TopologyName):

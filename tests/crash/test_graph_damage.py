@@ -106,42 +106,34 @@ def zeroed(path: Path, rng: random.Random) -> int:
     return place
 
 
-def test_damaged_under_the_process_that_has_it_open_it_is_right_at_the_next_question(
+async def test_damaged_under_the_process_that_has_it_open_it_is_right_at_the_next_question(
     record: Path, lines: Callable[[], list[str]]
 ) -> None:
     seed = seed_of_this_run()
     rng = random.Random(seed)
     truth = content_of_record(record)
-
-    async def scenario() -> None:
-        async with Graph(record) as graph:
-            assert await content_of(graph) == truth
-            for damage in (*[flipped] * FLIPS, truncated, zeroed, deleted):
-                lines()
-                place = damage(graph_of(record), rng)
-                assert await content_of(graph) == truth, (seed, damage, place)
-                assert len(lines()) == 1, (seed, damage, place)
-
-    asyncio.run(scenario())
+    async with Graph(record) as graph:
+        assert await content_of(graph) == truth
+        for damage in (*[flipped] * FLIPS, truncated, zeroed, deleted):
+            lines()
+            place = damage(graph_of(record), rng)
+            assert await content_of(graph) == truth, (seed, damage, place)
+            assert len(lines()) == 1, (seed, damage, place)
 
 
-def test_another_agents_graph_put_in_its_place_is_never_shown_even_where_it_was_open(
+async def test_another_agents_graph_put_in_its_place_is_never_shown_even_where_it_was_open(
     record: Path, lines: Callable[[], list[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "other").mkdir()
-    other = asyncio.run(written(tmp_path / "other", [*facts("theirs"), *mentions("theirs", "Ada")]))
-    asyncio.run(right(other))
-
-    async def scenario() -> None:
-        async with Graph(record) as graph:
-            await graph.query("RETURN 1")
-            lines()
-            for name in ("graph.kuzu", "graph.json"):
-                # In its place: whoever has the file open has the other's now.
-                shutil.copyfile(other.with_name(name), record.with_name(name))
-            assert await content_of(graph) == content_of_record(record)
-
-    asyncio.run(scenario())
+    other = await written(tmp_path / "other", [*facts("theirs"), *mentions("theirs", "Ada")])
+    (await right(other))
+    async with Graph(record) as graph:
+        await graph.query("RETURN 1")
+        lines()
+        for name in ("graph.kuzu", "graph.json"):
+            # In its place: whoever has the file open has the other's now.
+            shutil.copyfile(other.with_name(name), record.with_name(name))
+        assert await content_of(graph) == content_of_record(record)
     (line,) = lines()
     assert line.endswith("it was made of another record")
 
@@ -181,23 +173,19 @@ def test_whatever_lies_in_its_place_it_is_made_again(
     assert len(lines()) == 1
 
 
-def test_while_a_damaged_graph_is_made_again_the_memory_answers_and_learns(record: Path) -> None:
+async def test_while_a_damaged_graph_is_made_again_the_memory_answers_and_learns(record: Path) -> None:
     flipped(graph_of(record), random.Random(seed_of_this_run()))
-
-    async def scenario() -> None:
-        async with memory_of(record) as memory, Graph(record) as graph:
-            asking = asyncio.create_task(texts(graph))
-            begun = perf_counter()
-            found = await memory.search_facts("Pump 17 ran", 1)
-            told = await memory.store_fact("pump", "Pump 4000 was sold.")
-            took_s = perf_counter() - begun
-            assert (found[0].fact.content, asking.done()) == (FACTS[17], False), "the memory waited for its graph"
-            assert took_s < 10
-            assert "cools" in await asking
-            assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
-            assert await texts(graph) == {"cools", "Pump 4000 was sold."}
-
-    asyncio.run(scenario())
+    async with memory_of(record) as memory, Graph(record) as graph:
+        asking = asyncio.create_task(texts(graph))
+        begun = perf_counter()
+        found = await memory.search_facts("Pump 17 ran", 1)
+        told = await memory.store_fact("pump", "Pump 4000 was sold.")
+        took_s = perf_counter() - begun
+        assert (found[0].fact.content, asking.done()) == (FACTS[17], False), "the memory waited for its graph"
+        assert took_s < 10
+        assert "cools" in await asking
+        assert (await graph.neighbourhood(told.id)).centre.text == "Pump 4000 was sold."
+        assert await texts(graph) == {"cools", "Pump 4000 was sold."}
 
 
 def memory_of(record: Path) -> CognitiveMemory:
@@ -208,22 +196,19 @@ def room_of(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def test_on_a_full_disk_it_says_so_takes_no_room_from_the_memory_and_comes_when_there_is_some(small_disk: Path) -> None:
-    async def scenario() -> None:
-        record = await written(small_disk, [*pump(), *facts(*FACTS[:500])])
-        before = room_of(small_disk)
-        async with memory_of(record) as memory, Graph(record) as graph:
-            for _ in range(2):
-                with pytest.raises(BackendError, match="the memory itself is not touched: its disk has 3 MB of room left"):
-                    await texts(graph)
-                assert (await graph.neighbourhood("Ines")).centre.text == "Ines", "questions need no room"
-                assert before - room_of(small_disk) < MEGABYTE
-                await memory.store_fact("pump", f"Pump 4000 was sold with {room_of(small_disk)} bytes left.")
-            resized(small_disk, "size=64m")
-            assert "cools" in await texts(graph)
-        await right(record)
-
-    asyncio.run(scenario())
+async def test_on_a_full_disk_it_says_so_takes_no_room_from_the_memory_and_comes_when_there_is_some(small_disk: Path) -> None:
+    record = await written(small_disk, [*pump(), *facts(*FACTS[:500])])
+    before = room_of(small_disk)
+    async with memory_of(record) as memory, Graph(record) as graph:
+        for _ in range(2):
+            with pytest.raises(BackendError, match="the memory itself is not touched: its disk has 3 MB of room left"):
+                await texts(graph)
+            assert (await graph.neighbourhood("Ines")).centre.text == "Ines", "questions need no room"
+            assert before - room_of(small_disk) < MEGABYTE
+            await memory.store_fact("pump", f"Pump 4000 was sold with {room_of(small_disk)} bytes left.")
+        resized(small_disk, "size=64m")
+        assert "cools" in await texts(graph)
+    await right(record)
 
 
 def test_on_a_read_only_disk_it_says_what_to_look_at(small_disk: Path) -> None:

@@ -27,7 +27,9 @@ from typing import Any
 _ROOT = Path(__file__).parents[2]
 _LOADED = (
     *("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic"),
-    *("hive_mind.control.platforms.local", "tests.servers.forked_async"),
+    *("hive_mind.control.platforms.local", "tests.servers.forked_async", "hive_mind.console.app", "hive_mind.bus.redis"),
+    *(f"hive_mind.{kind}.{name}" for kind in ("store", "journal", "ledger") for name in ("memory", "sqlite")),
+    *("hive_mind.embed.none", "hive_mind.ann.quantised"),
 )
 # What takes as long again, and few need: by a word of the command line.
 _LOADED_LATER = {"mcp": "hive_mind.mcp.server", "tests.servers.mcp_server": "mcp.server"}
@@ -35,6 +37,8 @@ _REQUEST_BYTES_MAX = 1 << 20
 _END = b"end"
 _STARTING = Lock()
 _BEGUN: list[tuple[socket.socket, int]] = []
+_SEEN: set[str] = set()
+"""Modules that were run as programs."""
 _SHOWN_MAX = 2000
 """Room for the arguments that the system shows of a copy."""
 
@@ -142,6 +146,7 @@ def _copied(requests: socket.socket) -> list[str]:
             os._exit(0)
         words, *rest = json.loads(request)
         _load(name for word, name in _LOADED_LATER.items() if word in words)
+        _load_what_it_imports(words)
         if os.fork() == 0:
             break
         for descriptor in given:
@@ -228,15 +233,36 @@ def _be(words: list[str]) -> None:
 
 
 def _load(modules: Iterable[str]) -> None:
+    """Those that can be: a back end may need a package that is not installed."""
     for name in modules:
         if name not in sys.modules:
-            import_module(name)
-            gc.collect()
-            gc.freeze()
+            with suppress(ModuleNotFoundError):
+                import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _load_what_it_imports(words: list[str]) -> None:
+    """A module that is run as a program is no import of anybody, so it is not left here itself."""
+    if "-m" in words[:3] and (name := words[words.index("-m") + 1]) not in _SEEN and name.startswith(("hive_mind.", "tests.")):
+        _SEEN.add(name)
+        _load([name])
+        sys.modules.pop(name, None)
+
+
+def _compile() -> None:
+    """The expressions of all that is loaded, which each copy would otherwise compile for itself."""
+    gc.unfreeze()
+    for one in gc.get_objects():
+        if type(one).__name__ == "_Uncompiled":
+            one.pattern  # noqa: B018 - this compiles it
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":
     # There is one of it, also in a program that begins others.
     sys.modules["tests.servers.forked"] = sys.modules["__main__"]
     _load(_LOADED)
+    _compile()
     _be(_copied(socket.socket(fileno=int(sys.argv[1]))))

@@ -9,7 +9,6 @@ from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.judge.items import Decision, ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import Conversation, ScriptedModel
 from hive_mind.model.dialogue import Reply, ToolCall
@@ -71,18 +70,6 @@ async def decide_all(parts: RunParts, action: JudgmentAction = JudgmentAction.AC
     for view in views:
         await parts.desk.decide(Decision(item=view.item.id, action=action, by="ines", edit=edit))
     return views
-
-
-def story(tell: Callable[[Ledger], Any]) -> None:
-    """A story over an empty ledger; what hangs fails."""
-
-    async def whole() -> None:
-        async with asyncio.timeout(60):
-            ledger = await memory.open()
-            await tell(ledger)
-            await ledger.close()
-
-    asyncio.run(whole())
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -8,30 +8,24 @@ from hive_mind.cognition.answering.intent import Kind
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.answer import Question
-from tests.builders import BagOfWords, remembering, said
+from tests.builders import BagOfWords, Home, said
 from tests.unit.agents.readers import ScriptedReader
 
 
 @pytest.mark.parametrize("nothing", ["", " \n\t"])
-def test_observing_refuses_a_question_without_words(nothing: str):
-    async def scenario(memory: CognitiveMemory) -> None:
-        with pytest.raises(InvalidInput, match="no question"):
-            await AnsweringSteps(memory, ScriptedReader()).observe(Question(nothing))
-
-    remembering(scenario)
+async def test_observing_refuses_a_question_without_words(nothing: str, memory: CognitiveMemory):
+    with pytest.raises(InvalidInput, match="no question"):
+        await AnsweringSteps(memory, ScriptedReader()).observe(Question(nothing))
 
 
-def test_orienting_sees_what_kind_of_answer_is_wanted():
-    async def scenario(memory: CognitiveMemory) -> None:
-        asked = await AnsweringSteps(memory, ScriptedReader()).orient(Question("How many pumps are there?"))
+async def test_orienting_sees_what_kind_of_answer_is_wanted(memory: CognitiveMemory):
+    asked = await AnsweringSteps(memory, ScriptedReader()).orient(Question("How many pumps are there?"))
 
-        assert asked.intent.kind is Kind.COUNT
-
-    remembering(scenario)
+    assert asked.intent.kind is Kind.COUNT
 
 
-def test_deciding_searches_as_wide_as_the_question_wants():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_deciding_searches_as_wide_as_the_question_wants():
+    async with Home().memory(BagOfWords()) as memory:
         await memory.store_facts([said(f"Pump {n} is red.") for n in range(60)], "ines")
         few, many = AnsweringSteps(memory, ScriptedReader(), limit=1), AnsweringSteps(memory, ScriptedReader(), limit=50)
 
@@ -40,27 +34,22 @@ def test_deciding_searches_as_wide_as_the_question_wants():
             assert len((await few.decide(await few.orient(question))).found) == least
             assert len((await many.decide(await many.orient(question))).found) == 50
 
-    remembering(scenario, embedder=BagOfWords())
+
+async def test_only_who_asks_for_the_past_gets_it(memory: CognitiveMemory):
+    old = await memory.store_fact("pump", "The pump is red.")
+    await memory.supersede(old.id, said("The pump is blue."), "otto")
+    reader = ScriptedReader()
+    agent = LearningAgent("a", memory, reader)
+    await agent.answer_question("What colour is the pump?")
+    await agent.answer_question("What colour was the pump before?")
+
+    now, then = ({hit.fact.content for hit in hits} for _, hits in reader.asked)
+    assert now == {"The pump is blue."}
+    assert then == {"The pump is blue.", "The pump is red."}
 
 
-def test_only_who_asks_for_the_past_gets_it():
-    async def scenario(memory: CognitiveMemory) -> None:
-        old = await memory.store_fact("pump", "The pump is red.")
-        await memory.supersede(old.id, said("The pump is blue."), "otto")
-        reader = ScriptedReader()
-        agent = LearningAgent("a", memory, reader)
-        await agent.answer_question("What colour is the pump?")
-        await agent.answer_question("What colour was the pump before?")
-
-        now, then = ({hit.fact.content for hit in hits} for _, hits in reader.asked)
-        assert now == {"The pump is blue."}
-        assert then == {"The pump is blue.", "The pump is red."}
-
-    remembering(scenario)
-
-
-def test_an_answer_names_its_sources_and_an_empty_memory_knows_nothing():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_an_answer_names_its_sources_and_an_empty_memory_knows_nothing():
+    async with Home().memory(BagOfWords()) as memory:
         agent = LearningAgent("a", memory, ScriptedReader())
         assert not (await agent.answer_question("What colour is the pump?")).is_known
 
@@ -70,27 +59,20 @@ def test_an_answer_names_its_sources_and_an_empty_memory_knows_nothing():
             assert [hit.fact for hit in answer.sources] == [kept]
             assert answer.is_known
 
-    remembering(scenario, embedder=BagOfWords())
 
-
-def test_asking_never_writes():
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_asking_never_writes():
+    async with Home().memory(BagOfWords()) as memory:
         await memory.store_fact("pump", "The pump is red.")
         before = await memory.get_statistics()
         await LearningAgent("a", memory, ScriptedReader()).answer_question("What colour is the door?")
 
         assert await memory.get_statistics() == before
 
-    remembering(scenario, embedder=BagOfWords())
 
+async def test_closing_an_agent_closes_its_memory(memory: CognitiveMemory):
+    async with LearningAgent("a", memory, ScriptedReader()) as agent:
+        await agent.learn_from_content("The pump is red.")
+    await agent.close()
 
-def test_closing_an_agent_closes_its_memory():
-    async def scenario(memory: CognitiveMemory) -> None:
-        async with LearningAgent("a", memory, ScriptedReader()) as agent:
-            await agent.learn_from_content("The pump is red.")
-        await agent.close()
-
-        with pytest.raises(InvalidInput, match="closed"):
-            await memory.get_all_facts()
-
-    remembering(scenario)
+    with pytest.raises(InvalidInput, match="closed"):
+        await memory.get_all_facts()

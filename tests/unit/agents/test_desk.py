@@ -1,7 +1,6 @@
 """A desk over a ledger: asked once, decided once, followed over restarts, bounded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -16,24 +15,14 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 from hive_mind.model.ids import item_id
+from tests.loops import InLoop, opened
 
 ACCEPT, REJECT = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
-Scenario = Callable[[Ledger], Awaitable[None]]
 
 
 @pytest.fixture(params=backends.known("ledger"))
-def with_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Scenario], None]:
-    def run(scenario: Scenario) -> None:
-        async def whole() -> None:
-            ledger = await backends.load("ledger", request.param).open(tmp_path / "ledger.sqlite")
-            try:
-                await scenario(ledger)
-            finally:
-                await ledger.close()
-
-        asyncio.run(whole())
-
-    return run
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
+    return InLoop(lambda: opened("ledger", request.param, tmp_path / "ledger.sqlite"))
 
 
 def item(name: str = "a", **fields: Any) -> Item:
@@ -53,222 +42,179 @@ async def first(count: int, desk: LedgerDesk, since_pos: int = 0) -> list[Decide
     return found
 
 
-def test_what_is_asked_twice_by_whomever_is_one_item(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        here, there = LedgerDesk(ledger), LedgerDesk(ledger)
+async def test_what_is_asked_twice_by_whomever_is_one_item(ledger: Ledger) -> None:
+    here, there = LedgerDesk(ledger), LedgerDesk(ledger)
 
-        assert await asyncio.gather(here.ask(item()), here.ask(item()), there.ask(item())) == [True] * 3
+    assert await asyncio.gather(here.ask(item()), here.ask(item()), there.ask(item())) == [True] * 3
 
-        assert [view.item for view in await here.open()] == [item()]
-        assert len(await ledger.read(f"item/{item().id}")) == 1
-
-    with_ledger(scenario)
+    assert [view.item for view in await here.open()] == [item()]
+    assert len(await ledger.read(f"item/{item().id}")) == 1
 
 
-def test_what_was_decided_is_not_asked_again(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        await desk.ask(item())
-        await desk.decide(said("ines"))
+async def test_what_was_decided_is_not_asked_again(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    await desk.ask(item())
+    await desk.decide(said("ines"))
 
-        assert await desk.ask(item(title="the same case, told otherwise"))
-        assert await desk.open() == []
-
-    with_ledger(scenario)
+    assert await desk.ask(item(title="the same case, told otherwise"))
+    assert await desk.open() == []
 
 
-def test_the_first_decision_counts_and_later_ones_are_kept(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger, clock_ms=lambda: 5_000)
-        await desk.ask(item())
+async def test_the_first_decision_counts_and_later_ones_are_kept(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger, clock_ms=lambda: 5_000)
+    await desk.ask(item())
 
-        assert await desk.decide(said("ines", REJECT, because="seal was replaced"))
-        assert not await desk.decide(said("bo"))
+    assert await desk.decide(said("ines", REJECT, because="seal was replaced"))
+    assert not await desk.decide(said("bo"))
 
-        view = await desk.view(item().id)
-        assert view is not None
-        assert view.decision == said("ines", REJECT, because="seal was replaced")
-        assert (view.decided_ms, view.later) == (5_000, (said("bo"),))
-        assert [one.decision for one in await first(1, desk)] == [view.decision]
-
-    with_ledger(scenario)
+    view = await desk.view(item().id)
+    assert view is not None
+    assert view.decision == said("ines", REJECT, because="seal was replaced")
+    assert (view.decided_ms, view.later) == (5_000, (said("bo"),))
+    assert [one.decision for one in await first(1, desk)] == [view.decision]
 
 
-def test_of_many_who_decide_at_once_one_is_told_to_count(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desks = [LedgerDesk(ledger) for _ in range(8)]
-        await desks[0].ask(item())
+async def test_of_many_who_decide_at_once_one_is_told_to_count(ledger: Ledger) -> None:
+    desks = [LedgerDesk(ledger) for _ in range(8)]
+    await desks[0].ask(item())
 
-        won = await asyncio.gather(*(desk.decide(said(str(n))) for n, desk in enumerate(desks)))
+    won = await asyncio.gather(*(desk.decide(said(str(n))) for n, desk in enumerate(desks)))
 
-        view = await desks[0].view(item().id)
-        assert view is not None
-        assert won.count(True) == 1
-        assert view.decision == said(str(won.index(True)))
-        assert {one.by for one in view.later} == {str(n) for n in range(8)} - {view.decision.by}
-
-    with_ledger(scenario)
+    view = await desks[0].view(item().id)
+    assert view is not None
+    assert won.count(True) == 1
+    assert view.decision == said(str(won.index(True)))
+    assert {one.by for one in view.later} == {str(n) for n in range(8)} - {view.decision.by}
 
 
-def test_saying_the_same_again_changes_nothing(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        await desk.ask(item())
+async def test_saying_the_same_again_changes_nothing(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    await desk.ask(item())
 
-        assert [await desk.decide(said(by)) for by in ("ines", "bo", "ines", "bo")] == [True, False, True, False]
-        assert len(await ledger.read(f"item/{item().id}")) == 3
-
-    with_ledger(scenario)
+    assert [await desk.decide(said(by)) for by in ("ines", "bo", "ines", "bo")] == [True, False, True, False]
+    assert len(await ledger.read(f"item/{item().id}")) == 3
 
 
-def test_a_reopened_item_waits_again_and_is_decided_again(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk, other = LedgerDesk(ledger), LedgerDesk(ledger)
-        await desk.ask(item())
-        assert not await desk.reopen(item().id, "bo")
-        await desk.decide(said("ines"))
-        assert await other.open() == []
+async def test_a_reopened_item_waits_again_and_is_decided_again(ledger: Ledger) -> None:
+    desk, other = LedgerDesk(ledger), LedgerDesk(ledger)
+    await desk.ask(item())
+    assert not await desk.reopen(item().id, "bo")
+    await desk.decide(said("ines"))
+    assert await other.open() == []
 
-        assert await desk.reopen(item().id, "bo", "I doubt it")
+    assert await desk.reopen(item().id, "bo", "I doubt it")
 
-        assert [view.item.id for view in await desk.open()] == [view.item.id for view in await other.open()] == [item().id]
-        assert await desk.decide(said("ines"))
-        assert [one.decision for one in await first(2, desk)] == [said("ines"), said("ines")]
-
-    with_ledger(scenario)
+    assert [view.item.id for view in await desk.open()] == [view.item.id for view in await other.open()] == [item().id]
+    assert await desk.decide(said("ines"))
+    assert [one.decision for one in await first(2, desk)] == [said("ines"), said("ines")]
 
 
-def test_decisions_go_on_behind_the_position_that_was_seen_last(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        for n in range(6):
-            await desk.ask(item(str(n)))
-            await ledger.append(f"run/{n}", 0, [Entry("step", b"", 0)])
-        following = asyncio.create_task(first(6, desk))
-        for n in range(6):
-            await desk.decide(said("ines", name=str(n)))
+async def test_decisions_go_on_behind_the_position_that_was_seen_last(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    for n in range(6):
+        await desk.ask(item(str(n)))
+        await ledger.append(f"run/{n}", 0, [Entry("step", b"", 0)])
+    following = asyncio.create_task(first(6, desk))
+    for n in range(6):
+        await desk.decide(said("ines", name=str(n)))
 
-        seen = await following
-        assert [one.decision.item for one in seen] == [item(str(n)).id for n in range(6)]
-        assert await first(4, LedgerDesk(ledger), seen[1].pos) == seen[2:]
-
-    with_ledger(scenario)
+    seen = await following
+    assert [one.decision.item for one in seen] == [item(str(n)).id for n in range(6)]
+    assert await first(4, LedgerDesk(ledger), seen[1].pos) == seen[2:]
 
 
-def test_what_waits_is_listed_the_oldest_first_by_kind_and_agent(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        await desk.ask(item("late", opened_ms=9))
-        await desk.ask(item("early", opened_ms=3, agent="bo"))
-        await desk.ask(item("audit", opened_ms=5, kind="audit"))
+async def test_what_waits_is_listed_the_oldest_first_by_kind_and_agent(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    await desk.ask(item("late", opened_ms=9))
+    await desk.ask(item("early", opened_ms=3, agent="bo"))
+    await desk.ask(item("audit", opened_ms=5, kind="audit"))
 
-        async def listed(**which: str) -> list[str]:
-            return [view.item.subject for view in await desk.open(**which)]
+    async def listed(**which: str) -> list[str]:
+        return [view.item.subject for view in await desk.open(**which)]
 
-        assert await listed() == ["early", "audit", "late"]
-        assert await listed(kind="fact") == ["early", "late"]
-        assert await listed(agent="ines") == ["audit", "late"]
-        assert await listed(kind="audit", agent="bo") == []
-
-    with_ledger(scenario)
+    assert await listed() == ["early", "audit", "late"]
+    assert await listed(kind="fact") == ["early", "late"]
+    assert await listed(agent="ines") == ["audit", "late"]
+    assert await listed(kind="audit", agent="bo") == []
 
 
-def test_an_agent_has_no_more_than_a_hundred_open_items_and_asks_again_when_there_is_room(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        asked = await asyncio.gather(*(desk.ask(item(str(n))) for n in range(OPEN_MAX + 20)))
+async def test_an_agent_has_no_more_than_a_hundred_open_items_and_asks_again_when_there_is_room(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    asked = await asyncio.gather(*(desk.ask(item(str(n))) for n in range(OPEN_MAX + 20)))
 
-        assert asked.count(True) == len(await desk.open()) == OPEN_MAX
-        assert await desk.ask(item(str(asked.index(True)))), "what is there is not refused"
-        assert await desk.ask(item("another agent's", agent="bo"))
-        refused = str(asked.index(False))
-        await desk.decide(said("ines", name=str(asked.index(True))))
-        assert await desk.ask(item(refused))
-
-    with_ledger(scenario)
+    assert asked.count(True) == len(await desk.open()) == OPEN_MAX
+    assert await desk.ask(item(str(asked.index(True)))), "what is there is not refused"
+    assert await desk.ask(item("another agent's", agent="bo"))
+    refused = str(asked.index(False))
+    await desk.decide(said("ines", name=str(asked.index(True))))
+    assert await desk.ask(item(refused))
 
 
-def test_only_some_people_may_decide_where_they_are_named(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger, people=["on-call", "ines"])
-        await desk.ask(item())
+async def test_only_some_people_may_decide_where_they_are_named(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger, people=["on-call", "ines"])
+    await desk.ask(item())
 
-        with pytest.raises(InvalidInput, match="'bo' may not decide here: decisions are taken by ines, on-call"):
-            await desk.decide(said("bo"))
-        assert await desk.decide(said("on-call"))
-
-    with_ledger(scenario)
+    with pytest.raises(InvalidInput, match="'bo' may not decide here: decisions are taken by ines, on-call"):
+        await desk.decide(said("bo"))
+    assert await desk.decide(said("on-call"))
 
 
-def test_what_nobody_decided_in_time_is_decided_once_and_never_accepted(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        now = [1_000]
-        desk = LedgerDesk(ledger, people=["ines"], clock_ms=lambda: now[0])
-        await desk.ask(item("wait", expires_ms=0))
-        await desk.ask(item("reject", expires_ms=2_000, on_expiry="reject"))
-        await desk.ask(item("retry", expires_ms=3_000, on_expiry="retry"))
-        assert await desk.expire() == []
+async def test_what_nobody_decided_in_time_is_decided_once_and_never_accepted(ledger: Ledger) -> None:
+    now = [1_000]
+    desk = LedgerDesk(ledger, people=["ines"], clock_ms=lambda: now[0])
+    await desk.ask(item("wait", expires_ms=0))
+    await desk.ask(item("reject", expires_ms=2_000, on_expiry="reject"))
+    await desk.ask(item("retry", expires_ms=3_000, on_expiry="retry"))
+    assert await desk.expire() == []
 
-        now[0] = 5_000
-        outcomes = [*await desk.expire(), *await LedgerDesk(ledger, clock_ms=lambda: 9_000).expire()]
+    now[0] = 5_000
+    outcomes = [*await desk.expire(), *await LedgerDesk(ledger, clock_ms=lambda: 9_000).expire()]
 
-        assert sorted((one.action, one.item) for one in outcomes) == [
-            (JudgmentAction.ESCALATE, item("reject").id),
-            (JudgmentAction.RETRY, item("retry").id),
-        ]
-        assert [view.item.subject for view in await desk.open()] == ["wait"]
-
-    with_ledger(scenario)
+    assert sorted((one.action, one.item) for one in outcomes) == [
+        (JudgmentAction.ESCALATE, item("reject").id),
+        (JudgmentAction.RETRY, item("retry").id),
+    ]
+    assert [view.item.subject for view in await desk.open()] == ["wait"]
 
 
-def test_an_item_that_does_not_exist_is_told_with_what_to_do(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        for call in (desk.decide(said("ines")), desk.reopen(item().id, "ines")):
-            with pytest.raises(InvalidInput, match=r"there is no item .* on this desk"):
-                await call
-        assert await desk.view(item().id) is None
-
-    with_ledger(scenario)
+async def test_an_item_that_does_not_exist_is_told_with_what_to_do(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    for call in (desk.decide(said("ines")), desk.reopen(item().id, "ines")):
+        with pytest.raises(InvalidInput, match=r"there is no item .* on this desk"):
+            await call
+    assert await desk.view(item().id) is None
 
 
-def test_ids_are_of_all_items_the_one_that_changed_last_first(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        for name in "abc":
-            await desk.ask(item(name))
-        await desk.decide(said("ines", name="b"))
+async def test_ids_are_of_all_items_the_one_that_changed_last_first(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    for name in "abc":
+        await desk.ask(item(name))
+    await desk.decide(said("ines", name="b"))
 
-        assert await desk.ids() == [item(name).id for name in "bca"]
-
-    with_ledger(scenario)
+    assert await desk.ids() == [item(name).id for name in "bca"]
 
 
-def test_an_item_that_can_not_be_read_is_told_and_does_not_hide_the_others(with_ledger, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        await ledger.append("item/newer", 0, [Entry("opened", b'{"form": 9}', 0)])
-        desk = LedgerDesk(ledger)
-        await desk.ask(item())
-        await ledger.append("item/newer2", 0, [Entry("opened", b"[]", 0)])
+async def test_an_item_that_can_not_be_read_is_told_and_does_not_hide_the_others(
+    caplog: pytest.LogCaptureFixture, ledger: Ledger
+) -> None:
+    await ledger.append("item/newer", 0, [Entry("opened", b'{"form": 9}', 0)])
+    desk = LedgerDesk(ledger)
+    await desk.ask(item())
+    await ledger.append("item/newer2", 0, [Entry("opened", b"[]", 0)])
 
-        assert [view.item for view in await desk.open()] == [item()]
-        assert "entry 0 of item/newer " in caplog.text
-        assert "entry 0 of item/newer2 " in caplog.text
-
-    with_ledger(scenario)
+    assert [view.item for view in await desk.open()] == [item()]
+    assert "entry 0 of item/newer " in caplog.text
+    assert "entry 0 of item/newer2 " in caplog.text
 
 
-def test_what_was_decided_until_now_is_read_without_waiting_for_more(with_ledger) -> None:
-    async def scenario(ledger: Ledger) -> None:
-        desk = LedgerDesk(ledger)
-        assert await desk.decided() == []
-        for name in ("a", "b"):
-            assert await desk.ask(item(name))
-            assert await desk.decide(said("bo", name=name))
+async def test_what_was_decided_until_now_is_read_without_waiting_for_more(ledger: Ledger) -> None:
+    desk = LedgerDesk(ledger)
+    assert await desk.decided() == []
+    for name in ("a", "b"):
+        assert await desk.ask(item(name))
+        assert await desk.decide(said("bo", name=name))
 
-        one, other = await desk.decided()
-        assert (one.decision, other.decision) == (said("bo"), said("bo", name="b"))
-        assert await desk.decided(one.pos) == [other]
-        assert await desk.decided(other.pos) == []
-
-    with_ledger(scenario)
+    one, other = await desk.decided()
+    assert (one.decision, other.decision) == (said("bo"), said("bo", name="b"))
+    assert await desk.decided(one.pos) == [other]
+    assert await desk.decided(other.pos) == []

@@ -1,6 +1,7 @@
 """An agent with one loop: what is told is learned, what is asked is answered, and a task becomes a run."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -9,12 +10,11 @@ from hive_mind.agents.learning import Learned
 from hive_mind.agents.runs.inputs import listed
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
-from hive_mind.ledger import memory as ledgers
-from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runs.state import RunState
-from tests.builders import remembering
+from tests.builders import Home
+from tests.loops import opened
 from tests.unit.agents.run_builders import decide_all, parts_over
 from tests.unit.runs.flow import worker
 
@@ -22,18 +22,15 @@ GATE = "Sluice gate 2 closes at a water level of 3.2 m."
 ASK = worker({"id": "q", "kind": "person", "outputs": ["word"]}, inputs=["about"])
 
 
-def with_agent(scenario: Callable[[GoalSeekingAgent], Awaitable[None]], *, has_runs: bool = True) -> None:
-    async def whole(memory: CognitiveMemory) -> None:
-        ledger = await ledgers.open()
+@asynccontextmanager
+async def with_agent(*, has_runs: bool = True) -> AsyncIterator[GoalSeekingAgent]:
+    async with Home().memory() as memory, opened("ledger", "memory") as ledger:
         runs = parts_over(ledger) if has_runs else None
-        await scenario(GoalSeekingAgent("ada", memory, ExtractiveReader(), runs=runs))
-        await ledger.close()
-
-    remembering(whole)
+        yield GoalSeekingAgent("ada", memory, ExtractiveReader(), runs=runs)
 
 
-def test_a_text_is_learned_a_question_is_answered_and_a_task_is_run() -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_a_text_is_learned_a_question_is_answered_and_a_task_is_run() -> None:
+    async with with_agent() as agent:
         learned = await agent.process(GATE)
         answer = await agent.process("At what water level does sluice gate 2 close?")
         state = await agent.process(Task(ASK, {"about": "gates"}))
@@ -44,33 +41,27 @@ def test_a_text_is_learned_a_question_is_answered_and_a_task_is_run() -> None:
         assert isinstance(state, RunState)
         assert state.is_waiting
 
-    with_agent(scenario)
-
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [("Is it open?", Question), ("  開いていますか？ ", Question), ("It is open.", Content), ("Why? It is.", Content)],
 )
-def test_what_ends_with_a_question_mark_is_a_question(text: str, kind: type) -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_what_ends_with_a_question_mark_is_a_question(text: str, kind: type) -> None:
+    async with with_agent() as agent:
         observed = await agent.observe(text)
         assert type(observed.value) is kind
         assert observed.value.text == text.strip()
 
-    with_agent(scenario)
-
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
-def test_nothing_is_refused(text: str) -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_nothing_is_refused(text: str) -> None:
+    async with with_agent() as agent:
         with pytest.raises(InvalidInput, match="there is nothing in it"):
             await agent.process(text)
 
-    with_agent(scenario)
 
-
-def test_deciding_changes_nothing() -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_deciding_changes_nothing() -> None:
+    async with with_agent() as agent:
         await agent.learn_from_content(GATE)
         before = await agent.memory.get_statistics()
         for given, action in (
@@ -83,21 +74,17 @@ def test_deciding_changes_nothing() -> None:
         assert await agent.memory.get_statistics() == before
         assert await agent.parts.ledger.heads("") == []
 
-    with_agent(scenario)
 
-
-def test_each_thing_that_a_source_gives_is_done_in_turn() -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_each_thing_that_a_source_gives_is_done_in_turn() -> None:
+    async with with_agent() as agent:
         source = listed([GATE, "At what water level does sluice gate 2 close?"])
         done = [(given, type(what)) async for given, what in agent.serve(source)]
         assert [kind for _, kind in done] == [Learned, Answer]
         assert done[0][0] == GATE
 
-    with_agent(scenario)
 
-
-def test_a_run_is_resumed_by_its_name_when_somebody_decided() -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_a_run_is_resumed_by_its_name_when_somebody_decided() -> None:
+    async with with_agent() as agent:
         await agent.run(ASK, {"about": "gates"}, name="gates")
         assert (await agent.resume("gates")).is_waiting
         (view,) = await agent.desk.open()
@@ -108,13 +95,9 @@ def test_a_run_is_resumed_by_its_name_when_somebody_decided() -> None:
         with pytest.raises(InvalidInput, match="needs about"):
             await agent.run(ASK)
 
-    with_agent(scenario)
 
-
-def test_an_agent_without_runs_says_so_and_does_the_rest() -> None:
-    async def scenario(agent: GoalSeekingAgent) -> None:
+async def test_an_agent_without_runs_says_so_and_does_the_rest() -> None:
+    async with with_agent(has_runs=False) as agent:
         assert isinstance(await agent.process(GATE), Learned)
         with pytest.raises(InvalidInput, match="agent 'ada' was opened without runs"):
             await agent.process(Task(ASK, {"about": "x"}))
-
-    with_agent(scenario, has_runs=False)

@@ -10,7 +10,7 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput, ModelOutputError
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
-from tests.builders import BagOfWords, Home, lines_of, remembering, said
+from tests.builders import BagOfWords, Home, lines_of, said
 from tests.unit.agents.readers import ScriptedReader
 
 CONTENT = Content("The pump is red. The door is blue.", "ines")
@@ -22,62 +22,49 @@ def steps(memory: CognitiveMemory, *candidates, **known) -> LearningSteps:
 
 
 @pytest.mark.parametrize("wrong", [Content("", "ines"), Content(" \n", "ines"), Content("Text.", "")])
-def test_observing_refuses_what_can_not_be_learned(wrong: Content):
-    async def scenario(memory: CognitiveMemory) -> None:
-        with pytest.raises(InvalidInput):
-            await steps(memory).observe(wrong)
-
-    remembering(scenario)
+async def test_observing_refuses_what_can_not_be_learned(wrong: Content, memory: CognitiveMemory):
+    with pytest.raises(InvalidInput):
+        await steps(memory).observe(wrong)
 
 
-def test_observing_makes_damaged_text_readable():
-    async def scenario(memory: CognitiveMemory) -> None:
-        assert (await steps(memory).observe(Content("half \ud800 a pair", "ines"))).text == "half ? a pair"
-
-    remembering(scenario)
+async def test_observing_makes_damaged_text_readable(memory: CognitiveMemory):
+    assert (await steps(memory).observe(Content("half \ud800 a pair", "ines"))).text == "half ? a pair"
 
 
 @pytest.mark.parametrize(("own", "read", "kept"), [("", "2023-05", "2023-05"), ("2022", "2023-05", "2022"), ("", "", "")])
-def test_orienting_finds_when_it_was_said_and_believes_the_content_first(own: str, read: str, kept: str):
-    async def scenario(memory: CognitiveMemory) -> None:
-        content, extraction = await steps(memory, RED, said_at=read).orient(Content("Text.", "ines", own))
+async def test_orienting_finds_when_it_was_said_and_believes_the_content_first(
+    own: str, read: str, kept: str, memory: CognitiveMemory
+):
+    content, extraction = await steps(memory, RED, said_at=read).orient(Content("Text.", "ines", own))
 
-        assert content.said_at == kept
-        assert extraction.candidates == (RED,)
-
-    remembering(scenario)
-
-
-def test_deciding_leaves_out_what_is_hardly_believed_and_writes_nothing():
-    async def scenario(memory: CognitiveMemory) -> None:
-        some = steps(memory, RED, MAYBE)
-        plan = await some.decide(await some.orient(CONTENT))
-
-        assert (plan.candidates, plan.skipped, plan.summary) == ((RED,), 1, "ines said 1 things")
-        assert await lines_of(memory) == []
-
-    remembering(scenario)
+    assert content.said_at == kept
+    assert extraction.candidates == (RED,)
 
 
-def test_acting_keeps_content_and_facts_and_says_what_was_new():
-    async def scenario(memory: CognitiveMemory) -> None:
-        await memory.store_fact("door", "The door is blue.", source="otto")
-        kept: list[tuple[int, int]] = []
-        agent = LearningAgent("a", memory, ScriptedReader(RED, BLUE, MAYBE, RED), LearningSettings(batch_facts=2))
+async def test_deciding_leaves_out_what_is_hardly_believed_and_writes_nothing(memory: CognitiveMemory):
+    some = steps(memory, RED, MAYBE)
+    plan = await some.decide(await some.orient(CONTENT))
 
-        learned = await agent.learn_from_content(CONTENT, lambda done, total: kept.append((done, total)))
+    assert (plan.candidates, plan.skipped, plan.summary) == ((RED,), 1, "ines said 1 things")
+    assert await lines_of(memory) == []
 
-        assert (learned.added, learned.confirmed, learned.skipped) == (1, 1, 1), "a statement made twice is one"
-        assert kept == [(2, 3), (3, 3)]
-        assert [episode.text for episode in await memory.episodes_of(learned.facts[0].id)] == [CONTENT.text]
-        assert learned.episode.summary == "ines said 3 things"
 
-    remembering(scenario)
+async def test_acting_keeps_content_and_facts_and_says_what_was_new(memory: CognitiveMemory):
+    await memory.store_fact("door", "The door is blue.", source="otto")
+    kept: list[tuple[int, int]] = []
+    agent = LearningAgent("a", memory, ScriptedReader(RED, BLUE, MAYBE, RED), LearningSettings(batch_facts=2))
+
+    learned = await agent.learn_from_content(CONTENT, lambda done, total: kept.append((done, total)))
+
+    assert (learned.added, learned.confirmed, learned.skipped) == (1, 1, 1), "a statement made twice is one"
+    assert kept == [(2, 3), (3, 3)]
+    assert [episode.text for episode in await memory.episodes_of(learned.facts[0].id)] == [CONTENT.text]
+    assert learned.episode.summary == "ines said 3 things"
 
 
 @pytest.mark.parametrize("reader", [ExtractiveReader(), ScriptedReader(RED, BLUE)], ids=["extractive", "scripted"])
-def test_learning_the_same_again_adds_nothing(reader):
-    async def scenario(memory: CognitiveMemory) -> None:
+async def test_learning_the_same_again_adds_nothing(reader):
+    async with Home().memory(BagOfWords()) as memory:
         agent = LearningAgent("a", memory, reader)
         first = await agent.learn_from_content(CONTENT)
         before = await lines_of(memory)
@@ -89,70 +76,55 @@ def test_learning_the_same_again_adds_nothing(reader):
         other = await agent.learn_from_content(Content(CONTENT.text, "otto"))
         assert (other.added, other.confirmed) == (0, first.added)
 
-    remembering(scenario, embedder=BagOfWords())
-
 
 @pytest.mark.parametrize("stopped_after", [1, 2, 3])
-def test_learning_that_was_interrupted_is_completed_the_next_time(stopped_after: int):
+async def test_learning_that_was_interrupted_is_completed_the_next_time(stopped_after: int, memory: CognitiveMemory):
     many = [said(f"Pump {n} is red.") for n in range(10)]
     content = Content("Ten pumps.", "ines")
     settings = LearningSettings(batch_facts=3)
+    agent = LearningAgent("a", memory, ScriptedReader(*many), settings)
 
-    async def scenario(memory: CognitiveMemory) -> None:
-        agent = LearningAgent("a", memory, ScriptedReader(*many), settings)
+    def stop(done: int, total: int) -> None:
+        del total
+        if done >= 3 * stopped_after:
+            raise asyncio.CancelledError
 
-        def stop(done: int, total: int) -> None:
-            del total
-            if done >= 3 * stopped_after:
-                raise asyncio.CancelledError
+    with pytest.raises(asyncio.CancelledError):
+        await agent.learn_from_content(content, stop)
+    assert len(await memory.get_all_facts()) == 3 * stopped_after
 
-        with pytest.raises(asyncio.CancelledError):
-            await agent.learn_from_content(content, stop)
-        assert len(await memory.get_all_facts()) == 3 * stopped_after
-
-        learned = await agent.learn_from_content(content)
-        assert learned.added == 10 - 3 * stopped_after
-        async with Home().memory() as undisturbed:
-            await LearningAgent("b", undisturbed, ScriptedReader(*many), settings).learn_from_content(content)
-            contents = [fact.content for fact in await undisturbed.get_all_facts()]
-        assert [fact.content for fact in await memory.get_all_facts()] == contents
-        assert (await memory.get_statistics()).episodes == 1
-
-    remembering(scenario)
+    learned = await agent.learn_from_content(content)
+    assert learned.added == 10 - 3 * stopped_after
+    async with Home().memory() as undisturbed:
+        await LearningAgent("b", undisturbed, ScriptedReader(*many), settings).learn_from_content(content)
+        contents = [fact.content for fact in await undisturbed.get_all_facts()]
+    assert [fact.content for fact in await memory.get_all_facts()] == contents
+    assert (await memory.get_statistics()).episodes == 1
 
 
-def test_a_reader_that_fails_leaves_nothing_half_learned():
-    async def scenario(memory: CognitiveMemory) -> None:
-        reader = ScriptedReader(RED)
-        reader.failure = ModelOutputError("nonsense")
-        with pytest.raises(ModelOutputError):
-            await LearningAgent("a", memory, reader).learn_from_content(CONTENT)
+async def test_a_reader_that_fails_leaves_nothing_half_learned(memory: CognitiveMemory):
+    reader = ScriptedReader(RED)
+    reader.failure = ModelOutputError("nonsense")
+    with pytest.raises(ModelOutputError):
+        await LearningAgent("a", memory, reader).learn_from_content(CONTENT)
 
-        assert await lines_of(memory) == []
-
-    remembering(scenario)
+    assert await lines_of(memory) == []
 
 
 @pytest.mark.parametrize("failure", [ModelOutputError("nonsense"), BudgetExceeded("spent"), BackendError("model", "gone")])
-def test_facts_are_kept_whose_concept_map_can_not_be_had_and_it_is_said(failure):
+async def test_facts_are_kept_whose_concept_map_can_not_be_had_and_it_is_said(failure, memory: CognitiveMemory):
     class NoMap(ScriptedReader):
         async def summarise(self, *_):
             raise failure
 
-    async def scenario(memory: CognitiveMemory) -> None:
-        learned = await LearningAgent("a", memory, NoMap(RED)).learn_from_content(CONTENT)
+    learned = await LearningAgent("a", memory, NoMap(RED)).learn_from_content(CONTENT)
 
-        assert [fact.content for fact in await memory.get_all_facts()] == [RED.content]
-        assert learned.missing == f"no concept map: {failure}"
-
-    remembering(scenario)
+    assert [fact.content for fact in await memory.get_all_facts()] == [RED.content]
+    assert learned.missing == f"no concept map: {failure}"
 
 
-def test_content_without_statements_is_kept_as_it_is():
-    async def scenario(memory: CognitiveMemory) -> None:
-        learned = await LearningAgent("a", memory, ScriptedReader()).learn_from_content("Hm.")
+async def test_content_without_statements_is_kept_as_it_is(memory: CognitiveMemory):
+    learned = await LearningAgent("a", memory, ScriptedReader()).learn_from_content("Hm.")
 
-        assert (learned.facts, learned.added, learned.episode.source) == ((), 0, "user")
-        assert (await memory.get_statistics()).episodes == 1
-
-    remembering(scenario)
+    assert (learned.facts, learned.added, learned.episode.source) == ((), 0, "user")
+    assert (await memory.get_statistics()).episodes == 1

@@ -15,7 +15,7 @@ from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Query
 from hive_mind.store.memory import MemoryStore
-from tests.builders import Home, found, lines_of, remembering, said
+from tests.builders import Home, found, lines_of, said
 
 Section = tuple[str, list[str]]
 NAMES = "Gateway Billing Search Mail Cache Queue Storage Login Reports Alerts Backup Exports".split()
@@ -61,7 +61,9 @@ async def kept(memory: CognitiveMemory, content: str) -> Fact:
 
 
 @pytest.mark.parametrize("back_end", ["memory", "sqlite"])
-def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_former_wherever_it_stood(back_end: str, tmp_path: Path):
+async def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_former_wherever_it_stood(
+    back_end: str, tmp_path: Path
+):
     before, after = manual(), manual()
     chance = random.Random(14)
     chance.shuffle(after)
@@ -76,8 +78,7 @@ def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_former_
             removed.append(lines.pop(2))
         lines.append(f"A second {name} machine stands by in Bergen.")
         added.append(f"A second {name} machine stands by in Bergen.")
-
-    async def scenario(memory: CognitiveMemory) -> None:
+    async with Home(back_end, tmp_path / "memory.sqlite").memory() as memory:
         await learn(memory, written(before))
         learned = await learn(memory, written(after))
 
@@ -90,110 +91,82 @@ def test_after_an_edit_all_that_the_file_says_is_current_and_all_else_is_former_
         for old in removed:
             assert (await kept(memory, old)).superseded_by == learned.episode.id
 
-    remembering(scenario, Home(back_end, tmp_path / "memory.sqlite"))
 
-
-def test_an_edited_number_is_answered_with_the_new_one_and_the_former_comes_after_it():
+async def test_an_edited_number_is_answered_with_the_new_one_and_the_former_comes_after_it(memory: CognitiveMemory):
     old, new = "The gateway accepts 600 requests per minute.", "The gateway accepts 900 requests per minute."
+    await learn(memory, f"# Gateway\n\n{old} It stands in hall 3.")
+    await learn(memory, f"# Gateway\n\n{new} It stands in hall 3.")
 
-    async def scenario(memory: CognitiveMemory) -> None:
-        await learn(memory, f"# Gateway\n\n{old} It stands in hall 3.")
-        await learn(memory, f"# Gateway\n\n{new} It stands in hall 3.")
-
-        assert (await found(memory, "How many requests does the gateway accept?"))[0] == new
-        assert old not in await found(memory, "600 requests")
-        both = await found(memory, Query("600 requests per minute", with_superseded=True))
-        assert both[:2] == [new, old]
-
-    remembering(scenario)
+    assert (await found(memory, "How many requests does the gateway accept?"))[0] == new
+    assert old not in await found(memory, "600 requests")
+    both = await found(memory, Query("600 requests per minute", with_superseded=True))
+    assert both[:2] == [new, old]
 
 
-def test_learning_the_same_again_changes_nothing():
-    async def scenario(memory: CognitiveMemory) -> None:
-        await learn(memory, written(manual()))
-        edited = [(name, lines[1:]) for name, lines in manual()]
-        await learn(memory, written(edited))
-        before = await lines_of(memory)
+async def test_learning_the_same_again_changes_nothing(memory: CognitiveMemory):
+    await learn(memory, written(manual()))
+    edited = [(name, lines[1:]) for name, lines in manual()]
+    await learn(memory, written(edited))
+    before = await lines_of(memory)
 
-        again = await learn(memory, written(edited))
+    again = await learn(memory, written(edited))
 
-        assert (again.added, again.confirmed, again.former) == (0, 0, 0)
-        assert await lines_of(memory) == before
-
-    remembering(scenario)
+    assert (again.added, again.confirmed, again.former) == (0, 0, 0)
+    assert await lines_of(memory) == before
 
 
-def test_an_edit_that_is_undone_brings_the_former_back():
+async def test_an_edit_that_is_undone_brings_the_former_back(memory: CognitiveMemory):
     first = "The gateway accepts 600 requests per minute."
     second = "The gateway accepts 900 requests per minute."
-
-    async def scenario(memory: CognitiveMemory) -> None:
-        for text in (first, second, first, f"{second} The wall is green.", f"{first} {second}"):
-            await learn(memory, text)
-            assert await current(memory) == {line + "." for line in text.removesuffix(".").split(". ")}
-
-    remembering(scenario)
+    for text in (first, second, first, f"{second} The wall is green.", f"{first} {second}"):
+        await learn(memory, text)
+        assert await current(memory) == {line + "." for line in text.removesuffix(".").split(". ")}
 
 
-def test_what_another_source_says_too_stays_as_that_ones_and_what_was_stored_by_hand_stays():
+async def test_what_another_source_says_too_stays_as_that_ones_and_what_was_stored_by_hand_stays(memory: CognitiveMemory):
     shared, own = "The gateway accepts 600 requests per minute.", "The wall is green."
+    await learn(memory, f"{shared} {own}")
+    await learn(memory, shared, "/srv/copy.md")
+    await memory.store_fact("", "The door is blue.", source=FILE)
 
-    async def scenario(memory: CognitiveMemory) -> None:
-        await learn(memory, f"{shared} {own}")
-        await learn(memory, shared, "/srv/copy.md")
-        await memory.store_fact("", "The door is blue.", source=FILE)
+    learned = await learn(memory, "The lamp is yellow.")
 
-        learned = await learn(memory, "The lamp is yellow.")
-
-        assert await current(memory) == {shared, "The door is blue.", "The lamp is yellow."}
-        assert (await kept(memory, shared)).sources == ("/srv/copy.md",)
-        assert learned.former == 2
-
-    remembering(scenario)
+    assert await current(memory) == {shared, "The door is blue.", "The lamp is yellow."}
+    assert (await kept(memory, shared)).sources == ("/srv/copy.md",)
+    assert learned.former == 2
 
 
-def test_what_an_edit_replaced_is_said_again_by_a_copy_that_was_not_edited_and_is_that_ones():
+async def test_what_an_edit_replaced_is_said_again_by_a_copy_that_was_not_edited_and_is_that_ones(memory: CognitiveMemory):
     old, new = "The gateway accepts 600 requests per minute.", "The gateway accepts 900 requests per minute."
+    for text, source in ((old, FILE), (new, FILE), (old, "/srv/copy.md"), (new, FILE), (old, "/srv/copy.md")):
+        await learn(memory, text, source)
 
-    async def scenario(memory: CognitiveMemory) -> None:
-        for text, source in ((old, FILE), (new, FILE), (old, "/srv/copy.md"), (new, FILE), (old, "/srv/copy.md")):
-            await learn(memory, text, source)
-
-        assert {content: (await kept(memory, content)).sources for content in await current(memory)} == {
-            new: (FILE,),
-            old: ("/srv/copy.md",),
-        }
-        await learn(memory, new, "/srv/copy.md")
-        assert await current(memory) == {new}
-
-    remembering(scenario)
+    assert {content: (await kept(memory, content)).sources for content in await current(memory)} == {
+        new: (FILE,),
+        old: ("/srv/copy.md",),
+    }
+    await learn(memory, new, "/srv/copy.md")
+    assert await current(memory) == {new}
 
 
-def test_what_a_person_replaced_stays_replaced_when_the_file_is_edited_elsewhere():
+async def test_what_a_person_replaced_stays_replaced_when_the_file_is_edited_elsewhere(memory: CognitiveMemory):
     wrong, right = "The gateway accepts 600 requests per minute.", "The gateway accepts 700 requests per minute."
+    await learn(memory, f"{wrong} The wall is green.")
+    await memory.supersede(fact_id(wrong), said(right), "otto")
 
-    async def scenario(memory: CognitiveMemory) -> None:
-        await learn(memory, f"{wrong} The wall is green.")
-        await memory.supersede(fact_id(wrong), said(right), "otto")
-
-        for text in (f"{wrong} The wall is green.", f"{wrong} The wall is red."):
-            await learn(memory, text)
-            assert right in await current(memory)
-            assert wrong not in await current(memory)
-
-    remembering(scenario)
+    for text in (f"{wrong} The wall is green.", f"{wrong} The wall is red."):
+        await learn(memory, text)
+        assert right in await current(memory)
+        assert wrong not in await current(memory)
 
 
-def test_a_source_that_is_no_whole_adds_to_what_it_said():
-    async def scenario(memory: CognitiveMemory) -> None:
-        await learn(memory, "The wall is green.", "ines", is_whole=False)
-        assert (await learn(memory, "The door is blue.", "ines", is_whole=False)).former == 0
+async def test_a_source_that_is_no_whole_adds_to_what_it_said(memory: CognitiveMemory):
+    await learn(memory, "The wall is green.", "ines", is_whole=False)
+    assert (await learn(memory, "The door is blue.", "ines", is_whole=False)).former == 0
 
-        assert await current(memory) == {"The wall is green.", "The door is blue."}
-        with pytest.raises(InvalidInput, match="name the episodes"):
-            await memory.supersede_former("ines", [])
-
-    remembering(scenario)
+    assert await current(memory) == {"The wall is green.", "The door is blue."}
+    with pytest.raises(InvalidInput, match="name the episodes"):
+        await memory.supersede_former("ines", [])
 
 
 async def test_what_is_former_is_so_in_another_memory_that_takes_it_over_and_comes_back_there_too():

@@ -1,7 +1,7 @@
 """Learning and answering as runs: the same work as the plain calls do, kept step by step, judged by a goal, resumed by name."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -19,17 +19,15 @@ HANDBOOK = Content("The ferry leaves at nine.\nThe ferry is red.", "handbook.md"
 ASKED = Question("When does the ferry leave?", asked_at="2024-06-01")
 
 
-def with_agents(scenario: Callable[[GoalSeekingAgent, GoalSeekingAgent], Awaitable[None]], folder: Path) -> None:
-    async def whole() -> None:
-        settings = Settings(home=folder, embed="none")
-        async with open_goal_seeking(settings, "plain") as plain, open_goal_seeking(settings, "runs") as runs:
-            await scenario(plain, runs)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def with_agents(folder: Path) -> AsyncIterator[tuple[GoalSeekingAgent, GoalSeekingAgent]]:
+    settings = Settings(home=folder, embed="none")
+    async with open_goal_seeking(settings, "plain") as plain, open_goal_seeking(settings, "runs") as runs:
+        yield plain, runs
 
 
-def test_a_run_learns_and_answers_what_the_plain_calls_do(tmp_path: Path) -> None:
-    async def scenario(plain: GoalSeekingAgent, runs: GoalSeekingAgent) -> None:
+async def test_a_run_learns_and_answers_what_the_plain_calls_do(tmp_path: Path) -> None:
+    async with with_agents(tmp_path) as (plain, runs):
         learned = await plain.learn_from_content(HANDBOOK)
         kept = (await runs.pursue(HANDBOOK)).buffer["learned"]
         assert [one["id"] for one in kept["facts"]] == [fact.id for fact in learned.facts]
@@ -49,36 +47,28 @@ def test_a_run_learns_and_answers_what_the_plain_calls_do(tmp_path: Path) -> Non
         assert (given["answer"], given["is_known"]) == (answer.text, True)
         assert [one["id"] for one in given["facts"]] == [hit.fact.id for hit in answer.sources]
 
-    with_agents(scenario, tmp_path)
 
-
-def test_the_whole_of_a_source_replaces_what_it_said_before_in_a_run_too(tmp_path: Path) -> None:
-    async def scenario(_: GoalSeekingAgent, runs: GoalSeekingAgent) -> None:
+async def test_the_whole_of_a_source_replaces_what_it_said_before_in_a_run_too(tmp_path: Path) -> None:
+    async with with_agents(tmp_path) as (_, runs):
         await runs.pursue(HANDBOOK)
         state = await runs.pursue(Content("The ferry leaves at ten.", "handbook.md", is_whole=True))
         assert state.buffer["learned"]["former"] == 2
         assert "ten" in (await runs.answer_question(ASKED)).text
 
-    with_agents(scenario, tmp_path)
 
-
-def test_what_is_not_known_waits_for_a_person_whose_word_is_learned(tmp_path: Path) -> None:
-    async def scenario(_: GoalSeekingAgent, runs: GoalSeekingAgent) -> None:
+async def test_what_is_not_known_waits_for_a_person_whose_word_is_learned(tmp_path: Path) -> None:
+    async with with_agents(tmp_path) as (_, runs):
         assert (await runs.pursue(ASKED, name="ferry")).is_waiting
         await decide_all(runs.parts, edit="The ferry leaves at nine.")
         assert (await runs.resume("ferry")).outcome == "accepted"
         assert "nine" in (await runs.answer_question(ASKED)).text
 
-    with_agents(scenario, tmp_path)
 
-
-def test_a_goal_judges_an_answer_and_one_that_misses_it_goes_to_a_person(tmp_path: Path) -> None:
-    async def scenario(_: GoalSeekingAgent, runs: GoalSeekingAgent) -> None:
+async def test_a_goal_judges_an_answer_and_one_that_misses_it_goes_to_a_person(tmp_path: Path) -> None:
+    async with with_agents(tmp_path) as (_, runs):
         await runs.pursue(HANDBOOK)
         assert (await runs.pursue(ASKED, saying("nine"))).outcome == "accepted"
         assert (await runs.pursue(ASKED, saying("Jonas"))).is_waiting
-
-    with_agents(scenario, tmp_path)
 
 
 def saying(word: str) -> Goal:

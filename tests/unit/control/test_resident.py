@@ -24,15 +24,12 @@ async def kept_open(home: Path, world: World, **patience: float) -> bool:
         return (await keep_open(controller, "ada", Settings(home=home, embed="none"), **patience)).is_converged
 
 
-def test_a_client_waits_for_another_one_that_starts_it_for_long(tmp_path: Path) -> None:
-    async def story() -> bool:
-        folder = FleetFolder(tmp_path, RESIDENT).make()
-        async with fleet_lock(folder.lock, RESIDENT, 0.0):
-            waiting = asyncio.create_task(kept_open(tmp_path, World()))
-            await asyncio.sleep(HELD_S)
-        return await waiting
-
-    assert asyncio.run(story())
+async def test_a_client_waits_for_another_one_that_starts_it_for_long(tmp_path: Path) -> None:
+    folder = FleetFolder(tmp_path, RESIDENT).make()
+    async with fleet_lock(folder.lock, RESIDENT, 0.0):
+        waiting = asyncio.create_task(kept_open(tmp_path, World()))
+        await asyncio.sleep(HELD_S)
+    assert await waiting
 
 
 def test_one_that_is_changed_for_ever_is_told(tmp_path: Path) -> None:

@@ -126,29 +126,25 @@ def test_large_batches_arrive_whole(broker, hub):
     assert [next(event.body) for event in events] == [bytes([number]) * 100_000 for number in range(9)]
 
 
-def test_the_asynchronous_clients_work_too(broker, hub):
+async def test_the_asynchronous_clients_work_too(broker, hub):
     there = broker.connection_string()
+    async with AsyncProducer.from_connection_string(there, eventhub_name=hub) as client:
+        for number in range(10):
+            await client.send_event(EventData(str(number)), partition_id="3")
+    events, is_enough = [], asyncio.Event()
 
-    async def main():
-        async with AsyncProducer.from_connection_string(there, eventhub_name=hub) as client:
-            for number in range(10):
-                await client.send_event(EventData(str(number)), partition_id="3")
-        events, is_enough = [], asyncio.Event()
+    async def on_event(_, event):
+        events.append(event.body_as_str())
+        if len(events) == 10:
+            is_enough.set()
 
-        async def on_event(_, event):
-            events.append(event.body_as_str())
-            if len(events) == 10:
-                is_enough.set()
-
-        async with AsyncConsumer.from_connection_string(there, "$Default", eventhub_name=hub) as client:
-            reading = asyncio.create_task(client.receive(on_event, partition_id="3", starting_position="-1"))
-            async with asyncio.timeout(WAIT_S):
-                await is_enough.wait()
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-        return events
-
-    assert asyncio.run(main()) == [str(number) for number in range(10)]
+    async with AsyncConsumer.from_connection_string(there, "$Default", eventhub_name=hub) as client:
+        reading = asyncio.create_task(client.receive(on_event, partition_id="3", starting_position="-1"))
+        async with asyncio.timeout(WAIT_S):
+            await is_enough.wait()
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    assert events == [str(number) for number in range(10)]
 
 
 class Credential:

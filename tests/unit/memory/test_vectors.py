@@ -8,7 +8,7 @@ import pytest
 
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.query import Query
-from tests.builders import BagOfWords, remembering, said
+from tests.builders import BagOfWords, Home, said
 
 FIRST, AGAIN = "The boiler leaks.", "The cellar is dry."
 
@@ -18,22 +18,16 @@ async def _scores(memory: CognitiveMemory) -> list[float | None]:
     return [hit.components.semantic for hit in hits]
 
 
-def test_the_same_words_twice_in_one_batch_mean_what_they_meant_the_first_time() -> None:
-    apart: list[float | None] = []
-    together: list[float | None] = []
+async def test_the_same_words_twice_in_one_batch_mean_what_they_meant_the_first_time() -> None:
     words = [said("Shut it down.", before=FIRST), said("Shut it down.", before=AGAIN)]
 
-    async def one_by_one(memory: CognitiveMemory) -> None:
+    async with Home().memory(BagOfWords()) as memory:
         for word in words:
             await memory.store_facts([word], source="talk")
-        apart.extend(await _scores(memory))
-
-    async def in_one_batch(memory: CognitiveMemory) -> None:
+        apart = await _scores(memory)
+    async with Home().memory(BagOfWords()) as memory:
         await memory.store_facts(words, source="talk")
-        together.extend(await _scores(memory))
-
-    remembering(one_by_one, embedder=BagOfWords())
-    remembering(in_one_batch, embedder=BagOfWords())
+        together = await _scores(memory)
 
     assert len(apart) == 1
     assert together == apart
@@ -48,7 +42,7 @@ def _raises(*_: object) -> NoReturn:
     [_raises, lambda *_: np.zeros((1, 3), np.float32), lambda *_: "no numbers", lambda *_: [[1.0], [1.0, 2.0]], lambda *_: None],
     ids=["raises", "another length", "text", "ragged", "nothing"],
 )
-def test_whatever_an_embedder_does_facts_are_kept_and_found_by_keywords_and_one_line_says_so(
+async def test_whatever_an_embedder_does_facts_are_kept_and_found_by_keywords_and_one_line_says_so(
     spoilt: Callable[..., object], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Spoilt(BagOfWords):
@@ -58,11 +52,9 @@ def test_whatever_an_embedder_does_facts_are_kept_and_found_by_keywords_and_one_
         async def embed_query(self, text: str) -> Any:
             return spoilt(text)
 
-    async def scenario(memory: CognitiveMemory) -> None:
+    async with Home().memory(Spoilt()) as memory:
         await memory.store_fact("boiler", FIRST)
         assert [hit.fact.content for hit in await memory.search_facts(Query("boiler leaks", 5))] == [FIRST]
         assert [hit.fact.content for hit in await memory.search_facts(Query("the boiler", 5))] == [FIRST]
-
-    remembering(scenario, embedder=Spoilt())
 
     assert caplog.text.count("no embeddings for now, keywords have to do") == 1

@@ -1,7 +1,8 @@
 """A node that does what a test says, and a journal and a bus that tell in which order they were used."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -194,34 +195,28 @@ class Stage:
         return [delivery.envelope.message for delivery in await self.peer.take(number)]
 
 
-def on_stage(
-    play: Callable[[Stage], Awaitable[None]],
+@asynccontextmanager
+async def on_stage(
     node: ScriptedNode,
     trace: list[str] | None = None,
     clock: Clock = system_clock,
     knows: Callable[[str], bool] = lambda _: True,
     **settings: object,
-) -> None:
-    """Run a scenario; at the end everything is closed, and no task may be left."""
-
-    async def whole() -> None:
-        made = TestedBus([] if trace is None else trace)
-        journal = TestedJournal(trace)
-        tuned = RunnerSettings(**settings)  # type: ignore[arg-type]
-        runner = NodeRunner(node, journal, made, clock=clock, settings=tuned, knows=knows)
-        stage = Stage(node, journal, made, runner)
-        stage.peer = await listener(made, inflight_max=1000)
-        async with asyncio.timeout(60):
-            await runner.start()
-            await play(stage)
-        journal.allow()
-        made.allow()
-        await runner.close(drain_s=0)
-        await made.close(drain_s=0)
-        assert journal.is_closed_now
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(whole())
+) -> AsyncIterator[Stage]:
+    """At the end everything is closed."""
+    made = TestedBus([] if trace is None else trace)
+    journal = TestedJournal(trace)
+    tuned = RunnerSettings(**settings)  # type: ignore[arg-type]
+    runner = NodeRunner(node, journal, made, clock=clock, settings=tuned, knows=knows)
+    stage = Stage(node, journal, made, runner)
+    stage.peer = await listener(made, inflight_max=1000)
+    await runner.start()
+    yield stage
+    journal.allow()
+    made.allow()
+    await runner.close(drain_s=0)
+    await made.close(drain_s=0)
+    assert journal.is_closed_now
 
 
 async def until(condition: Callable[[], bool]) -> None:

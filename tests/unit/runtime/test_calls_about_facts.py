@@ -77,26 +77,20 @@ def test_conflicts_are_pairs_of_what_holds_now_the_newest_first() -> None:
     assert [found["count"] for found in (both, one, none)] == [2, 1, 1]
 
 
-def test_what_is_stored_for_its_agent_alone_is_not_shared_and_says_so() -> None:
-    async def story() -> Any:
-        home, other = two(SmallHive())
-        async with home.memory() as ada, other.memory() as bo:
-            calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
-            stored = await calls.do(Call("store", concept="wifi", content="The wifi of the depot is slow.", local=True))
-            return stored, [hit.fact.content for hit in await bo.search_facts("wifi")]
-
-    stored, found = asyncio.run(story())
+async def test_what_is_stored_for_its_agent_alone_is_not_shared_and_says_so() -> None:
+    home, other = two(SmallHive())
+    async with home.memory() as ada, other.memory() as bo:
+        calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
+        stored = await calls.do(Call("store", concept="wifi", content="The wifi of the depot is slow.", local=True))
+        stored, found = stored, [hit.fact.content for hit in await bo.search_facts("wifi")]
     assert (stored["held_back"], found) == ("it was stored for its agent alone", [])
 
 
-def test_learning_says_what_is_held_back_from_others_and_why() -> None:
-    async def story() -> Any:
-        home, _ = two(SmallHive())
-        async with home.memory() as ada:
-            calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
-            return await calls.do(Call("learn", text=f"{OLD} The password of pump 0 is hunter0Xy!", source="note"))
-
-    learned = asyncio.run(story())
+async def test_learning_says_what_is_held_back_from_others_and_why() -> None:
+    home, _ = two(SmallHive())
+    async with home.memory() as ada:
+        calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
+        learned = await calls.do(Call("learn", text=f"{OLD} The password of pump 0 is hunter0Xy!", source="note"))
     assert list(learned["held_back"]) == learned["facts"][1:]
     assert list(learned["held_back"].values()) == ["its text holds a credential"]
 

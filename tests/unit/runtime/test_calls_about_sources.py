@@ -1,6 +1,5 @@
 """What a running agent is asked about sources: what was learned from where, and to take back all that one said."""
 
-import asyncio
 from typing import Any
 
 from hive_mind.agents.agent import LearningAgent
@@ -27,19 +26,22 @@ async def sources(calls: AgentCalls, below: str = "") -> dict[str, tuple[int, in
     return {one["source"]: (one["facts"], one["former"], one["digest"]) for one in found}
 
 
-def test_sources_are_listed_with_what_holds_and_what_is_former() -> None:
-    async def story() -> Any:
-        async with Home().memory() as memory:
-            calls = calls_to(memory)
-            await learned(calls, f"{RED} {OLD}", "/notes/a.md")
-            await learned(calls, OLD, "/notes/a.md")
-            await learned(calls, OLD, "/other/b.md")
-            before = await sources(calls), await sources(calls, "/notes/")
-            done = await calls.do(Call("withdraw", source="/notes/a.md"))
-            again = await calls.do(Call("withdraw", source="/notes/a.md"))
-            return before, done, again, await sources(calls), [fact.content for fact in await memory.get_all_facts()]
-
-    (everything, below), done, again, after, facts = asyncio.run(story())
+async def test_sources_are_listed_with_what_holds_and_what_is_former() -> None:
+    async with Home().memory() as memory:
+        calls = calls_to(memory)
+        await learned(calls, f"{RED} {OLD}", "/notes/a.md")
+        await learned(calls, OLD, "/notes/a.md")
+        await learned(calls, OLD, "/other/b.md")
+        before = await sources(calls), await sources(calls, "/notes/")
+        done = await calls.do(Call("withdraw", source="/notes/a.md"))
+        again = await calls.do(Call("withdraw", source="/notes/a.md"))
+        (everything, below), done, again, after, facts = (
+            before,
+            done,
+            again,
+            await sources(calls),
+            [fact.content for fact in await memory.get_all_facts()],
+        )
     assert everything == {"/notes/a.md": (1, 1, "digest of /notes/a.md"), "/other/b.md": (1, 0, "digest of /other/b.md")}
     assert list(below) == ["/notes/a.md"]
     assert (done, again) == ({"former": 1}, {"former": 0})
@@ -47,29 +49,23 @@ def test_sources_are_listed_with_what_holds_and_what_is_former() -> None:
     assert facts == [OLD]
 
 
-def test_what_a_withdrawn_source_said_leaves_the_hive() -> None:
-    async def story() -> Any:
-        home, other = two(SmallHive())
-        async with home.memory() as ada, other.memory() as bo:
-            calls = calls_to(ada)
-            await learned(calls, RED, "/notes/a.md")
-            found = [hit.fact.content for hit in await bo.search_facts("pump")]
-            await calls.do(Call("withdraw", source="/notes/a.md"))
-            return found, [hit.fact.content for hit in await bo.search_facts("pump")]
-
-    assert asyncio.run(story()) == ([RED], [])
+async def test_what_a_withdrawn_source_said_leaves_the_hive() -> None:
+    home, other = two(SmallHive())
+    async with home.memory() as ada, other.memory() as bo:
+        calls = calls_to(ada)
+        await learned(calls, RED, "/notes/a.md")
+        found = [hit.fact.content for hit in await bo.search_facts("pump")]
+        await calls.do(Call("withdraw", source="/notes/a.md"))
+        assert (found, [hit.fact.content for hit in await bo.search_facts("pump")]) == ([RED], [])
 
 
-def test_what_is_noted_of_a_source_does_not_name_it() -> None:
-    async def story() -> tuple[dict[str, str], list[str]]:
-        home = Home()
-        async with home.memory() as memory:
-            assert isinstance(memory, CognitiveMemory)
-            await calls_to(memory).do(Call("note", source="/notes/letter-from-ada.md", digest="digest of it"))
-            async with memory.awake() as awake:
-                return dict(await awake.store.meta()), await lines_of(memory)
-
-    meta, lines = asyncio.run(story())
+async def test_what_is_noted_of_a_source_does_not_name_it() -> None:
+    home = Home()
+    async with home.memory() as memory:
+        assert isinstance(memory, CognitiveMemory)
+        await calls_to(memory).do(Call("note", source="/notes/letter-from-ada.md", digest="digest of it"))
+        async with memory.awake() as awake:
+            meta, lines = dict(await awake.store.meta()), await lines_of(memory)
     noted = [key for key in meta if key.startswith("learned/")]
     assert len(noted) == 1
     assert "letter" not in noted[0] + meta[noted[0]]

@@ -11,7 +11,7 @@ from hive_mind.model.messages import Encrypted, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from tests.attacking import TRUE, comes_to, known_to
-from tests.unit.runtime.members.test_member import Town, in_town, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.unit.runtime.running import until
 
 MEMBERS = ("ada", "bob", "cleo")
@@ -40,121 +40,103 @@ async def members(town: Town, keys: KeyFolder) -> list[RunningMember]:
     return found
 
 
-def test_members_share_and_the_bus_carries_no_word_of_it(keys: KeyFolder, tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        carried: list[Envelope] = []
-        await town.bus.watch("hive", carried.append)
-        ada, bob, cleo = await members(town, keys)
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(cleo, TRUE)
-        # Questions and replies, beside facts, receipts and beats.
-        assert TRUE in await known_to(bob)
-        assert {one.type for one in carried} == {"encrypted"}
-        everything = b"".join(map(codec.encode, carried))
-        assert not [word for word in TRUE.split() if len(word) > 4 and word.encode() in everything]
-        assert [dict(one.unread) for one in town.open] == [{}] * 3
-
-    in_town(play, tmp_path)
+async def test_members_share_and_the_bus_carries_no_word_of_it(keys: KeyFolder, town: Town) -> None:
+    carried: list[Envelope] = []
+    await town.bus.watch("hive", carried.append)
+    ada, bob, cleo = await members(town, keys)
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(cleo, TRUE)
+    # Questions and replies, beside facts, receipts and beats.
+    assert TRUE in await known_to(bob)
+    assert {one.type for one in carried} == {"encrypted"}
+    everything = b"".join(map(codec.encode, carried))
+    assert not [word for word in TRUE.split() if len(word) > 4 and word.encode() in everything]
+    assert [dict(one.unread) for one in town.open] == [{}] * 3
 
 
-def test_what_comes_in_plain_and_garbage_is_refused_counted_and_not_put_aside(keys: KeyFolder, tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ada, bob, _ = await members(town, keys)
-        # It has a key and certificate, and signs: but in plain.
-        signing = keys.signing("cleo", "require")
-        message = Encrypted(1, b"s" * 16, 1, b"garbage")
-        plain = [signing.signed(_said(f"p{number}")) for number in range(3)]
-        await town.bus.publish(plain)
-        await town.bus.publish([Envelope(f"g{n}", "hive", "cleo", ("ada",), type_of(message), message) for n in range(5)])
-        await until(lambda: sum(ada.unread.values()) == 8)
-        assert ada.unread == {PLAIN: 3, UNREADABLE: 5}
-        assert not await town.bus.dead_letters("hive")
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(bob, TRUE)
-
-    in_town(play, tmp_path)
+async def test_what_comes_in_plain_and_garbage_is_refused_counted_and_not_put_aside(keys: KeyFolder, town: Town) -> None:
+    ada, bob, _ = await members(town, keys)
+    # It has a key and certificate, and signs: but in plain.
+    signing = keys.signing("cleo", "require")
+    message = Encrypted(1, b"s" * 16, 1, b"garbage")
+    plain = [signing.signed(_said(f"p{number}")) for number in range(3)]
+    await town.bus.publish(plain)
+    await town.bus.publish([Envelope(f"g{n}", "hive", "cleo", ("ada",), type_of(message), message) for n in range(5)])
+    await until(lambda: sum(ada.unread.values()) == 8)
+    assert ada.unread == {PLAIN: 3, UNREADABLE: 5}
+    assert not await town.bus.dead_letters("hive")
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(bob, TRUE)
 
 
-def test_a_member_that_was_handed_no_key_says_so_sends_nothing_and_joins_when_it_is(keys: KeyFolder, tmp_path: Path) -> None:
+async def test_a_member_that_was_handed_no_key_says_so_sends_nothing_and_joins_when_it_is(
+    keys: KeyFolder, tmp_path: Path, town: Town
+) -> None:
     (epoch,) = keys.path.glob("*.epoch")
     handed = epoch.read_bytes()
     epoch.unlink()
     keys.issue("eve")
     keys.export(tmp_path / "eve", "eve")
     epoch.write_bytes(handed)
-
-    async def play(town: Town) -> None:
-        ada, *_ = await members(town, keys)
-        await ada.memory.store_fact("pumps", TRUE)
-        carried: list[Envelope] = []
-        await town.bus.watch("hive", carried.append)
-        eve = await member(town, KeyFolder(tmp_path / "eve", "hive"), "eve")
-        # Of which epoch it lacks the key, the others' beats tell; perhaps already.
-        assert eve.keyless
-        await until(lambda: "was not handed the key of epoch 1" in eve.keyless)
-        assert not [one for one in carried if one.sender == "eve"]
-        keys.admit("eve")
-        # Nobody brings it to eve but the beats of a member that has looked into the folder.
-        ada.look_at_keys()
-        await until(lambda: eve.is_in)
-        assert eve.keyless == ""
-        await comes_to(eve, TRUE)
-
-    in_town(play, tmp_path)
+    ada, *_ = await members(town, keys)
+    await ada.memory.store_fact("pumps", TRUE)
+    carried: list[Envelope] = []
+    await town.bus.watch("hive", carried.append)
+    eve = await member(town, KeyFolder(tmp_path / "eve", "hive"), "eve")
+    # Of which epoch it lacks the key, the others' beats tell; perhaps already.
+    assert eve.keyless
+    await until(lambda: "was not handed the key of epoch 1" in eve.keyless)
+    assert not [one for one in carried if one.sender == "eve"]
+    keys.admit("eve")
+    # Nobody brings it to eve but the beats of a member that has looked into the folder.
+    ada.look_at_keys()
+    await until(lambda: eve.is_in)
+    assert eve.keyless == ""
+    await comes_to(eve, TRUE)
 
 
-def test_who_is_revoked_reads_nothing_that_is_sent_from_then_on_and_the_others_go_on(keys: KeyFolder, tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ada, bob, cleo = await members(town, keys)
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(cleo, TRUE)
-        made = keys.certificate("cleo")
-        assert made is not None
-        keys.revoke(made.key_id)
-        # One looks into the folder; the other hears of it by a beat.
-        ada.look_at_keys()
-        await until(lambda: bob.keyless == "" and bob.secret_epoch == 2)
-        for said, heard in ((ada, bob), (bob, ada)):
-            text = f"Pump 5 was bought by {said.plan.name}."
-            await said.memory.store_fact("pumps", text)
-            await comes_to(heard, text)
-        await until(lambda: "was not handed the key of epoch 2" in cleo.keyless)
-        assert not [text for text in await known_to(cleo) if "Pump 5" in text]
-
-    in_town(play, tmp_path)
+async def test_who_is_revoked_reads_nothing_that_is_sent_from_then_on_and_the_others_go_on(keys: KeyFolder, town: Town) -> None:
+    ada, bob, cleo = await members(town, keys)
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(cleo, TRUE)
+    made = keys.certificate("cleo")
+    assert made is not None
+    keys.revoke(made.key_id)
+    # One looks into the folder; the other hears of it by a beat.
+    ada.look_at_keys()
+    await until(lambda: bob.keyless == "" and bob.secret_epoch == 2)
+    for said, heard in ((ada, bob), (bob, ada)):
+        text = f"Pump 5 was bought by {said.plan.name}."
+        await said.memory.store_fact("pumps", text)
+        await comes_to(heard, text)
+    await until(lambda: "was not handed the key of epoch 2" in cleo.keyless)
+    assert not [text for text in await known_to(cleo) if "Pump 5" in text]
 
 
-def test_what_is_of_an_epoch_that_is_not_known_yet_waits_for_it(keys: KeyFolder, tmp_path: Path) -> None:
+async def test_what_is_of_an_epoch_that_is_not_known_yet_waits_for_it(keys: KeyFolder, tmp_path: Path, town: Town) -> None:
     behind = KeyFolder(tmp_path / "behind", "hive")
     keys.export(behind.path, "bob")
-
-    async def play(town: Town) -> None:
-        ada = await member(town, keys, "ada")
-        bob = await member(town, behind, "bob")
-        cleo = await member(town, keys, "cleo")
-        await until(lambda: not any(one.silent() for one in (ada, bob, cleo)))
-        keys.issue("dora")
-        made = keys.certificate("dora")
-        assert made is not None
-        keys.revoke(made.key_id)
-        ada.look_at_keys()
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(bob, TRUE)
-        assert bob.unread[LOCKED] == 0
-
-    in_town(play, tmp_path)
+    ada = await member(town, keys, "ada")
+    bob = await member(town, behind, "bob")
+    cleo = await member(town, keys, "cleo")
+    await until(lambda: not any(one.silent() for one in (ada, bob, cleo)))
+    keys.issue("dora")
+    made = keys.certificate("dora")
+    assert made is not None
+    keys.revoke(made.key_id)
+    ada.look_at_keys()
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(bob, TRUE)
+    assert bob.unread[LOCKED] == 0
 
 
-def test_a_member_that_encrypts_nothing_puts_aside_what_is_encrypted_and_goes_on(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ada, bob = [await town.begin(plan(name, "ada", "bob", topology="flat")) for name in ("ada", "bob")]
-        message = Encrypted(1, b"s" * 16, 1, b"what it can't read")
-        await town.bus.publish([Envelope("e1", "hive", "bob", ("ada",), type_of(message), message)])
-        await until(lambda: ada.runner.figures.refused["encrypted"] == 1)
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(bob, TRUE)
-
-    in_town(play, tmp_path)
+async def test_a_member_that_encrypts_nothing_puts_aside_what_is_encrypted_and_goes_on(town: Town) -> None:
+    ada, bob = [await town.begin(plan(name, "ada", "bob", topology="flat")) for name in ("ada", "bob")]
+    message = Encrypted(1, b"s" * 16, 1, b"what it can't read")
+    await town.bus.publish([Envelope("e1", "hive", "bob", ("ada",), type_of(message), message)])
+    await until(lambda: ada.runner.figures.refused["encrypted"] == 1)
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(bob, TRUE)
 
 
 def _said(id: str) -> Envelope:

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.model.content import Candidate
-from tests.unit.runtime.members.test_member import Town, in_town, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.unit.runtime.running import until
 
 BYTES_MAX = 64 * 1024
@@ -34,76 +33,62 @@ class SmallBus(MemoryBus):
         await super().publish(envelopes, timeout_s=timeout_s)
 
 
-def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        town.bus = SmallBus()
-        ann, bob = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
-        await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+async def test_long_facts_promoted_together_reach_the_others_and_are_known_to_have(town: Town) -> None:
+    town.bus = SmallBus()
+    ann, bob = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
+    await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
 
-        said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(12)]
-        await ann.memory.store_facts(said, "manual")
-        await until(lambda: not ann.is_busy)
+    said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(12)]
+    await ann.memory.store_facts(said, "manual")
+    await until(lambda: not ann.is_busy)
 
-        assert {fact.sharing.value for fact in await ann.memory.local_get_all_facts()} == {"shared"}
-        assert len(await bob.memory.search_facts("pump", 20)) == 12
-
-    in_town(play, tmp_path)
+    assert {fact.sharing.value for fact in await ann.memory.local_get_all_facts()} == {"shared"}
+    assert len(await bob.memory.search_facts("pump", 20)) == 12
 
 
-def test_more_facts_than_fit_a_message_are_listed_and_found_from_another_process(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        town.bus = SmallBus()
-        ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
-        await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
-        said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(30)]
-        await bob.memory.store_facts(said, "manual")
-        await until(lambda: not bob.is_busy)
+async def test_more_facts_than_fit_a_message_are_listed_and_found_from_another_process(town: Town) -> None:
+    town.bus = SmallBus()
+    ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
+    await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+    said = [Candidate(f"Pump {number}. " + "word " * 2_000, "pump", 0.8) for number in range(30)]
+    await bob.memory.store_facts(said, "manual")
+    await until(lambda: not bob.is_busy)
 
-        listed = await ann.runner.facts()
-        found = await ann.memory.search_facts("pump", 30)
+    listed = await ann.runner.facts()
+    found = await ann.memory.search_facts("pump", 30)
 
-        assert (len(listed.facts), listed.missing) == (30, ())
-        assert len(found) == 30
-
-    in_town(play, tmp_path)
+    assert (len(listed.facts), listed.missing) == (30, ())
+    assert len(found) == 30
 
 
-def test_what_can_not_be_written_is_not_found_and_stops_no_node(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        town.bus = SmallBus()
-        members = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
-        await asyncio.gather(*(member.until_ready(10, print) for member in members))
-        ann, bob = members
-        await bob.memory.store_fact("pump", "The pump is red.")
-        await until(lambda: not bob.is_busy)
+async def test_what_can_not_be_written_is_not_found_and_stops_no_node(town: Town) -> None:
+    town.bus = SmallBus()
+    members = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
+    await asyncio.gather(*(member.until_ready(10, print) for member in members))
+    ann, bob = members
+    await bob.memory.store_fact("pump", "The pump is red.")
+    await until(lambda: not bob.is_busy)
 
-        assert await ann.memory.search_by_concept("half \udcff") == []
-        assert await ann.runner.fetch([("half \udcff", "")]) == ()
-        with pytest.raises(InvalidInput, match="unpaired surrogate"):
-            await ann.runner.tell(("bob",), "half \udcff", b"")
-        assert [fact.content for fact in await ann.memory.get_all_facts(10**30)] == ["The pump is red."]
-        assert [hit.fact.content for hit in await ann.memory.search_facts("pump", 10**30)] == ["The pump is red."]
-        assert ann.runner.failure is None
-
-    in_town(play, tmp_path)
+    assert await ann.memory.search_by_concept("half \udcff") == []
+    assert await ann.runner.fetch([("half \udcff", "")]) == ()
+    with pytest.raises(InvalidInput, match="unpaired surrogate"):
+        await ann.runner.tell(("bob",), "half \udcff", b"")
+    assert [fact.content for fact in await ann.memory.get_all_facts(10**30)] == ["The pump is red."]
+    assert [hit.fact.content for hit in await ann.memory.search_facts("pump", 10**30)] == ["The pump is red."]
+    assert ann.runner.failure is None
 
 
-def test_what_a_rated_agent_said_is_found_and_fetched_from_another_process(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        town.bus = SmallBus()
-        ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
-        await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
-        await bob.memory.store_fact("pump", "The pump is red.")
-        await until(lambda: not bob.is_busy)
-        assert list(await bob.runner.write([("rating/cleo/bob", rating_value(None, True, time.time_ns() // 10**6))], "cleo")) == [
-            ""
-        ]
+async def test_what_a_rated_agent_said_is_found_and_fetched_from_another_process(town: Town) -> None:
+    town.bus = SmallBus()
+    ann, bob = [await town.begin(plan(name, "x:ann", "y:bob", topology="federated")) for name in ("ann", "bob")]
+    await asyncio.gather(ann.until_ready(10, print), bob.until_ready(10, print))
+    await bob.memory.store_fact("pump", "The pump is red.")
+    await until(lambda: not bob.is_busy)
+    assert list(await bob.runner.write([("rating/cleo/bob", rating_value(None, True, time.time_ns() // 10**6))], "cleo")) == [""]
 
-        (hit,) = await ann.memory.search_facts("pump")
-        (fact,) = await ann.runner.fetch([(hit.fact.id, "bob")])
+    (hit,) = await ann.memory.search_facts("pump")
+    (fact,) = await ann.runner.fetch([(hit.fact.id, "bob")])
 
-        assert fact.trust > 1.0
-        assert [one.content for one in await ann.memory.get_all_facts()] == ["The pump is red."]
-        assert bob.runner.failure is None
-
-    in_town(play, tmp_path)
+    assert fact.trust > 1.0
+    assert [one.content for one in await ann.memory.get_all_facts()] == ["The pump is red."]
+    assert bob.runner.failure is None

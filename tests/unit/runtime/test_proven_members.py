@@ -16,7 +16,7 @@ from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, replayed, said_in_a_twin
-from tests.unit.runtime.members.test_member import Town, in_town, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.unit.runtime.running import until
 
 MEMBERS = ("ada", "bob", "cleo")
@@ -42,158 +42,135 @@ async def members(town: Town, keys: KeyFolder | None, mode: Mode = "require") ->
     return found
 
 
-def test_members_with_certificates_share_as_ever(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ada, bob, cleo = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(cleo, TRUE)
-        await cleo.memory.store_fact("pumps", "Pump 4 was bought in 2019.")
-        await comes_to(bob, "Pump 4 was bought in 2019.")
-        assert not any(one.runner.figures.unproven for one in town.open)
-
-    in_town(play, tmp_path)
+async def test_members_with_certificates_share_as_ever(tmp_path: Path, town: Town) -> None:
+    ada, bob, cleo = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(cleo, TRUE)
+    await cleo.memory.store_fact("pumps", "Pump 4 was bought in 2019.")
+    await comes_to(bob, "Pump 4 was bought in 2019.")
+    assert not any(one.runner.figures.unproven for one in town.open)
 
 
 @pytest.mark.parametrize("is_proven", [True, False])
-def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_counted(tmp_path: Path, *, is_proven: bool) -> None:
-    attack = addressed(asyncio.run(said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
-
-    async def play(town: Town) -> None:
-        found = await members(town, keys_in(tmp_path / "keys", *MEMBERS) if is_proven else None)
-        cleo = found[-1]
-        await cleo.memory.store_fact("pumps", TRUE)
-        for one in found:
-            await comes_to(one, TRUE)
-        await town.bus.publish(attack)
-        for text in ("Pump 4 is in hall 2.", "Pump 4 is loud."):
-            # What honest members say meanwhile arrives.
-            if is_proven:
-                await cleo.memory.store_fact("pumps", text)
-                await comes_to(found[0], text)
-        await until(lambda: all(not one.runner.is_busy for one in found))
-        if not is_proven:
-            # The attack is one: without proof it is believed.
-            known = [await known_to(one) for one in found]
-            assert any(TRUE not in one or FALSE in one for one in known)
-            return
-        for one in found:
-            assert TRUE in await known_to(one)
-            assert FALSE not in await known_to(one)
-            assert one.member.membership.topology is not None
-            assert set(one.member.membership.topology.nodes) == set(MEMBERS)
-            sent = sum(1 for envelope in attack if envelope.target == (one.plan.name,))
-            assert one.runner.figures.unproven == {"unsigned": sent}
-
-    in_town(play, tmp_path)
+async def test_of_all_that_a_stranger_forges_nothing_is_taken_in_and_all_is_counted(
+    tmp_path: Path, town: Town, *, is_proven: bool
+) -> None:
+    attack = addressed((await said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
+    found = await members(town, keys_in(tmp_path / "keys", *MEMBERS) if is_proven else None)
+    cleo = found[-1]
+    await cleo.memory.store_fact("pumps", TRUE)
+    for one in found:
+        await comes_to(one, TRUE)
+    await town.bus.publish(attack)
+    for text in ("Pump 4 is in hall 2.", "Pump 4 is loud."):
+        # What honest members say meanwhile arrives.
+        if is_proven:
+            await cleo.memory.store_fact("pumps", text)
+            await comes_to(found[0], text)
+    await until(lambda: all(not one.runner.is_busy for one in found))
+    if not is_proven:
+        # The attack is one: without proof it is believed.
+        known = [await known_to(one) for one in found]
+        assert any(TRUE not in one or FALSE in one for one in known)
+        return
+    for one in found:
+        assert TRUE in await known_to(one)
+        assert FALSE not in await known_to(one)
+        assert one.member.membership.topology is not None
+        assert set(one.member.membership.topology.nodes) == set(MEMBERS)
+        sent = sum(1 for envelope in attack if envelope.target == (one.plan.name,))
+        assert one.runner.figures.unproven == {"unsigned": sent}
 
 
-def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        seen: list[Envelope] = []
-        await town.bus.watch("hive", seen.append)
-        ada, bob, _ = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(bob, TRUE)
-        sealed = [one for one in seen if one.seal]
-        changed = [one for one in replayed(sealed, "hive", MEMBERS) if one.target == ("bob",)]
-        assert len(changed) > 5
-        before = sum(bob.runner.figures.unproven.values())
-        await town.bus.publish(changed)
-        await until(lambda: sum(bob.runner.figures.unproven.values()) == before + len(changed))
-        assert set(bob.runner.figures.unproven) == {"forged"}
-
-    in_town(play, tmp_path)
+async def test_what_was_sent_to_one_is_worth_nothing_to_another_nor_in_another_hive(tmp_path: Path, town: Town) -> None:
+    seen: list[Envelope] = []
+    await town.bus.watch("hive", seen.append)
+    ada, bob, _ = await members(town, keys_in(tmp_path / "keys", *MEMBERS))
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(bob, TRUE)
+    sealed = [one for one in seen if one.seal]
+    changed = [one for one in replayed(sealed, "hive", MEMBERS) if one.target == ("bob",)]
+    assert len(changed) > 5
+    before = sum(bob.runner.figures.unproven.values())
+    await town.bus.publish(changed)
+    await until(lambda: sum(bob.runner.figures.unproven.values()) == before + len(changed))
+    assert set(bob.runner.figures.unproven) == {"forged"}
 
 
-def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path) -> None:
+async def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_is_said_again(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
 
     async def begun(town: Town, name: str) -> RunningMember:
         return await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)))
 
-    async def play(town: Town) -> None:
-        seen: list[Envelope] = []
-        await town.bus.watch("hive", seen.append)
-        found = [await begun(town, name) for name in ("ada", "bob")]
-        await until(lambda: not any(one.silent() for one in found))
-        for one in found:
-            town.open.remove(one)
-            await one.close()
-        kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Beat)]
-        assert len(kept) > 1
-        ada = await begun(town, "ada")
-        await town.bus.publish([*kept, Envelope("end", "hive", "bob", ("ada",), "receipt", Receipt("end"))])
-        await until(lambda: ada.runner.figures.unproven == {"unsigned": 1})
+    seen: list[Envelope] = []
+    await town.bus.watch("hive", seen.append)
+    found = [await begun(town, name) for name in ("ada", "bob")]
+    await until(lambda: not any(one.silent() for one in found))
+    for one in found:
+        town.open.remove(one)
+        await one.close()
+    kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Beat)]
+    assert len(kept) > 1
+    ada = await begun(town, "ada")
+    await town.bus.publish([*kept, Envelope("end", "hive", "bob", ("ada",), "receipt", Receipt("end"))])
+    await until(lambda: ada.runner.figures.unproven == {"unsigned": 1})
 
-        assert ada.silent() == ("bob",)
-        await begun(town, "bob")
-        await until(lambda: not ada.silent())
-
-    in_town(play, tmp_path)
+    assert ada.silent() == ("bob",)
+    await begun(town, "bob")
+    await until(lambda: not ada.silent())
 
 
-def test_a_joiner_needs_a_certificate_of_this_fleet(tmp_path: Path) -> None:
+async def test_a_joiner_needs_a_certificate_of_this_fleet(tmp_path: Path, town: Town) -> None:
     keys, others = keys_in(tmp_path / "keys", *MEMBERS), keys_in(tmp_path / "others", "eve", "mallory")
-
-    async def play(town: Town) -> None:
-        ada, *_ = await members(town, keys)
-        mallory = await town.begin(plan("mallory", is_joining=True, proof=Proof("require", others.path, "mallory")))
-        await until(lambda: ada.runner.figures.unproven.get("unknown key", 0) > 2)
-        assert not mallory.is_in
-        keys.issue("eve")
-        eve = await town.begin(plan("eve", is_joining=True, proof=Proof("require", keys.path, "eve")))
-        await until(lambda: eve.is_in)
-        await eve.memory.store_fact("pumps", TRUE)
-        await comes_to(ada, TRUE)
-
-    in_town(play, tmp_path)
+    ada, *_ = await members(town, keys)
+    mallory = await town.begin(plan("mallory", is_joining=True, proof=Proof("require", others.path, "mallory")))
+    await until(lambda: ada.runner.figures.unproven.get("unknown key", 0) > 2)
+    assert not mallory.is_in
+    keys.issue("eve")
+    eve = await town.begin(plan("eve", is_joining=True, proof=Proof("require", keys.path, "eve")))
+    await until(lambda: eve.is_in)
+    await eve.memory.store_fact("pumps", TRUE)
+    await comes_to(ada, TRUE)
 
 
-def test_a_member_that_lies_speaks_for_nobody_else(tmp_path: Path) -> None:
+async def test_a_member_that_lies_speaks_for_nobody_else(tmp_path: Path, town: Town) -> None:
     """It has a key of its own and signs what it sends; what it says in another agent's name bears no seal of that one."""
     keys = keys_in(tmp_path / "keys", *MEMBERS)
-
-    async def play(town: Town) -> None:
-        ada, bob, cleo = await members(town, keys)
-        await cleo.memory.store_fact("pumps", TRUE)
-        await comes_to(bob, TRUE)
-        true = next(hit.fact.id for hit in await bob.memory.search_facts(TRUE) if hit.fact.content == TRUE)
-        settings = Settings(home=tmp_path, store="memory", ann="exact")
-        liar = bob.attach("cleo", memory_with(settings, "cleo", NoEmbedder()), bob.agent.reader)
-        await liar.memory.store_fact("pumps", FALSE)
-        await bob.runner.retract([true], "ada", "redacted")
-        await bob.memory.store_fact("pumps", "Pump 4 is in hall 2.")
-        await comes_to(ada, "Pump 4 is in hall 2.")
-        await asyncio.sleep(0.3)
-        assert TRUE in await known_to(ada)
-        assert FALSE not in await known_to(ada)
-
-    in_town(play, tmp_path)
+    ada, bob, cleo = await members(town, keys)
+    await cleo.memory.store_fact("pumps", TRUE)
+    await comes_to(bob, TRUE)
+    true = next(hit.fact.id for hit in await bob.memory.search_facts(TRUE) if hit.fact.content == TRUE)
+    settings = Settings(home=tmp_path, store="memory", ann="exact")
+    liar = bob.attach("cleo", memory_with(settings, "cleo", NoEmbedder()), bob.agent.reader)
+    await liar.memory.store_fact("pumps", FALSE)
+    await bob.runner.retract([true], "ada", "redacted")
+    await bob.memory.store_fact("pumps", "Pump 4 is in hall 2.")
+    await comes_to(ada, "Pump 4 is in hall 2.")
+    await asyncio.sleep(0.3)
+    assert TRUE in await known_to(ada)
+    assert FALSE not in await known_to(ada)
 
 
-def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(tmp_path: Path) -> None:
+async def test_a_key_that_is_revoked_says_nothing_more_and_what_it_said_before_stays(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", *MEMBERS)
-
-    async def play(town: Town) -> None:
-        ada, bob, cleo = await members(town, keys)
-        await cleo.memory.store_fact("pumps", TRUE)
-        await comes_to(ada, TRUE)
-        await until(lambda: not cleo.is_busy)
-        made = keys.certificate("cleo")
-        assert made is not None
-        keys.revoke(made.key_id, since_ms=1 << 60)
-        # One member looks into the folder, the others hear of it by its beats.
-        ada.look_at_keys()
-        await until(lambda: bob.runner.figures.unproven.get("revoked", 0) > 2)
-        await cleo.memory.store_fact("pumps", FALSE)
-        await asyncio.sleep(0.3)
-        assert TRUE in await known_to(bob)
-        assert FALSE not in await known_to(bob)
-
-    in_town(play, tmp_path)
+    ada, bob, cleo = await members(town, keys)
+    await cleo.memory.store_fact("pumps", TRUE)
+    await comes_to(ada, TRUE)
+    await until(lambda: not cleo.is_busy)
+    made = keys.certificate("cleo")
+    assert made is not None
+    keys.revoke(made.key_id, since_ms=1 << 60)
+    # One member looks into the folder, the others hear of it by its beats.
+    ada.look_at_keys()
+    await until(lambda: bob.runner.figures.unproven.get("revoked", 0) > 2)
+    await cleo.memory.store_fact("pumps", FALSE)
+    await asyncio.sleep(0.3)
+    assert TRUE in await known_to(bob)
+    assert FALSE not in await known_to(bob)
 
 
-def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts_again_alone(tmp_path: Path) -> None:
+async def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts_again_alone(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", *MEMBERS)
     keys.export(tmp_path / "of ada", "ada")
     spent = keys.signing("cleo", "require")
@@ -202,183 +179,156 @@ def test_a_revoked_key_stays_so_for_who_heard_of_it_from_others_and_starts_again
         proof = Proof("require", folder, name)
         return await town.begin(plan(name, *MEMBERS, topology="flat", proof=proof), store="sqlite")
 
-    async def play(town: Town) -> None:
-        ada, bob = await begun(town, "ada", tmp_path / "of ada"), await begun(town, "bob", keys.path)
-        await until(lambda: ada.silent() == ("cleo",) == bob.silent())
-        made = keys.certificate("cleo")
-        assert made is not None
-        keys.revoke(made.key_id)
-        bob.look_at_keys()
-        said = [spent.signed(Envelope(f"r{n}", "hive", "cleo", ("ada",), "receipt", Receipt(f"r{n}"))) for n in range(2)]
-        await until(lambda: ada.member.node.policy.seal.revision > 0 and not ada.is_busy)
-        await town.bus.publish(said[:1])
-        await until(lambda: ada.runner.figures.unproven == {"revoked": 1})
-        # The journal has it as soon as the node has ticked.
-        await until(lambda: ada.member.node._revision > 0 and not ada.is_busy)
-        for one in (ada, bob):
-            town.open.remove(one)
-            await one.close()
+    ada, bob = await begun(town, "ada", tmp_path / "of ada"), await begun(town, "bob", keys.path)
+    await until(lambda: ada.silent() == ("cleo",) == bob.silent())
+    made = keys.certificate("cleo")
+    assert made is not None
+    keys.revoke(made.key_id)
+    bob.look_at_keys()
+    said = [spent.signed(Envelope(f"r{n}", "hive", "cleo", ("ada",), "receipt", Receipt(f"r{n}"))) for n in range(2)]
+    await until(lambda: ada.member.node.policy.seal.revision > 0 and not ada.is_busy)
+    await town.bus.publish(said[:1])
+    await until(lambda: ada.runner.figures.unproven == {"revoked": 1})
+    # The journal has it as soon as the node has ticked.
+    await until(lambda: ada.member.node._revision > 0 and not ada.is_busy)
+    for one in (ada, bob):
+        town.open.remove(one)
+        await one.close()
 
-        again = await begun(town, "ada", tmp_path / "of ada")
-        assert not (tmp_path / "of ada" / "revoked").exists()
-        await town.bus.publish(said[1:])
-        await until(lambda: again.runner.figures.unproven == {"revoked": 1})
-
-    in_town(play, tmp_path)
+    again = await begun(town, "ada", tmp_path / "of ada")
+    assert not (tmp_path / "of ada" / "revoked").exists()
+    await town.bus.publish(said[1:])
+    await until(lambda: again.runner.figures.unproven == {"revoked": 1})
 
 
-def test_who_was_idle_when_its_key_was_revoked_says_its_facts_again_by_its_next_key(tmp_path: Path) -> None:
+async def test_who_was_idle_when_its_key_was_revoked_says_its_facts_again_by_its_next_key(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
+    ada, bob = [
+        await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)), store="sqlite")
+        for name in ("ada", "bob")
+    ]
+    await until(lambda: not any(one.silent() for one in town.open))
+    await ada.memory.store_fact("pumps", TRUE)
+    await comes_to(bob, TRUE)
+    made = keys.certificate("ada")
+    assert made is not None
+    keys.revoke(made.key_id)
+    for one in (ada, bob):
+        one.look_at_keys()
+    shares = [share for one in (ada, bob) for share in one.member.node.partitions.shares.values()]
+    await until(lambda: not any(list(share.all_sealed()) for share in shares))
+    town.open.remove(ada)
+    await ada.close()
 
-    async def play(town: Town) -> None:
-        ada, bob = [
-            await town.begin(plan(name, "ada", "bob", topology="flat", proof=Proof("require", keys.path, name)), store="sqlite")
-            for name in ("ada", "bob")
-        ]
-        await until(lambda: not any(one.silent() for one in town.open))
-        await ada.memory.store_fact("pumps", TRUE)
-        await comes_to(bob, TRUE)
-        made = keys.certificate("ada")
-        assert made is not None
-        keys.revoke(made.key_id)
-        for one in (ada, bob):
-            one.look_at_keys()
-        shares = [share for one in (ada, bob) for share in one.member.node.partitions.shares.values()]
-        await until(lambda: not any(list(share.all_sealed()) for share in shares))
-        town.open.remove(ada)
-        await ada.close()
-
-        keys.issue("ada")
-        ada = await town.begin(
-            plan("ada", "ada", "bob", topology="flat", proof=Proof("require", keys.path, "ada")), store="sqlite"
-        )
-        await until(lambda: not ada.silent())
-        await comes_to(ada, TRUE)
-        await comes_to(bob, TRUE)
-
-    in_town(play, tmp_path)
+    keys.issue("ada")
+    ada = await town.begin(plan("ada", "ada", "bob", topology="flat", proof=Proof("require", keys.path, "ada")), store="sqlite")
+    await until(lambda: not ada.silent())
+    await comes_to(ada, TRUE)
+    await comes_to(bob, TRUE)
 
 
-def test_while_it_warns_everybody_is_believed_and_counted(tmp_path: Path) -> None:
+async def test_while_it_warns_everybody_is_believed_and_counted(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada", "bob")
-
-    async def play(town: Town) -> None:
-        ada, bob = [
-            await town.begin(plan(name, *MEMBERS, topology="flat", proof=Proof("warn", keys.path, name)))
-            for name in ("ada", "bob")
-        ]
-        cleo = await town.begin(plan("cleo", *MEMBERS, topology="flat"))
-        await until(lambda: not any(one.silent() for one in town.open))
-        await cleo.memory.store_fact("pumps", TRUE)
-        await comes_to(ada, TRUE)
-        await ada.memory.store_fact("pumps", "Pump 4 is in hall 2.")
-        await comes_to(cleo, "Pump 4 is in hall 2.")
-        assert ada.runner.figures.unproven["unsigned"] > 0
-        assert not set(bob.runner.figures.unproven) - {"unsigned"}
-
-    in_town(play, tmp_path)
+    ada, bob = [
+        await town.begin(plan(name, *MEMBERS, topology="flat", proof=Proof("warn", keys.path, name))) for name in ("ada", "bob")
+    ]
+    cleo = await town.begin(plan("cleo", *MEMBERS, topology="flat"))
+    await until(lambda: not any(one.silent() for one in town.open))
+    await cleo.memory.store_fact("pumps", TRUE)
+    await comes_to(ada, TRUE)
+    await ada.memory.store_fact("pumps", "Pump 4 is in hall 2.")
+    await comes_to(cleo, "Pump 4 is in hall 2.")
+    assert ada.runner.figures.unproven["unsigned"] > 0
+    assert not set(bob.runner.figures.unproven) - {"unsigned"}
 
 
-def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_path: Path) -> None:
+async def test_a_member_that_believes_everybody_makes_nobody_else_believe(tmp_path: Path, town: Town) -> None:
     """Set to `warn` by whoever runs it, it takes in what a stranger says; what it hands on bears no seal, and stays with it."""
-    attack = addressed(asyncio.run(said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
+    attack = addressed((await said_in_a_twin(tmp_path / "twin", *MEMBERS)), "hive", MEMBERS)
     keys = keys_in(tmp_path / "keys", *MEMBERS)
-
-    async def play(town: Town) -> None:
-        modes: dict[str, Mode] = {"ada": "require", "bob": "warn", "cleo": "require"}
-        ada, bob, cleo = [
-            await town.begin(plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=Proof(mode, keys.path, name)))
-            for name, mode in modes.items()
-        ]
-        await until(lambda: not any(one.silent() for one in town.open))
-        await cleo.memory.store_fact("pumps", TRUE)
-        await comes_to(ada, TRUE)
-        await comes_to(bob, TRUE)
-        await town.bus.publish([one for one in attack if one.target == ("bob",)])
-        await until(lambda: bob.runner.figures.unproven.get("unsigned", 0) > 10 and not bob.runner.is_busy)
-        known = await known_to(bob)
-        assert FALSE in known or TRUE not in known
-        await cleo.memory.store_fact("pumps", "Pump 4 is in hall 2.")
-        await comes_to(ada, "Pump 4 is in hall 2.")
-        # Some rounds of what members tell each other by themselves.
-        await asyncio.sleep(0.5)
-        for one in (ada, cleo):
-            assert TRUE in await known_to(one)
-            assert FALSE not in await known_to(one)
-            assert one.member.membership.topology is not None
-            assert {"ada", "cleo"} <= set(one.member.membership.topology.nodes)
-
-    in_town(play, tmp_path)
+    modes: dict[str, Mode] = {"ada": "require", "bob": "warn", "cleo": "require"}
+    ada, bob, cleo = [
+        await town.begin(plan(name, *MEMBERS, topology="flat", nodes=MODERATED, proof=Proof(mode, keys.path, name)))
+        for name, mode in modes.items()
+    ]
+    await until(lambda: not any(one.silent() for one in town.open))
+    await cleo.memory.store_fact("pumps", TRUE)
+    await comes_to(ada, TRUE)
+    await comes_to(bob, TRUE)
+    await town.bus.publish([one for one in attack if one.target == ("bob",)])
+    await until(lambda: bob.runner.figures.unproven.get("unsigned", 0) > 10 and not bob.runner.is_busy)
+    known = await known_to(bob)
+    assert FALSE in known or TRUE not in known
+    await cleo.memory.store_fact("pumps", "Pump 4 is in hall 2.")
+    await comes_to(ada, "Pump 4 is in hall 2.")
+    # Some rounds of what members tell each other by themselves.
+    await asyncio.sleep(0.5)
+    for one in (ada, cleo):
+        assert TRUE in await known_to(one)
+        assert FALSE not in await known_to(one)
+        assert one.member.membership.topology is not None
+        assert {"ada", "cleo"} <= set(one.member.membership.topology.nodes)
 
 
 @pytest.mark.parametrize("mode", ["off", "warn"])
-def test_a_peer_that_asks_for_less_proof_lowers_nobody_elses_and_is_told_apart(tmp_path: Path, mode: Mode) -> None:
+async def test_a_peer_that_asks_for_less_proof_lowers_nobody_elses_and_is_told_apart(
+    tmp_path: Path, mode: Mode, town: Town
+) -> None:
     """`off`: it also speaks the format that had no seals, which are the same bytes. `warn`: it signs, and hears strangers."""
     keys = keys_in(tmp_path / "keys", *MEMBERS)
-
-    async def play(town: Town) -> None:
-        proofs = dict.fromkeys(MEMBERS, "require") | {"cleo": mode}
-        ada, bob, cleo = [
-            await town.begin(
-                plan(name, *MEMBERS, topology="flat", proof=Proof(proof, keys.path, name) if proof != "off" else None)
-            )
-            for name, proof in proofs.items()
-        ]
-        await until(lambda: ada.silent() == bob.silent() == (("cleo",) if mode == "off" else ()))
-        for one, text in ((cleo, FALSE), (ada, TRUE)):
-            await one.memory.store_fact("pumps", text)
-        await comes_to(bob, TRUE)
-        await town.bus.publish([Envelope("old", "hive", "cleo", ("ada", "bob"), "receipt", Receipt("old"))])
-        await until(lambda: all(one.runner.figures.unproven["unsigned"] > 0 for one in (ada, bob)))
-        await asyncio.sleep(0.3)
-        for one in (ada, bob):
-            assert one.signing is not None
-            assert one.signing.is_required
-            assert (FALSE in await known_to(one)) == (mode == "warn")
-            assert set(one.runner.figures.unproven) == {"unsigned"}
-
-    in_town(play, tmp_path)
+    proofs = dict.fromkeys(MEMBERS, "require") | {"cleo": mode}
+    ada, bob, cleo = [
+        await town.begin(plan(name, *MEMBERS, topology="flat", proof=Proof(proof, keys.path, name) if proof != "off" else None))
+        for name, proof in proofs.items()
+    ]
+    await until(lambda: ada.silent() == bob.silent() == (("cleo",) if mode == "off" else ()))
+    for one, text in ((cleo, FALSE), (ada, TRUE)):
+        await one.memory.store_fact("pumps", text)
+    await comes_to(bob, TRUE)
+    await town.bus.publish([Envelope("old", "hive", "cleo", ("ada", "bob"), "receipt", Receipt("old"))])
+    await until(lambda: all(one.runner.figures.unproven["unsigned"] > 0 for one in (ada, bob)))
+    await asyncio.sleep(0.3)
+    for one in (ada, bob):
+        assert one.signing is not None
+        assert one.signing.is_required
+        assert (FALSE in await known_to(one)) == (mode == "warn")
+        assert set(one.runner.figures.unproven) == {"unsigned"}
 
 
-def test_what_was_said_unsigned_stays_where_it_was_believed_and_later_is_refused_and_counted(tmp_path: Path) -> None:
+async def test_what_was_said_unsigned_stays_where_it_was_believed_and_later_is_refused_and_counted(
+    tmp_path: Path, town: Town
+) -> None:
     """Members started by hand, one of which is away when the other begins to require proof."""
     keys, first, late, anew = keys_in(tmp_path / "keys", "ada", "bob"), "Pump 4 is old.", "Pump 4 is slow.", "Pump 4 is new."
 
-    async def play(town: Town) -> None:
-        async def began(name: str, mode: Mode) -> RunningMember:
-            proof = Proof(mode, keys.path, name) if mode != "off" else None
-            return await town.begin(plan(name, "ada", "bob", topology="flat", proof=proof), store="sqlite")
+    async def began(name: str, mode: Mode) -> RunningMember:
+        proof = Proof(mode, keys.path, name) if mode != "off" else None
+        return await town.begin(plan(name, "ada", "bob", topology="flat", proof=proof), store="sqlite")
 
-        async def stopped(one: RunningMember) -> None:
-            town.open.remove(one)
-            await one.close()
+    async def stopped(one: RunningMember) -> None:
+        town.open.remove(one)
+        await one.close()
 
-        ada, bob = await began("ada", "warn"), await began("bob", "off")
-        await until(lambda: not any(one.silent() for one in town.open))
-        await bob.memory.store_fact("pumps", first)
-        await comes_to(ada, first)
-        await stopped(ada)
-        await bob.memory.store_fact("pumps", late)
-        await stopped(bob)
+    ada, bob = await began("ada", "warn"), await began("bob", "off")
+    await until(lambda: not any(one.silent() for one in town.open))
+    await bob.memory.store_fact("pumps", first)
+    await comes_to(ada, first)
+    await stopped(ada)
+    await bob.memory.store_fact("pumps", late)
+    await stopped(bob)
 
-        ada, bob = await began("ada", "require"), await began("bob", "require")
-        await bob.memory.store_fact("pumps", anew)
-        await comes_to(ada, anew)
-        await until(lambda: ada.member.node.refused.get("not sealed by its agent", 0) > 0)
-        assert await known_to(ada) == {first, anew}
-        assert await known_to(bob) == {first, late, anew}
-
-    in_town(play, tmp_path)
+    ada, bob = await began("ada", "require"), await began("bob", "require")
+    await bob.memory.store_fact("pumps", anew)
+    await comes_to(ada, anew)
+    await until(lambda: ada.member.node.refused.get("not sealed by its agent", 0) > 0)
+    assert await known_to(ada) == {first, anew}
+    assert await known_to(bob) == {first, late, anew}
 
 
-def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
+async def test_without_a_key_it_says_what_to_do(tmp_path: Path, town: Town) -> None:
     keys = keys_in(tmp_path / "keys", "ada")
-
-    async def play(town: Town) -> None:
-        with pytest.raises(ConfigError, match="hive-mind keys issue bob"):
-            await town.begin(plan("bob", *MEMBERS, proof=Proof("require", keys.path, "bob")))
-        (keys.path / "ada.key").write_bytes((PrivateKey.generate().raw.hex() + "\n").encode())
-        with pytest.raises(ConfigError):
-            await town.begin(plan("ada", *MEMBERS, proof=Proof("require", keys.path, "ada")))
-
-    in_town(play, tmp_path)
+    with pytest.raises(ConfigError, match="hive-mind keys issue bob"):
+        await town.begin(plan("bob", *MEMBERS, proof=Proof("require", keys.path, "bob")))
+    (keys.path / "ada.key").write_bytes((PrivateKey.generate().raw.hex() + "\n").encode())
+    with pytest.raises(ConfigError):
+        await town.begin(plan("ada", *MEMBERS, proof=Proof("require", keys.path, "ada")))

@@ -32,41 +32,32 @@ class Work:
         return self.times
 
 
-def test_while_it_is_under_way_and_afterwards_the_same_answer_is_given() -> None:
-    async def story() -> None:
-        asked, work = PutAgain(), Work()
-        first, second = (asyncio.ensure_future(asked.once("k", "request", work)) for _ in range(2))
-        await asyncio.sleep(0)
-        first.cancel()
-        work.may_go_on.set()
-        assert (await second, await asked.once("k", "request", work), work.times) == (1, 1, 1)
-        assert await asked.once("", "request", work) == 2
-
-    asyncio.run(story())
+async def test_while_it_is_under_way_and_afterwards_the_same_answer_is_given() -> None:
+    asked, work = PutAgain(), Work()
+    first, second = (asyncio.ensure_future(asked.once("k", "request", work)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    work.may_go_on.set()
+    assert (await second, await asked.once("k", "request", work), work.times) == (1, 1, 1)
+    assert await asked.once("", "request", work) == 2
 
 
-def test_what_failed_is_done_again() -> None:
-    async def story() -> None:
-        asked, work = PutAgain(), Work(fails=True)
-        work.may_go_on.set()
-        with pytest.raises(BackendTimeout):
-            await asked.once("k", "request", work)
-        assert await asked.once("k", "request", work) == 2
-
-    asyncio.run(story())
-
-
-def test_a_key_is_for_one_request_and_not_too_long() -> None:
-    async def story() -> None:
-        asked, work = PutAgain(), Work()
-        work.may_go_on.set()
+async def test_what_failed_is_done_again() -> None:
+    asked, work = PutAgain(), Work(fails=True)
+    work.may_go_on.set()
+    with pytest.raises(BackendTimeout):
         await asked.once("k", "request", work)
-        with pytest.raises(InvalidInput, match="another request was put under this key"):
-            await asked.once("k", "other", work)
-        with pytest.raises(InvalidInput, match="201 characters, at most 200"):
-            await asked.once("k" * 201, "request", work)
+    assert await asked.once("k", "request", work) == 2
 
-    asyncio.run(story())
+
+async def test_a_key_is_for_one_request_and_not_too_long() -> None:
+    asked, work = PutAgain(), Work()
+    work.may_go_on.set()
+    await asked.once("k", "request", work)
+    with pytest.raises(InvalidInput, match="another request was put under this key"):
+        await asked.once("k", "other", work)
+    with pytest.raises(InvalidInput, match="201 characters, at most 200"):
+        await asked.once("k" * 201, "request", work)
 
 
 def served(story: Callable[[Callable[[], AgentCalls]], Awaitable[Any]]) -> Any:

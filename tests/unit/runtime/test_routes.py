@@ -1,7 +1,8 @@
 """Two buses as one: questions go over one and what must be kept over the other, and nobody can tell."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import get_args
 
 import pytest
@@ -15,36 +16,30 @@ from hive_mind.runtime.routes import Lines, Routed
 from tests.unit.runtime.running import listener
 
 
-def over(play: Callable[[Routed, MemoryBus, MemoryBus], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        durable, live = MemoryBus(), MemoryBus()
-        async with asyncio.timeout(10):
-            await play(Routed(durable, live), durable, live)
-        await Routed(durable, live).close(drain_s=0)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def over() -> AsyncIterator[tuple[Routed, MemoryBus, MemoryBus]]:
+    durable, live = MemoryBus(), MemoryBus()
+    yield Routed(durable, live), durable, live
+    await Routed(durable, live).close(drain_s=0)
 
 
 def envelope(message: Message, number: int = 1, *to: str) -> Envelope:
     return Envelope(f"{number}", "hive", "ann", to or ("bob",), type_of(message), message)
 
 
-def test_questions_replies_and_beats_are_live_and_all_else_is_kept() -> None:
+async def test_questions_replies_and_beats_are_live_and_all_else_is_kept() -> None:
     assert set(LIVE) == {*get_args(SearchRequest), *get_args(SearchReply), Beat}
     messages = [FactsRequest("q", (), 1), Receipt("p"), FactsReply("q", ()), Tell(b"", 1, 1, "", b""), Beat(b"", 1, 1)]
-
-    async def play(routed: Routed, durable: MemoryBus, live: MemoryBus) -> None:
+    async with over() as (routed, durable, live):
         kept, fresh = await listener(durable, "bob"), await listener(live, "bob")
         await routed.publish([envelope(message, number) for number, message in enumerate(messages)])
 
         assert [one.envelope.type for one in await kept.take(2)] == ["receipt", "tell"]
         assert [one.envelope.type for one in await fresh.take(3)] == ["facts?", "facts", "beat"]
 
-    over(play)
 
-
-def test_one_inbox_has_both_and_what_is_live_comes_first() -> None:
-    async def play(routed: Routed, durable: MemoryBus, live: MemoryBus) -> None:
+async def test_one_inbox_has_both_and_what_is_live_comes_first() -> None:
+    async with over() as (routed, durable, live):
         del durable, live
         bob = await listener(routed, "bob")
         await routed.publish([envelope(Receipt("1"), 1), envelope(Receipt("2"), 2), envelope(FactsRequest("q", (), 1), 3)])
@@ -56,11 +51,9 @@ def test_one_inbox_has_both_and_what_is_live_comes_first() -> None:
         await bob.inbox.close()
         await listener(routed, "bob")
 
-    over(play)
 
-
-def test_when_one_bus_is_gone_the_other_carries_its_own() -> None:
-    async def play(routed: Routed, durable: MemoryBus, live: MemoryBus) -> None:
+async def test_when_one_bus_is_gone_the_other_carries_its_own() -> None:
+    async with over() as (routed, durable, live):
         bob = await listener(live, "bob")
         await durable.close()
         with pytest.raises(BackendUnavailable):
@@ -70,21 +63,17 @@ def test_when_one_bus_is_gone_the_other_carries_its_own() -> None:
         await routed.publish([envelope(FactsRequest("q", (), 1), 3)])
         assert not routed.health.is_connected
 
-    over(play)
 
-
-def test_a_name_that_is_taken_on_one_is_left_free_on_the_other() -> None:
-    async def play(routed: Routed, durable: MemoryBus, live: MemoryBus) -> None:
+async def test_a_name_that_is_taken_on_one_is_left_free_on_the_other() -> None:
+    async with over() as (routed, durable, live):
         await listener(live, "bob")
         with pytest.raises(InvalidInput):
             await routed.subscribe(Subscription("hive", "bob"), lambda: None)
         await listener(durable, "bob")
 
-    over(play)
 
-
-def test_dead_letters_of_both_are_listed_replayed_and_dropped() -> None:
-    async def play(routed: Routed, durable: MemoryBus, live: MemoryBus) -> None:
+async def test_dead_letters_of_both_are_listed_replayed_and_dropped() -> None:
+    async with over() as (routed, durable, live):
         del durable, live
         bob = await listener(routed, "bob")
         await routed.publish([envelope(Receipt("1"), 1), envelope(FactsRequest("q", (), 1), 2)])
@@ -100,11 +89,9 @@ def test_dead_letters_of_both_are_listed_replayed_and_dropped() -> None:
         with pytest.raises(ConfigError):
             await routed.drop("hive", ["7"])
 
-    over(play)
 
-
-def test_everything_must_fit_both_and_is_as_safe_as_the_durable_one() -> None:
-    async def play(routed: Routed, durable: MemoryBus, live: MemoryBus) -> None:
+async def test_everything_must_fit_both_and_is_as_safe_as_the_durable_one() -> None:
+    async with over() as (routed, durable, live):
         del live
         assert routed.capabilities == durable.capabilities
         watched: list[str] = []
@@ -112,8 +99,6 @@ def test_everything_must_fit_both_and_is_as_safe_as_the_durable_one() -> None:
         await routed.publish([envelope(Receipt("1"), 1), envelope(FactsRequest("q", (), 1), 2)])
         assert sorted(watched) == ["facts?", "receipt"]
         await watch.close()
-
-    over(play)
 
 
 async def test_questions_are_sent_at_once_while_the_bus_for_all_else_is_gone_and_that_follows_when_it_is_back() -> None:

@@ -8,11 +8,11 @@ import pytest
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Done, Effect, Event, Promote, Received, Send
 from hive_mind.model.messages import Receipt
-from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, Stage, keep, listener, on_stage, turns, until
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, keep, listener, on_stage, turns, until
 
 
-def test_a_journal_that_fails_stops_everything_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_journal_that_fails_stops_everything_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with on_stage(ScriptedNode(keep)) as stage:
         stage.journal.hold()
         await stage.say(Receipt("never acknowledged"))
         waiting = [asyncio.create_task(stage.runner.promote([PROMOTION])) for _ in range(3)]
@@ -34,18 +34,16 @@ def test_a_journal_that_fails_stops_everything_and_is_told_once(caplog: pytest.L
         assert len(stage.journal.writes) == 1
         # The name is free for whoever comes next.
         await listener(stage.bus, "node")
-
-    on_stage(play, ScriptedNode(keep))
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
 
 
-def test_a_node_that_breaks_is_stopped_because_its_state_may_be_half_of_what_it_should_be() -> None:
+async def test_a_node_that_breaks_is_stopped_because_its_state_may_be_half_of_what_it_should_be() -> None:
     def script(event: Event) -> list[Effect]:
         if isinstance(event, Received):
             raise ZeroDivisionError("a bug")
         return []
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         waiting = asyncio.create_task(stage.runner.promote([PROMOTION]))
         await turns()
         await stage.say(Receipt("trigger"))
@@ -54,20 +52,15 @@ def test_a_node_that_breaks_is_stopped_because_its_state_may_be_half_of_what_it_
         with pytest.raises(BackendError, match="a bug"):
             await stage.runner.promote([PROMOTION])
 
-    on_stage(play, ScriptedNode(script))
 
-
-def test_a_full_queue_costs_the_message_and_not_the_others() -> None:
+async def test_a_full_queue_costs_the_message_and_not_the_others() -> None:
     def script(event: Event) -> list[Effect]:
         assert isinstance(event, Promote)
         return [Send(("stuck",), Receipt("")), Send(("peer",), Receipt(event.request)), Done(event.request, HELD)]
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         await listener(stage.bus, "stuck", waiting_max=1)
         for _ in range(100):
             await stage.runner.promote([PROMOTION])
         assert len(await stage.said(100)) == 100
         await until(lambda: stage.runner.figures.sends_lost == 99)
-
-    # Had each of them waited, this would take longer than the stage allows.
-    on_stage(play, ScriptedNode(script))

@@ -26,7 +26,7 @@ from hive_mind.hive.effects import (
 )
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, Receipt
-from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, Stage, keep, on_stage, persist, turns
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, keep, on_stage, persist, turns
 
 
 def steps_of(coroutine: Coroutine[Any, Any, object]) -> int:
@@ -53,17 +53,15 @@ def ask_itself(event: Event) -> list[Effect]:
             return []
 
 
-def test_a_question_the_node_answers_itself_costs_no_switch_of_tasks() -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_question_the_node_answers_itself_costs_no_switch_of_tasks() -> None:
+    async with on_stage(ScriptedNode(ask_itself)) as stage:
         assert steps_of(stage.runner.fetch([("f1", "")])) == 0
         assert [type(event) for event in stage.node.events] == [Fetch, Received]
         assert isinstance(stage.node.events[1], Received)
         assert stage.node.events[1].delivery == ""
 
-    on_stage(play, ScriptedNode(ask_itself))
 
-
-def test_a_question_that_was_sent_to_others_is_answered_when_they_reply() -> None:
+async def test_a_question_that_was_sent_to_others_is_answered_when_they_reply() -> None:
     def script(event: Event) -> list[Effect]:
         match event:
             case Fetch(request):
@@ -73,15 +71,13 @@ def test_a_question_that_was_sent_to_others_is_answered_when_they_reply() -> Non
             case _:
                 return []
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         fetching = asyncio.create_task(stage.runner.fetch([("f1", "peer")]))
         (question,) = await stage.said()
         assert isinstance(question, FactsRequest)
         await stage.say(FactsReply(question.query, ()))
 
         assert await fetching == ()
-
-    on_stage(play, ScriptedNode(script))
 
 
 class NoAnswer(ScriptedNode):
@@ -100,28 +96,25 @@ class NoAnswer(ScriptedNode):
         return FactsReply(request.query, ())
 
 
-def test_a_search_that_fails_costs_only_its_own_answer(caplog: pytest.LogCaptureFixture) -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_search_that_fails_costs_only_its_own_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async with on_stage(NoAnswer(keep)) as stage:
         await stage.say(FactsRequest("nothing", (), 1000))
         await stage.say(FactsRequest("broken", (), 1000))
         await stage.say(FactsRequest("good", (), 1000))
 
         assert await stage.said() == [FactsReply("good", ())]
-
-    on_stage(play, NoAnswer(keep))
     assert "index is broken" in caplog.text
 
 
 # ── requests ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_request_becomes_its_event_under_an_id_of_its_own() -> None:
+async def test_every_request_becomes_its_event_under_an_id_of_its_own() -> None:
     def script(event: Event) -> list[Effect]:
         return [] if isinstance(event, Rearrange) else [Done(event.request, ("x",))]  # type: ignore[union-attr]
 
     topology = Flat(("node",))
-
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script), ask_deadline_ms=700, fetch_deadline_ms=900) as stage:
         await stage.runner.promote([PROMOTION])
         await stage.runner.retract(["f1"], "ann", "wrong")
         await stage.runner.write([("agent/ann", "{}")], "ann")
@@ -139,11 +132,9 @@ def test_every_request_becomes_its_event_under_an_id_of_its_own() -> None:
         assert fetch == Fetch(ids[4], (("f1", "peer"),), 900)
         assert rearrange == Rearrange(topology)
 
-    on_stage(play, ScriptedNode(script), ask_deadline_ms=700, fetch_deadline_ms=900)
 
-
-def test_rearranging_returns_when_it_is_durable() -> None:
-    async def play(stage: Stage) -> None:
+async def test_rearranging_returns_when_it_is_durable() -> None:
+    async with on_stage(ScriptedNode(lambda _: [persist()])) as stage:
         stage.journal.hold()
         rearranging = asyncio.create_task(stage.runner.rearrange(Flat(("node",))))
         await turns()
@@ -151,11 +142,9 @@ def test_rearranging_returns_when_it_is_durable() -> None:
         stage.journal.allow()
         await rearranging
 
-    on_stage(play, ScriptedNode(lambda _: [persist()]))
 
-
-def test_a_caller_that_is_cancelled_hurts_nobody() -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_caller_that_is_cancelled_hurts_nobody() -> None:
+    async with on_stage(ScriptedNode(keep)) as stage:
         stage.journal.hold()
         callers = [asyncio.create_task(stage.runner.promote([PROMOTION])) for _ in range(10)]
         await turns()
@@ -168,40 +157,34 @@ def test_a_caller_that_is_cancelled_hurts_nobody() -> None:
         assert [result == HELD for result in results] == [False, True] * 5
         assert len(await stage.journal.load()) == 10
 
-    on_stage(play, ScriptedNode(keep))
 
-
-def test_a_refusal_goes_to_who_asked_and_the_node_goes_on() -> None:
+async def test_a_refusal_goes_to_who_asked_and_the_node_goes_on() -> None:
     def script(event: Event) -> list[Effect]:
         if isinstance(event, Retract):
             raise InvalidInput("no such fact")
         return keep(event)
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         with pytest.raises(InvalidInput, match="no such fact"):
             await stage.runner.retract(["f1"], "ann")
         assert await stage.runner.promote([PROMOTION]) == HELD
 
-    on_stage(play, ScriptedNode(script))
 
-
-def test_a_message_the_node_refuses_is_a_dead_letter_with_its_reason() -> None:
+async def test_a_message_the_node_refuses_is_a_dead_letter_with_its_reason() -> None:
     def script(event: Event) -> list[Effect]:
         if isinstance(event, Received) and event.message == Receipt("bad"):
             raise InvalidInput("not of this hive")
         return keep(event)
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         await stage.say(Receipt("bad"))
         await stage.say(Receipt("good"))
         assert await stage.said() == [Receipt("good")]
         await turns()
         assert [letter.reason for letter in await stage.bus.dead_letters("hive")] == ["not of this hive"]
 
-    on_stage(play, ScriptedNode(script))
 
-
-def test_listeners_hear_what_is_shared_until_they_stop_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
+async def test_listeners_hear_what_is_shared_until_they_stop_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
     heard: list[tuple[str, ...]] = []
 
     def broken(_: tuple[str, ...]) -> None:
@@ -211,7 +194,7 @@ def test_listeners_hear_what_is_shared_until_they_stop_and_may_fail(caplog: pyte
         assert isinstance(event, Received)
         return [Shared(("f1",)), Acknowledge(event.delivery), Send(("peer",), event.message)]
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         stage.runner.on_shared(broken)
         stop = stage.runner.on_shared(heard.append)
         await stage.say(Receipt("1"))
@@ -219,7 +202,5 @@ def test_listeners_hear_what_is_shared_until_they_stop_and_may_fail(caplog: pyte
         stop()
         await stage.say(Receipt("2"))
         await stage.said()
-
-    on_stage(play, ScriptedNode(script))
     assert heard == [("f1",)]
     assert "listener broke" in caplog.text

@@ -42,12 +42,9 @@ WRONG_NAMES = [
 
 
 @pytest.mark.parametrize("name", WRONG_NAMES, ids=ascii)
-def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(tmp_path: Path, name: str):
-    async def whole() -> None:
-        with pytest.raises(InvalidInput, match="agent's name"):
-            await wiring.open_agent(settings(tmp_path), name)
-
-    run(whole())
+async def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(tmp_path: Path, name: str):
+    with pytest.raises(InvalidInput, match="agent's name"):
+        await wiring.open_agent(settings(tmp_path), name)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -69,7 +66,7 @@ async def test_an_agent_learns_and_answers_from_its_own_database(tmp_path: Path)
 
 
 @pytest.mark.parametrize("why", ["no such model", "not installed"])
-def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_line(
+async def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, why: str
 ):
     load = backends.load
@@ -82,15 +79,11 @@ def test_without_the_embedding_model_there_is_keyword_search_and_exactly_one_lin
     if why == "not installed":
         monkeypatch.setattr(backends, "load", without_extra)
     chosen = settings(tmp_path, embed="sentence_transformers", embed_model=str(tmp_path / "no-model"))
-
-    async def whole() -> None:
-        async with await wiring.open_memory(chosen, "ines") as memory:
-            await memory.store_fact("pump", "The pump is red.")
-            assert await found(memory, "red pump") == ["The pump is red."]
-            await memory.sleep()
-            await memory.store_fact("door", "The door is blue.")
-
-    run(whole())
+    async with await wiring.open_memory(chosen, "ines") as memory:
+        await memory.store_fact("pump", "The pump is red.")
+        assert await found(memory, "red pump") == ["The pump is red."]
+        await memory.sleep()
+        await memory.store_fact("door", "The door is blue.")
 
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(told) == 1

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -20,26 +19,16 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.entry import Entry
+from tests.loops import InLoop, opened
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 GOAL = Goal(id="g", kind="writing", success_criteria=[SuccessCriterion(id="clear", description="It is easy to read.")])
 RULES = RuleSet([EvaluationRule(id="no_eval", condition="'eval(' in result.text", action=ESCALATE)])
-Scenario = Callable[[Ledger], Awaitable[None]]
 
 
 @pytest.fixture(params=backends.known("ledger"))
-def with_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Scenario], None]:
-    def run(scenario: Scenario) -> None:
-        async def whole() -> None:
-            ledger = await backends.load("ledger", request.param).open(tmp_path / "ledger.sqlite")
-            try:
-                await scenario(ledger)
-            finally:
-                await ledger.close()
-
-        asyncio.run(whole())
-
-    return run
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
+    return InLoop(lambda: opened("ledger", request.param, tmp_path / "ledger.sqlite"))
 
 
 def reply(confidence: float) -> str:
@@ -50,73 +39,58 @@ def judged(name: str, **fields: object) -> Judged:
     return Judged(judgment=Judgment(action=ACCEPT, reasoning="", id=name), case="c", **fields)  # type: ignore[arg-type]
 
 
-def test_the_measures_of_a_judge_can_be_read_from_its_log_at_any_time(with_ledger):
-    async def scenario(ledger: Ledger) -> None:
-        log = LedgerLog(ledger)
-        judge = HybridJudge(RULES, ScriptedModel([reply(0.9), reply(0.4)], "openai:no-such-model"), log=log)
-        found = [await judge.evaluate(GOAL, {"text": text}) for text in ("The shed is red.", "Sheds.", "eval(1)")]
-        await ledger.append("item/1", 0, [Entry("opened", b"{}", 1)])
+async def test_the_measures_of_a_judge_can_be_read_from_its_log_at_any_time(ledger: Ledger):
+    log = LedgerLog(ledger)
+    judge = HybridJudge(RULES, ScriptedModel([reply(0.9), reply(0.4)], "openai:no-such-model"), log=log)
+    found = [await judge.evaluate(GOAL, {"text": text}) for text in ("The shed is red.", "Sheds.", "eval(1)")]
+    await ledger.append("item/1", 0, [Entry("opened", b"{}", 1)])
 
-        kept = await log.judged()
-        counted, spent = figures(one.judgment for one in kept), cost(kept)
+    kept = await log.judged()
+    counted, spent = figures(one.judgment for one in kept), cost(kept)
 
-        assert [one.judgment for one in kept] == found
-        assert [one.result["text"] for one in kept] == ["The shed is red.", "Sheds.", "eval(1)"]
-        assert (counted.escalation_rate, counted.rule_match_rate) == (2 / 3, 1 / 3)
-        assert counted.by_confidence == {0.4: 1, 0.9: 1}
-        assert (spent.asked, spent.unpriced, spent.usd) == (2, 2, 0.0)
-        assert spent.tokens == sum(one.input_tokens + one.output_tokens for one in kept) > 0
-
-    with_ledger(scenario)
+    assert [one.judgment for one in kept] == found
+    assert [one.result["text"] for one in kept] == ["The shed is red.", "Sheds.", "eval(1)"]
+    assert (counted.escalation_rate, counted.rule_match_rate) == (2 / 3, 1 / 3)
+    assert counted.by_confidence == {0.4: 1, 0.9: 1}
+    assert (spent.asked, spent.unpriced, spent.usd) == (2, 2, 0.0)
+    assert spent.tokens == sum(one.input_tokens + one.output_tokens for one in kept) > 0
 
 
-def test_what_is_judged_again_is_kept_again_and_the_last_one_is_meant(with_ledger):
-    async def scenario(ledger: Ledger) -> None:
-        log = LedgerLog(ledger)
-        await asyncio.gather(*(log.keep(judged("a", kind=str(n))) for n in range(5)))
+async def test_what_is_judged_again_is_kept_again_and_the_last_one_is_meant(ledger: Ledger):
+    log = LedgerLog(ledger)
+    await asyncio.gather(*(log.keep(judged("a", kind=str(n))) for n in range(5)))
 
-        assert sorted(one.kind for one in await log.judged()) == ["0", "1", "2", "3", "4"]
-        last = await log.of("a")
-        assert last == (await log.judged())[-1]
-        assert await log.of("b") is None
-
-    with_ledger(scenario)
+    assert sorted(one.kind for one in await log.judged()) == ["0", "1", "2", "3", "4"]
+    last = await log.of("a")
+    assert last == (await log.judged())[-1]
+    assert await log.of("b") is None
 
 
-def test_only_what_is_new_enough_is_read(with_ledger):
-    async def scenario(ledger: Ledger) -> None:
-        times = iter((1_000, 2_000))
-        log = LedgerLog(ledger, lambda: next(times))
-        await log.keep(judged("old"))
-        await log.keep(judged("new"))
+async def test_only_what_is_new_enough_is_read(ledger: Ledger):
+    times = iter((1_000, 2_000))
+    log = LedgerLog(ledger, lambda: next(times))
+    await log.keep(judged("old"))
+    await log.keep(judged("new"))
 
-        assert [one.judgment.id for one in await log.judged(since_ms=1_500)] == ["new"]
-
-    with_ledger(scenario)
+    assert [one.judgment.id for one in await log.judged(since_ms=1_500)] == ["new"]
 
 
-def test_a_result_of_any_size_is_logged_and_half_a_character_is_refused(with_ledger):
-    async def scenario(ledger: Ledger) -> None:
-        log = LedgerLog(ledger)
-        await log.keep(judged("large", result={"text": "x" * 2_000_000}))
+async def test_a_result_of_any_size_is_logged_and_half_a_character_is_refused(ledger: Ledger):
+    log = LedgerLog(ledger)
+    await log.keep(judged("large", result={"text": "x" * 2_000_000}))
 
-        (kept,) = await log.judged()
-        assert kept.result["bytes"] > 2_000_000
-        assert kept.case == "c"
-        with pytest.raises(InvalidInput, match="unpaired surrogate"):
-            await log.keep(judged("half", result={"text": "\ud800"}))
-
-    with_ledger(scenario)
+    (kept,) = await log.judged()
+    assert kept.result["bytes"] > 2_000_000
+    assert kept.case == "c"
+    with pytest.raises(InvalidInput, match="unpaired surrogate"):
+        await log.keep(judged("half", result={"text": "\ud800"}))
 
 
-def test_what_can_not_be_read_hides_nothing_else(with_ledger, caplog):
-    async def scenario(ledger: Ledger) -> None:
-        log = LedgerLog(ledger)
-        await ledger.append(f"{PREFIX}x", 0, [Entry("judged", b"{", 1)])
-        await log.keep(judged("a"))
+async def test_what_can_not_be_read_hides_nothing_else(caplog, ledger: Ledger):
+    log = LedgerLog(ledger)
+    await ledger.append(f"{PREFIX}x", 0, [Entry("judged", b"{", 1)])
+    await log.keep(judged("a"))
 
-        with caplog.at_level(logging.ERROR):
-            assert [one.judgment.id for one in await log.judged()] == ["a"]
-        assert "a judgement is left out: entry 0 of judged/x" in caplog.text
-
-    with_ledger(scenario)
+    with caplog.at_level(logging.ERROR):
+        assert [one.judgment.id for one in await log.judged()] == ["a"]
+    assert "a judgement is left out: entry 0 of judged/x" in caplog.text

@@ -1,12 +1,10 @@
 """How sure a judge of facts has to be: moved by people's decisions, audits weighted by their share, kept, and undone at will."""
 
-import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.checked_model import CheckedModel
 from hive_mind.agents.judging.decision_log import LedgerLog
@@ -33,88 +31,65 @@ def compared(count: int, right: int, confidence: float, weight: float = 1.0) -> 
     return [Comparison(ACCEPT, confidence, ACCEPT if n < right else RETRY, "fact", weight) for n in range(count)]
 
 
-def with_ledger(work: Callable[[Ledger], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        ledger = await backends.load("ledger", "memory").open()
-        await work(ledger)
-        await ledger.close()
+async def test_with_few_decisions_the_setting_holds(ledger: Ledger):
+    found = await learned(ledger, GIVEN, compared(20, 20, 0.9), 1)
 
-    asyncio.run(whole())
+    assert (found.value, found.is_learned) == (GIVEN, False)
+    assert await ledger.read("judge/threshold") == []
 
 
-def test_with_few_decisions_the_setting_holds():
-    async def work(ledger: Ledger) -> None:
-        found = await learned(ledger, GIVEN, compared(20, 20, 0.9), 1)
+async def test_it_falls_a_little_at_a_time_and_only_after_new_decisions(ledger: Ledger):
+    found = [(await learned(ledger, GIVEN, compared(n, n, 0.5), n)).value for n in (60, 61, 79, 80, 100)]
 
-        assert (found.value, found.is_learned) == (GIVEN, False)
-        assert await ledger.read("judge/threshold") == []
-
-    with_ledger(work)
+    assert found == [0.65, 0.65, 0.65, 0.6, 0.55]
+    assert (await threshold_in(ledger, GIVEN)).value == 0.55
 
 
-def test_it_falls_a_little_at_a_time_and_only_after_new_decisions():
-    async def work(ledger: Ledger) -> None:
-        found = [(await learned(ledger, GIVEN, compared(n, n, 0.5), n)).value for n in (60, 61, 79, 80, 100)]
+async def test_it_rises_and_shuts_at_once_and_opens_again_by_little(ledger: Ledger):
+    wrong = compared(30, 15, 0.75)
+    right = compared(100, 100, 0.9)
 
-        assert found == [0.65, 0.65, 0.65, 0.6, 0.55]
-        assert (await threshold_in(ledger, GIVEN)).value == 0.55
-
-    with_ledger(work)
-
-
-def test_it_rises_and_shuts_at_once_and_opens_again_by_little():
-    async def work(ledger: Ledger) -> None:
-        wrong = compared(30, 15, 0.75)
-        right = compared(100, 100, 0.9)
-
-        assert (await learned(ledger, GIVEN, [*wrong, *right], 1)).value == 0.9
-        assert (await learned(ledger, GIVEN, [*wrong, *compared(100, 60, 0.9)], 2)).value is None
-        assert (await learned(ledger, GIVEN, [*wrong, *compared(500, 500, 0.9)], 3)).value == 0.95
-
-    with_ledger(work)
+    assert (await learned(ledger, GIVEN, [*wrong, *right], 1)).value == 0.9
+    assert (await learned(ledger, GIVEN, [*wrong, *compared(100, 60, 0.9)], 2)).value is None
+    assert (await learned(ledger, GIVEN, [*wrong, *compared(500, 500, 0.9)], 3)).value == 0.95
 
 
-def test_a_reset_lets_the_setting_hold_and_former_decisions_count_no_more():
-    async def work(ledger: Ledger) -> None:
-        await learned(ledger, GIVEN, compared(100, 50, 0.9), 1)
-        assert (await threshold_in(ledger, GIVEN)).value is None
-        await reset(ledger, 7)
+async def test_a_reset_lets_the_setting_hold_and_former_decisions_count_no_more(ledger: Ledger):
+    await learned(ledger, GIVEN, compared(100, 50, 0.9), 1)
+    assert (await threshold_in(ledger, GIVEN)).value is None
+    await reset(ledger, 7)
 
-        found = await threshold_in(ledger, 0.8)
-        assert (found.value, found.is_learned, found.since_ms) == (0.8, False, 7)
-
-    with_ledger(work)
+    found = await threshold_in(ledger, 0.8)
+    assert (found.value, found.is_learned, found.since_ms) == (0.8, False, 7)
 
 
-def test_an_audit_stands_for_many_a_question_for_one_and_to_reject_is_to_keep_home():
-    async def work(ledger: Ledger) -> None:
-        judge, facts = await asked(ledger, 3, share=0.25)
-        desk, log = LedgerDesk(ledger), LedgerLog(ledger)
-        judged = await log.judged()
-        audited = next(one for one in judged if one.audit)
-        items = [audit_item("ann", audited), fact_item("ann", facts[0], judged[0].judgment, is_by_model=True)]
-        found = []
-        for item, action in zip(items, (ESCALATE, ACCEPT), strict=True):
-            await desk.ask(item)
-            await desk.decide(Decision(item=item.id, action=action, by="olga"))
-            view = await desk.view(item.id)
-            assert view
-            found.append(precedent_of(view, audited))
+async def test_an_audit_stands_for_many_a_question_for_one_and_to_reject_is_to_keep_home(ledger: Ledger):
+    judge, facts = await asked(ledger, 3, share=0.25)
+    desk, log = LedgerDesk(ledger), LedgerLog(ledger)
+    judged = await log.judged()
+    audited = next(one for one in judged if one.audit)
+    items = [audit_item("ann", audited), fact_item("ann", facts[0], judged[0].judgment, is_by_model=True)]
+    found = []
+    for item, action in zip(items, (ESCALATE, ACCEPT), strict=True):
+        await desk.ask(item)
+        await desk.decide(Decision(item=item.id, action=action, by="olga"))
+        view = await desk.view(item.id)
+        assert view
+        found.append(precedent_of(view, audited))
 
-        assert [(one.person, one.weight) for one in found if one] == [(RETRY, 4.0), (ACCEPT, 1.0)]
-        assert [(one.is_right, one.weight) for one in accepted(one for one in found if one)] == [(False, 4.0), (True, 1.0)]
-        assert judge.audits
+    assert [(one.person, one.weight) for one in found if one] == [(RETRY, 4.0), (ACCEPT, 1.0)]
+    assert [(one.is_right, one.weight) for one in accepted(one for one in found if one)] == [(False, 4.0), (True, 1.0)]
+    assert judge.audits
 
-    async def asked(ledger: Ledger, count: int, share: float) -> tuple[FactJudge, Sequence[Fact]]:
-        judge = judging(ledger, lambda _: 0.9, share)
-        await judge.load()
-        facts = [fact(number) for number in range(40)]
-        for start in range(0, 40, 20):
-            await judge.judge(facts[start : start + 20])
-        assert count <= len(judge.audits) <= 20, "a quarter of forty, by chance"
-        return judge, facts
 
-    with_ledger(work)
+async def asked(ledger: Ledger, count: int, share: float) -> tuple[FactJudge, Sequence[Fact]]:
+    judge = judging(ledger, lambda _: 0.9, share)
+    await judge.load()
+    facts = [fact(number) for number in range(40)]
+    for start in range(0, 40, 20):
+        await judge.judge(facts[start : start + 20])
+    assert count <= len(judge.audits) <= 20, "a quarter of forty, by chance"
+    return judge, facts
 
 
 def fact(number: int) -> Fact:
@@ -172,33 +147,26 @@ async def lived(ledger: Ledger, kind: str, share: float, seed: int, facts: int) 
 
 
 @pytest.mark.parametrize("kind", TRUTH)
-def test_what_passes_alone_is_right_as_often_as_it_should_or_nothing_passes(kind: str) -> None:
+async def test_what_passes_alone_is_right_as_often_as_it_should_or_nothing_passes(kind: str, ledger: Ledger) -> None:
     seed = 20_261
+    judge, passed = await lived(ledger, kind, share=0.2, seed=seed, facts=2_400)
+    value = judge.settings.threshold_of("fact")
+    accuracy = sum(passed) / len(passed) if passed else None
+    print(f"{kind}: threshold {value}, {len(passed)} of 800 pass alone, {accuracy} right, seed {seed}")
 
-    async def work(ledger: Ledger) -> None:
-        judge, passed = await lived(ledger, kind, share=0.2, seed=seed, facts=2_400)
-        value = judge.settings.threshold_of("fact")
-        accuracy = sum(passed) / len(passed) if passed else None
-        print(f"{kind}: threshold {value}, {len(passed)} of 800 pass alone, {accuracy} right, seed {seed}")
-
-        if kind in ("overconfident", "flat"):
-            assert value is None
-            assert passed == []
-        else:
-            assert accuracy is not None
-            assert accuracy >= 0.93
-        if kind == "very good":
-            assert value is not None
-            assert value < GIVEN
-
-    with_ledger(work)
+    if kind in ("overconfident", "flat"):
+        assert value is None
+        assert passed == []
+    else:
+        assert accuracy is not None
+        assert accuracy >= 0.93
+    if kind == "very good":
+        assert value is not None
+        assert value < GIVEN
 
 
-def test_without_audits_a_judge_that_is_too_sure_of_itself_is_never_found_out():
-    async def work(ledger: Ledger) -> None:
-        judge, passed = await lived(ledger, "overconfident", share=0.0, seed=7, facts=900)
+async def test_without_audits_a_judge_that_is_too_sure_of_itself_is_never_found_out(ledger: Ledger):
+    judge, passed = await lived(ledger, "overconfident", share=0.0, seed=7, facts=900)
 
-        assert judge.settings.threshold_of("fact") == GIVEN
-        assert sum(passed) / len(passed) < 0.7
-
-    with_ledger(work)
+    assert judge.settings.threshold_of("fact") == GIVEN
+    assert sum(passed) / len(passed) < 0.7

@@ -1,7 +1,7 @@
 """What may be taken at once: turns and sub-agents reserve it before they begin, so that together they do not overrun a limit."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.model.dialogue import Reply, ToolCall, Turn
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
-from tests.unit.agents.run_builders import driven, parts_over, said, story
+from tests.unit.agents.run_builders import driven, parts_over, said
 from tests.unit.agents.runs.test_sub_agents import peek
 
 BRANCHES = 5
@@ -29,55 +29,43 @@ def free(_: int) -> float:
     return 0.0
 
 
-def with_budget(scenario: Callable[[Budget], Any], now: RunState) -> None:
-    async def whole() -> None:
-        async with asyncio.timeout(10):
-            await scenario(Budget(lambda: now))
-
-    asyncio.run(whole())
+def budget_of(now: RunState) -> Budget:
+    return Budget(lambda: now)
 
 
-def test_who_finds_too_little_left_waits_until_another_has_ended() -> None:
-    async def scenario(budget: Budget) -> None:
-        assert await budget.turn("a", 100, 800, free) == 800
-        second = asyncio.create_task(budget.turn("b", 100, 800, free))
-        await asyncio.sleep(0)
-        assert not second.done()
-        budget.release("a")
-        assert await second == 800
-
-    with_budget(scenario, state(1_000))
+async def test_who_finds_too_little_left_waits_until_another_has_ended() -> None:
+    budget = budget_of(state(1000))
+    assert await budget.turn("a", 100, 800, free) == 800
+    second = asyncio.create_task(budget.turn("b", 100, 800, free))
+    await asyncio.sleep(0)
+    assert not second.done()
+    budget.release("a")
+    assert await second == 800
 
 
-def test_who_is_alone_gets_what_is_left_and_at_least_one_turn() -> None:
-    async def scenario(budget: Budget) -> None:
-        assert await budget.turn("a", 900, 4_096, free) == 100
-        budget.release("a")
-        assert await budget.turn("b", 5_000, 4_096, free) == 1
-
-    with_budget(scenario, state(1_000))
+async def test_who_is_alone_gets_what_is_left_and_at_least_one_turn() -> None:
+    budget = budget_of(state(1000))
+    assert await budget.turn("a", 900, 4_096, free) == 100
+    budget.release("a")
+    assert await budget.turn("b", 5_000, 4_096, free) == 1
 
 
-def test_money_is_reserved_too() -> None:
-    async def scenario(budget: Budget) -> None:
-        await budget.turn("a", 10, 100, lambda _: 0.6)
-        second = asyncio.create_task(budget.turn("b", 10, 100, lambda _: 0.6))
-        await asyncio.sleep(0)
-        assert not second.done()
-        budget.release("a")
-        await second
-
-    with_budget(scenario, state(100_000, usd=1))
+async def test_money_is_reserved_too() -> None:
+    budget = budget_of(state(100000, usd=1))
+    await budget.turn("a", 10, 100, lambda _: 0.6)
+    second = asyncio.create_task(budget.turn("b", 10, 100, lambda _: 0.6))
+    await asyncio.sleep(0)
+    assert not second.done()
+    budget.release("a")
+    await second
 
 
-def test_sub_agents_share_equally_what_nobody_has_reserved() -> None:
-    async def scenario(budget: Budget) -> None:
-        await budget.turn("a", 100, 300, free)
-        assert [budget.part("b", 2).tokens, budget.part("c", 1).tokens] == [300, 300]
-        budget.release("b")
-        assert budget.part("d", 1).tokens == 300
-
-    with_budget(scenario, state(1_000))
+async def test_sub_agents_share_equally_what_nobody_has_reserved() -> None:
+    budget = budget_of(state(1000))
+    await budget.turn("a", 100, 300, free)
+    assert [budget.part("b", 2).tokens, budget.part("c", 1).tokens] == [300, 300]
+    budget.release("b")
+    assert budget.part("d", 1).tokens == 300
 
 
 def taking_all(turn: Turn) -> Reply:
@@ -94,16 +82,13 @@ def wide(**limits: Any) -> WorkerSpec:
 
 
 @pytest.mark.parametrize("tokens", [1_000, 5_000, 9_000])
-def test_branches_that_think_at_once_do_not_overrun_a_limit_together(tokens: int) -> None:
-    async def tell(ledger: Any) -> None:
-        ended = await driven(parts_over(ledger, peek, conversation=taking_all), wide(tokens=tokens))
-        assert ended.outcome == "exhausted"
-        assert ended.tokens <= tokens + PROMPT_MAX
-
-    story(tell)
+async def test_branches_that_think_at_once_do_not_overrun_a_limit_together(tokens: int, ledger: Any) -> None:
+    ended = await driven(parts_over(ledger, peek, conversation=taking_all), wide(tokens=tokens))
+    assert ended.outcome == "exhausted"
+    assert ended.tokens <= tokens + PROMPT_MAX
 
 
-def test_sub_agents_and_a_branch_beside_them_do_not_overrun_a_limit_together() -> None:
+async def test_sub_agents_and_a_branch_beside_them_do_not_overrun_a_limit_together(ledger: Any) -> None:
     tokens = 30_000
     asked: list[Turn] = []
 
@@ -123,11 +108,8 @@ def test_sub_agents_and_a_branch_beside_them_do_not_overrun_a_limit_together() -
         }
     )
 
-    async def tell(ledger: Any) -> None:
-        parts = parts_over(ledger, peek, conversation=model)
-        assert isinstance(parts.model, ScriptedModel)
-        await driven(parts, spec)
-        assert sum(200 + turn.max_output_tokens for turn in asked) <= tokens + 4 * PROMPT_MAX
-        assert len(asked) > 4
-
-    story(tell)
+    parts = parts_over(ledger, peek, conversation=model)
+    assert isinstance(parts.model, ScriptedModel)
+    await driven(parts, spec)
+    assert sum(200 + turn.max_output_tokens for turn in asked) <= tokens + 4 * PROMPT_MAX
+    assert len(asked) > 4

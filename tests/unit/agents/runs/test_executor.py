@@ -20,263 +20,213 @@ from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.runs.fold import folded
 from hive_mind.runs.steps import Entered, Step
 from hive_mind.tools.functions import tool
-from tests.unit.agents.run_builders import decide_all, driven, kept, parts_over, resumed, said, sets, story, until
+from tests.unit.agents.run_builders import decide_all, driven, kept, parts_over, resumed, said, sets, until
 from tests.unit.runs.flow import worker
 
 TALK = {"id": "a", "outputs": ["x"]}
 ASK = {"id": "q", "kind": "person", "prompt": "Which?", "outputs": ["word"]}
 
 
-def test_a_run_goes_from_its_beginning_to_its_end_and_is_in_the_ledger() -> None:
-    async def tell(ledger: Ledger) -> None:
-        state = await driven(parts_over(ledger, conversation=[sets("x", 1)]), worker(TALK))
-        assert (state.outcome, state.buffer, state.tokens) == ("accepted", {"x": 1}, 5)
-        assert await kept(ledger) == state
-
-    story(tell)
+async def test_a_run_goes_from_its_beginning_to_its_end_and_is_in_the_ledger(ledger: Ledger) -> None:
+    state = await driven(parts_over(ledger, conversation=[sets("x", 1)]), worker(TALK))
+    assert (state.outcome, state.buffer, state.tokens) == ("accepted", {"x": 1}, 5)
+    assert await kept(ledger) == state
 
 
-def test_what_it_tells_is_durable_already() -> None:
-    async def tell(ledger: Ledger) -> None:
-        told: list[tuple[Step, int]] = []
-        executor: RunExecutor
-        executor = RunExecutor(
-            "r", parts_over(ledger, conversation=[sets("x", 1)]), tell=lambda step: told.append((step, executor.state.seq))
-        )
-        await executor.start(worker(TALK), {})
-        await executor.drive()
-        assert [seq for _, seq in told] == list(range(1, len(await ledger.read("run/r")) + 1))
-        assert any(isinstance(step, Entered) for step, _ in told)
-
-    story(tell)
+async def test_what_it_tells_is_durable_already(ledger: Ledger) -> None:
+    told: list[tuple[Step, int]] = []
+    executor: RunExecutor
+    executor = RunExecutor(
+        "r", parts_over(ledger, conversation=[sets("x", 1)]), tell=lambda step: told.append((step, executor.state.seq))
+    )
+    await executor.start(worker(TALK), {})
+    await executor.drive()
+    assert [seq for _, seq in told] == list(range(1, len(await ledger.read("run/r")) + 1))
+    assert any(isinstance(step, Entered) for step, _ in told)
 
 
-def test_a_run_that_waits_comes_back_and_goes_on_when_somebody_decided() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger)
-        state = await driven(parts, worker(ASK))
-        assert state.outcome is None
-        assert state.is_waiting
-        assert (await resumed(parts)).is_waiting
-        (view,) = await decide_all(parts, edit="notes")
-        assert view.item.title == "Which?"
-        assert (await resumed(parts)).buffer == {"word": "notes"}
-        assert (await resumed(parts)).outcome == "accepted"
-
-    story(tell)
+async def test_a_run_that_waits_comes_back_and_goes_on_when_somebody_decided(ledger: Ledger) -> None:
+    parts = parts_over(ledger)
+    state = await driven(parts, worker(ASK))
+    assert state.outcome is None
+    assert state.is_waiting
+    assert (await resumed(parts)).is_waiting
+    (view,) = await decide_all(parts, edit="notes")
+    assert view.item.title == "Which?"
+    assert (await resumed(parts)).buffer == {"word": "notes"}
+    assert (await resumed(parts)).outcome == "accepted"
 
 
-def test_who_waits_for_a_person_goes_on_as_soon_as_somebody_decides() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger)
-        executor = RunExecutor("r", parts, is_waiting=True)
-        await executor.start(worker(ASK), {})
-        task = asyncio.create_task(executor.drive())
-        await until(lambda: executor.state.is_waiting)
-        assert not task.done()
-        await decide_all(parts, edit="notes")
-        assert (await task).buffer == {"word": "notes"}
-
-    story(tell)
+async def test_who_waits_for_a_person_goes_on_as_soon_as_somebody_decides(ledger: Ledger) -> None:
+    parts = parts_over(ledger)
+    executor = RunExecutor("r", parts, is_waiting=True)
+    await executor.start(worker(ASK), {})
+    task = asyncio.create_task(executor.drive())
+    await until(lambda: executor.state.is_waiting)
+    assert not task.done()
+    await decide_all(parts, edit="notes")
+    assert (await task).buffer == {"word": "notes"}
 
 
-def test_who_takes_a_run_over_removes_what_was_half_written(tmp_path: Path) -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger, conversation=lambda _: sets("x", 1), folder=tmp_path)
-        await RunExecutor("r", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
-        (tmp_path / "runs" / "r").mkdir(parents=True)
-        for name in (".notes.md.1ykdc93t.part", "notes.md"):
-            (tmp_path / "runs" / "r" / name).write_text("x")
-        await resumed(parts)
-        assert [path.name for path in (tmp_path / "runs" / "r").iterdir()] == ["notes.md"]
-
-    story(tell)
+async def test_who_takes_a_run_over_removes_what_was_half_written(tmp_path: Path, ledger: Ledger) -> None:
+    parts = parts_over(ledger, conversation=lambda _: sets("x", 1), folder=tmp_path)
+    await RunExecutor("r", parts).start(worker({"id": "a", "outputs": ["x"]}), {})
+    (tmp_path / "runs" / "r").mkdir(parents=True)
+    for name in (".notes.md.1ykdc93t.part", "notes.md"):
+        (tmp_path / "runs" / "r" / name).write_text("x")
+    await resumed(parts)
+    assert [path.name for path in (tmp_path / "runs" / "r").iterdir()] == ["notes.md"]
 
 
-def test_when_two_processes_go_on_with_a_run_the_one_that_came_last_has_it() -> None:
-    async def tell(ledger: Ledger) -> None:
-        gate = asyncio.Event()
+async def test_when_two_processes_go_on_with_a_run_the_one_that_came_last_has_it(ledger: Ledger) -> None:
+    gate = asyncio.Event()
 
-        @tool
-        async def wait() -> str:
-            """Wait."""
-            await gate.wait()
-            return "waited"
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await gate.wait()
+        return "waited"
 
-        spec = worker({"id": "w", "kind": "tool", "tool": "wait", "outputs": ["x"]})
-        first, second = (RunExecutor("r", parts_over(ledger, wait)) for _ in range(2))
-        await first.start(spec, {})
-        one = asyncio.create_task(first.drive())
-        await until(lambda: bool(first.state.places) and first.state.places["p1"].phase == "act")
-        await second.resume()
-        other = asyncio.create_task(second.drive())
-        gate.set()
-        with pytest.raises(RunTaken, match="another process goes on with run r"):
-            await one
-        assert (await other).outcome == "accepted"
-
-    story(tell)
+    spec = worker({"id": "w", "kind": "tool", "tool": "wait", "outputs": ["x"]})
+    first, second = (RunExecutor("r", parts_over(ledger, wait)) for _ in range(2))
+    await first.start(spec, {})
+    one = asyncio.create_task(first.drive())
+    await until(lambda: bool(first.state.places) and first.state.places["p1"].phase == "act")
+    await second.resume()
+    other = asyncio.create_task(second.drive())
+    gate.set()
+    with pytest.raises(RunTaken, match="another process goes on with run r"):
+        await one
+    assert (await other).outcome == "accepted"
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
-def test_a_process_that_is_stopped_leaves_a_run_that_goes_on(idempotent: bool) -> None:
-    async def tell(ledger: Ledger) -> None:
-        calls = []
-        gate = asyncio.Event()
+async def test_a_process_that_is_stopped_leaves_a_run_that_goes_on(idempotent: bool, ledger: Ledger) -> None:
+    calls = []
+    gate = asyncio.Event()
 
-        @tool(idempotent=idempotent)
-        async def pay() -> str:
-            """Pay."""
-            calls.append("paid")
-            await gate.wait()
-            return "a receipt"
+    @tool(idempotent=idempotent)
+    async def pay() -> str:
+        """Pay."""
+        calls.append("paid")
+        await gate.wait()
+        return "a receipt"
 
-        spec = worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]})
-        parts = parts_over(ledger, pay)
-        task = asyncio.create_task(driven(parts, spec))
-        await until(lambda: bool(calls))
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert [one.get_name() for one in asyncio.all_tasks() if one is not asyncio.current_task()] == []
+    spec = worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]})
+    parts = parts_over(ledger, pay)
+    task = asyncio.create_task(driven(parts, spec))
+    await until(lambda: bool(calls))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [one.get_name() for one in asyncio.all_tasks() if one is not asyncio.current_task()] == []
 
-        gate.set()
+    gate.set()
+    state = await resumed(parts)
+    if not idempotent:
+        assert calls == ["paid"]
+        (view,) = await decide_all(parts)
+        assert view.item.title == "pay may have run: run it again?"
         state = await resumed(parts)
-        if not idempotent:
-            assert calls == ["paid"]
-            (view,) = await decide_all(parts)
-            assert view.item.title == "pay may have run: run it again?"
-            state = await resumed(parts)
-        assert state.outcome == "accepted"
-        assert calls == ["paid", "paid"]
-
-    story(tell)
+    assert state.outcome == "accepted"
+    assert calls == ["paid", "paid"]
 
 
-def test_a_node_that_takes_too_long_is_given_up_while_it_runs() -> None:
-    async def tell(ledger: Ledger) -> None:
-        @tool
-        async def wait() -> str:
-            """Wait for ever."""
-            await asyncio.Event().wait()
-            return ""
+async def test_a_node_that_takes_too_long_is_given_up_while_it_runs(ledger: Ledger) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return ""
 
-        slow = {"id": "w", "kind": "tool", "tool": "wait", "timeout_s": 0.01}
-        state = await driven(parts_over(ledger, wait), worker(slow, TALK, edges=["w a failure"]))
-        assert state.failed == (("w", 1, ("it took longer than 0.01 seconds",)),)
-
-    story(tell)
+    slow = {"id": "w", "kind": "tool", "tool": "wait", "timeout_s": 0.01}
+    state = await driven(parts_over(ledger, wait), worker(slow, TALK, edges=["w a failure"]))
+    assert state.failed == (("w", 1, ("it took longer than 0.01 seconds",)),)
 
 
-def test_a_run_is_exhausted_when_its_time_is_over_whatever_is_under_way() -> None:
-    async def tell(ledger: Ledger) -> None:
-        @tool
-        async def wait() -> str:
-            """Wait for ever."""
-            await asyncio.Event().wait()
-            return ""
+async def test_a_run_is_exhausted_when_its_time_is_over_whatever_is_under_way(ledger: Ledger) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return ""
 
-        state = await driven(
-            parts_over(ledger, wait), worker({"id": "w", "kind": "tool", "tool": "wait"}, limits={"seconds": 0.01})
-        )
-        assert state.outcome == "exhausted"
-
-    story(tell)
+    state = await driven(parts_over(ledger, wait), worker({"id": "w", "kind": "tool", "tool": "wait"}, limits={"seconds": 0.01}))
+    assert state.outcome == "exhausted"
 
 
-def test_calls_of_a_turn_run_side_by_side_and_their_results_come_in_the_order_of_the_calls() -> None:
-    async def tell(ledger: Ledger) -> None:
-        gate = asyncio.Event()
+async def test_calls_of_a_turn_run_side_by_side_and_their_results_come_in_the_order_of_the_calls(ledger: Ledger) -> None:
+    gate = asyncio.Event()
 
-        @tool
-        async def meet(who: str) -> str:
-            """Wait for the other."""
-            if who == "first":
-                await gate.wait()
-            gate.set()
-            return f"{who} came"
+    @tool
+    async def meet(who: str) -> str:
+        """Wait for the other."""
+        if who == "first":
+            await gate.wait()
+        gate.set()
+        return f"{who} came"
 
-        turns: list[Turn] = []
+    turns: list[Turn] = []
 
-        def replied(turn: Turn) -> Any:
-            turns.append(turn)
-            return said("", ("meet", {"who": "first"}), ("meet", {"who": "second"})) if len(turns) == 1 else sets("x", 1)
+    def replied(turn: Turn) -> Any:
+        turns.append(turn)
+        return said("", ("meet", {"who": "first"}), ("meet", {"who": "second"})) if len(turns) == 1 else sets("x", 1)
 
-        await driven(parts_over(ledger, meet, conversation=replied), worker(TALK | {"tools": ["meet"]}))
-        assert [message.text for message in turns[1].messages if message.role == "tool"] == ["first came", "second came"]
-
-    story(tell)
+    await driven(parts_over(ledger, meet, conversation=replied), worker(TALK | {"tools": ["meet"]}))
+    assert [message.text for message in turns[1].messages if message.role == "tool"] == ["first came", "second came"]
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "", "a.b", "x" * 64])
-def test_a_name_that_leads_out_of_the_folder_of_runs_is_refused(name: str, tmp_path: Path) -> None:
-    async def tell(ledger: Ledger) -> None:
-        with pytest.raises(InvalidInput, match="the name of a run is letters"):
-            await driven(parts_over(ledger, folder=tmp_path), worker(ASK), run=name)
-        assert await ledger.heads("") == []
-
-    story(tell)
+async def test_a_name_that_leads_out_of_the_folder_of_runs_is_refused(name: str, tmp_path: Path, ledger: Ledger) -> None:
+    with pytest.raises(InvalidInput, match="the name of a run is letters"):
+        await driven(parts_over(ledger, folder=tmp_path), worker(ASK), run=name)
+    assert await ledger.heads("") == []
 
 
-def test_a_run_begins_once_and_with_all_its_inputs() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts, spec = parts_over(ledger), worker(ASK, inputs=["about"])
-        with pytest.raises(InvalidInput, match="needs about"):
-            await driven(parts, spec)
+async def test_a_run_begins_once_and_with_all_its_inputs(ledger: Ledger) -> None:
+    parts, spec = parts_over(ledger), worker(ASK, inputs=["about"])
+    with pytest.raises(InvalidInput, match="needs about"):
+        await driven(parts, spec)
+    await driven(parts, spec, {"about": 1})
+    with pytest.raises(InvalidInput, match="there is a run r already"):
         await driven(parts, spec, {"about": 1})
-        with pytest.raises(InvalidInput, match="there is a run r already"):
-            await driven(parts, spec, {"about": 1})
-        with pytest.raises(InvalidInput, match="there is no run s"):
-            await resumed(parts, "s")
-
-    story(tell)
+    with pytest.raises(InvalidInput, match="there is no run s"):
+        await resumed(parts, "s")
 
 
-def test_a_newer_definition_has_to_have_the_node_at_which_the_run_is() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger)
-        await driven(parts, worker(ASK))
-        with pytest.raises(InvalidInput, match="no node q, where run r is"):
-            await RunExecutor("r", parts).resume(worker("other"))
-        executor = RunExecutor("r", parts)
-        await executor.resume(worker(ASK | {"prompt": "Which now?"}, version="2"))
-        assert (await kept(ledger)).spec.version == "2"
-
-    story(tell)
+async def test_a_newer_definition_has_to_have_the_node_at_which_the_run_is(ledger: Ledger) -> None:
+    parts = parts_over(ledger)
+    await driven(parts, worker(ASK))
+    with pytest.raises(InvalidInput, match="no node q, where run r is"):
+        await RunExecutor("r", parts).resume(worker("other"))
+    executor = RunExecutor("r", parts)
+    await executor.resume(worker(ASK | {"prompt": "Which now?"}, version="2"))
+    assert (await kept(ledger)).spec.version == "2"
 
 
-def test_a_newer_definition_takes_a_run_over_and_memory_stays() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger, conversation=[sets("x", 1)])
-        await driven(parts, worker(TALK, ASK, edges=["a q"]))
-        executor = RunExecutor("r", parts)
-        await executor.resume(worker(TALK, ASK, {"id": "more", "kind": "person"}, edges=["a q", "q more"], version="2"))
-        await decide_all(parts, edit="yes")
-        state = await executor.drive()
-        assert (state.spec.version, [place.node for place in state.places.values()]) == ("2", ["more"])
-        assert dict(state.buffer) == {"x": 1, "word": "yes"}
-
-    story(tell)
+async def test_a_newer_definition_takes_a_run_over_and_memory_stays(ledger: Ledger) -> None:
+    parts = parts_over(ledger, conversation=[sets("x", 1)])
+    await driven(parts, worker(TALK, ASK, edges=["a q"]))
+    executor = RunExecutor("r", parts)
+    await executor.resume(worker(TALK, ASK, {"id": "more", "kind": "person"}, edges=["a q", "q more"], version="2"))
+    await decide_all(parts, edit="yes")
+    state = await executor.drive()
+    assert (state.spec.version, [place.node for place in state.places.values()]) == ("2", ["more"])
+    assert dict(state.buffer) == {"x": 1, "word": "yes"}
 
 
-def test_a_run_that_has_ended_stays_as_it_is() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts = parts_over(ledger, conversation=[sets("x", 1)])
-        state = await driven(parts, worker(TALK))
-        assert await resumed(parts) == state
-
-    story(tell)
+async def test_a_run_that_has_ended_stays_as_it_is(ledger: Ledger) -> None:
+    parts = parts_over(ledger, conversation=[sets("x", 1)])
+    state = await driven(parts, worker(TALK))
+    assert await resumed(parts) == state
 
 
-def test_values_of_a_program_are_in_memory_what_they_are_after_a_restart() -> None:
-    async def tell(ledger: Ledger) -> None:
-        executor = RunExecutor("r", parts_over(ledger))
-        await executor.start(worker(ASK), {"pair": (1, 2), "deep": {"at": (3,)}})
-        assert executor.state == await kept(ledger)
-        with pytest.raises(InvalidInput, match="a run keeps plain values"):
-            await RunExecutor("s", parts_over(ledger)).start(worker(ASK), {"path": object()})
-
-    story(tell)
+async def test_values_of_a_program_are_in_memory_what_they_are_after_a_restart(ledger: Ledger) -> None:
+    executor = RunExecutor("r", parts_over(ledger))
+    await executor.start(worker(ASK), {"pair": (1, 2), "deep": {"at": (3,)}})
+    assert executor.state == await kept(ledger)
+    with pytest.raises(InvalidInput, match="a run keeps plain values"):
+        await RunExecutor("s", parts_over(ledger)).start(worker(ASK), {"path": object()})
 
 
 def delegating(ledger: Ledger, *replies: Any, **fields: Any) -> tuple[RunParts, Any]:
@@ -285,77 +235,59 @@ def delegating(ledger: Ledger, *replies: Any, **fields: Any) -> tuple[RunParts, 
     return parts_over(ledger, conversation=list(replies)), spec
 
 
-def test_a_sub_agent_that_nobody_declared_is_an_error_result() -> None:
-    async def tell(ledger: Ledger) -> None:
-        parts, spec = delegating(ledger, said("", ("delegate_to_sub_agent", {"name": "fly", "task": "t"})), sets("x", 1))
-        state = await driven(parts, spec)
-        assert state.outcome == "accepted"
-        assert [head.stream for head in await ledger.heads("run/")] == ["run/r"]
-
-    story(tell)
+async def test_a_sub_agent_that_nobody_declared_is_an_error_result(ledger: Ledger) -> None:
+    parts, spec = delegating(ledger, said("", ("delegate_to_sub_agent", {"name": "fly", "task": "t"})), sets("x", 1))
+    state = await driven(parts, spec)
+    assert state.outcome == "accepted"
+    assert [head.stream for head in await ledger.heads("run/")] == ["run/r"]
 
 
-def test_a_task_that_is_given_again_after_a_person_wanted_it_done_again_is_a_run_of_its_own() -> None:
-    async def tell(ledger: Ledger) -> None:
-        give = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
-        parts, spec = delegating(
-            ledger, give, sets("found", 1), sets("x", 1), give, sets("found", 2), sets("x", 2), requires_approval=True
-        )
-        await driven(parts, spec)
-        await decide_all(parts, JudgmentAction.RETRY)
-        await resumed(parts)
-        await decide_all(parts)
-        state = await resumed(parts)
-        assert (state.outcome, state.buffer) == ("accepted", {"x": 2})
-        assert len(await ledger.heads("run/r.")) == 2
-
-    story(tell)
+async def test_a_task_that_is_given_again_after_a_person_wanted_it_done_again_is_a_run_of_its_own(ledger: Ledger) -> None:
+    give = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
+    parts, spec = delegating(
+        ledger, give, sets("found", 1), sets("x", 1), give, sets("found", 2), sets("x", 2), requires_approval=True
+    )
+    await driven(parts, spec)
+    await decide_all(parts, JudgmentAction.RETRY)
+    await resumed(parts)
+    await decide_all(parts)
+    state = await resumed(parts)
+    assert (state.outcome, state.buffer) == ("accepted", {"x": 2})
+    assert len(await ledger.heads("run/r.")) == 2
 
 
-def test_a_turn_costs_what_its_tokens_cost_and_a_sub_agents_are_its_parents() -> None:
-    async def tell(ledger: Ledger) -> None:
-        task = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
-        parts, spec = delegating(ledger)
-        model = ScriptedModel(name="openai:gpt-5-mini", conversation=[task, sets("found", 1), sets("x", 2)])
-        state = await driven(replace(parts, model=model), spec)
-        one = usd_of("openai:gpt-5-mini", Usage(3, 2, 1))
-        assert one
-        assert (state.outcome, state.usd) == ("accepted", pytest.approx(3 * one))
-
-    story(tell)
+async def test_a_turn_costs_what_its_tokens_cost_and_a_sub_agents_are_its_parents(ledger: Ledger) -> None:
+    task = said("", ("delegate_to_sub_agent", {"name": "look", "task": "t"}))
+    parts, spec = delegating(ledger)
+    model = ScriptedModel(name="openai:gpt-5-mini", conversation=[task, sets("found", 1), sets("x", 2)])
+    state = await driven(replace(parts, model=model), spec)
+    one = usd_of("openai:gpt-5-mini", Usage(3, 2, 1))
+    assert one
+    assert (state.outcome, state.usd) == ("accepted", pytest.approx(3 * one))
 
 
-def test_a_provider_that_does_not_count_does_not_make_a_run_endless() -> None:
-    async def tell(ledger: Ledger) -> None:
-        spec = worker(TALK | {"attempts": 50}, limits={"tokens": 2_000})
-        state = await driven(parts_over(ledger, conversation=lambda _: Reply("It is a long story. " * 50)), spec)
-        assert state.outcome == "exhausted"
-        assert "of 2,000 tokens are used" in state.reason
-
-    story(tell)
+async def test_a_provider_that_does_not_count_does_not_make_a_run_endless(ledger: Ledger) -> None:
+    spec = worker(TALK | {"attempts": 50}, limits={"tokens": 2_000})
+    state = await driven(parts_over(ledger, conversation=lambda _: Reply("It is a long story. " * 50)), spec)
+    assert state.outcome == "exhausted"
+    assert "of 2,000 tokens are used" in state.reason
 
 
-def test_sub_agents_that_work_at_once_share_what_is_left() -> None:
-    async def tell(ledger: Ledger) -> None:
-        task = ("delegate_to_sub_agent", {"name": "look", "task": "t"})
-        parts, spec = delegating(ledger, said("", task, task), sets("found", 1), sets("found", 2), sets("x", 3))
-        spec = spec.model_copy(update={"limits": spec.limits.model_copy(update={"tokens": 1_005})})
-        state = await driven(parts, spec)
-        assert state.outcome == "accepted"
-        children = [head.stream for head in await ledger.heads("run/r.")]
-        assert [folded(await ledger.read(one)).spec.limits.tokens for one in children] == [500, 500]
-
-    story(tell)
+async def test_sub_agents_that_work_at_once_share_what_is_left(ledger: Ledger) -> None:
+    task = ("delegate_to_sub_agent", {"name": "look", "task": "t"})
+    parts, spec = delegating(ledger, said("", task, task), sets("found", 1), sets("found", 2), sets("x", 3))
+    spec = spec.model_copy(update={"limits": spec.limits.model_copy(update={"tokens": 1_005})})
+    state = await driven(parts, spec)
+    assert state.outcome == "accepted"
+    children = [head.stream for head in await ledger.heads("run/r.")]
+    assert [folded(await ledger.read(one)).spec.limits.tokens for one in children] == [500, 500]
 
 
-def test_dollars_are_a_limit_only_where_a_price_is_known() -> None:
-    async def tell(ledger: Ledger) -> None:
-        spec = worker(TALK, limits={"usd": 1})
-        parts = parts_over(ledger, conversation=[sets("x", 1)])
-        with pytest.raises(InvalidInput, match=r"limits\.usd: no price is known for scripted; limit tokens instead"):
-            await RunExecutor("r", parts).start(spec, {})
-        await RunExecutor("r", replace(parts, model=None)).start(spec, {})
-        with pytest.raises(InvalidInput, match="no price is known"):
-            await RunExecutor("r", parts).resume()
-
-    story(tell)
+async def test_dollars_are_a_limit_only_where_a_price_is_known(ledger: Ledger) -> None:
+    spec = worker(TALK, limits={"usd": 1})
+    parts = parts_over(ledger, conversation=[sets("x", 1)])
+    with pytest.raises(InvalidInput, match=r"limits\.usd: no price is known for scripted; limit tokens instead"):
+        await RunExecutor("r", parts).start(spec, {})
+    await RunExecutor("r", replace(parts, model=None)).start(spec, {})
+    with pytest.raises(InvalidInput, match="no price is known"):
+        await RunExecutor("r", parts).resume()

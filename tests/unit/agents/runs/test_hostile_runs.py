@@ -22,7 +22,8 @@ from hive_mind.runs.state import RunState
 from hive_mind.runtime.runs import run_keeper
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.tools.functions import tool
-from tests.unit.agents.run_builders import driven, kept, parts_over, said, sets, story
+from tests.loops import opened
+from tests.unit.agents.run_builders import driven, kept, parts_over, said, sets
 from tests.unit.runs.flow import worker
 
 LOOP = worker({"id": "a", "tools": ["shout"], "outputs": ["x"]})
@@ -44,18 +45,19 @@ async def shout() -> str:
 
 def after(first: Reply, folder: Path, spec: Any = LOOP) -> tuple[RunState, int]:
     """Where a run gets with this first reply of a model that goes on as it should, and how often the model was asked."""
-    asked, found = [0], []
+    asked = [0]
 
     def conversation(_: object) -> Reply:
         asked[0] += 1
         return first if asked[0] == 1 else sets("x", 1)
 
-    async def whole(ledger: Ledger) -> None:
-        found.append(await driven(parts_over(ledger, shout, conversation=conversation, folder=folder), spec))
-        assert await kept(ledger) == found[0]
+    async def whole() -> RunState:
+        async with opened("ledger", "memory") as ledger:
+            found = await driven(parts_over(ledger, shout, conversation=conversation, folder=folder), spec)
+            assert await kept(ledger) == found
+            return found
 
-    story(whole)
-    return found[0], asked[0]
+    return asyncio.run(whole()), asked[0]
 
 
 @pytest.mark.parametrize(
@@ -103,27 +105,21 @@ class Shared:
         """Nobody does."""
 
 
-def test_more_than_fits_of_what_others_share_is_a_persons_business() -> None:
-    async def whole(ledger: Ledger) -> None:
-        spec = worker({"id": "a", "inputs": ["b", "c"], "outputs": ["x"]})
-        parts = parts_over(ledger, conversation=lambda _: sets("x", 1), fleet_values=Shared())
-        state = await driven(parts, spec.model_copy(update={"scopes": {"b": "fleet", "c": "fleet"}}))
-        assert (state.outcome, state.is_waiting) == (None, True)
-
-    story(whole)
+async def test_more_than_fits_of_what_others_share_is_a_persons_business(ledger: Ledger) -> None:
+    spec = worker({"id": "a", "inputs": ["b", "c"], "outputs": ["x"]})
+    parts = parts_over(ledger, conversation=lambda _: sets("x", 1), fleet_values=Shared())
+    state = await driven(parts, spec.model_copy(update={"scopes": {"b": "fleet", "c": "fleet"}}))
+    assert (state.outcome, state.is_waiting) == (None, True)
 
 
-def test_a_word_that_no_run_could_hear_is_not_said() -> None:
-    async def whole(ledger: Ledger) -> None:
-        with pytest.raises(InvalidInput, match="at most 100,000 bytes"):
-            await say_to(ledger, "r", "x" * 100_001)
-        await say_to(ledger, "r", "\0" * 100_000)
-        parts = parts_over(ledger, conversation=lambda _: Reply("hm", (), 3, 2))
-        executor = RunExecutor("r", parts)
-        await executor.start(worker({"id": "a", "clientFacing": True, "turns": 2}), {})
-        assert len((await executor.drive()).heard) == 1
-
-    story(whole)
+async def test_a_word_that_no_run_could_hear_is_not_said(ledger: Ledger) -> None:
+    with pytest.raises(InvalidInput, match="at most 100,000 bytes"):
+        await say_to(ledger, "r", "x" * 100_001)
+    await say_to(ledger, "r", "\0" * 100_000)
+    parts = parts_over(ledger, conversation=lambda _: Reply("hm", (), 3, 2))
+    executor = RunExecutor("r", parts)
+    await executor.start(worker({"id": "a", "clientFacing": True, "turns": 2}), {})
+    assert len((await executor.drive()).heard) == 1
 
 
 class FullAt:
@@ -144,8 +140,8 @@ class FullAt:
 
 
 @pytest.mark.parametrize("appends", range(1, 8))
-def test_on_a_full_disk_a_run_stops_and_goes_on_once_there_is_room(
-    appends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_on_a_full_disk_a_run_stops_and_goes_on_once_there_is_room(
+    appends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger
 ) -> None:
     """What must not happen twice does not, and nothing is in trouble any more."""
     monkeypatch.setattr(run_keeper, "_AGAIN_S", 0.0)
@@ -157,22 +153,19 @@ def test_on_a_full_disk_a_run_stops_and_goes_on_once_there_is_room(
         paid.append("once")
         return "a receipt"
 
-    async def whole(ledger: Ledger) -> None:
-        full = FullAt(ledger, appends)
-        parts = parts_over(cast(Ledger, full), pay, folder=tmp_path)
-        keeper = RunKeeper(parts, worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]}))
-        await keeper.open()
-        await keeper.start(None, {}, "r")
-        await _until(lambda: bool(keeper.troubles) or not keeper.under_way)
-        full.has_room = True
-        await _until(lambda: not keeper.under_way and not keeper.troubles)
-        was_asked = [view.item.title for view in await parts.desk.open()]
-        state = await kept(ledger)
-        assert (state.outcome, was_asked) in (("accepted", []), (None, ["pay may have run: run it again?"]))
-        assert paid == ["once"]
-        await keeper.close()
-
-    story(whole)
+    full = FullAt(ledger, appends)
+    parts = parts_over(cast(Ledger, full), pay, folder=tmp_path)
+    keeper = RunKeeper(parts, worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]}))
+    await keeper.open()
+    await keeper.start(None, {}, "r")
+    await _until(lambda: bool(keeper.troubles) or not keeper.under_way)
+    full.has_room = True
+    await _until(lambda: not keeper.under_way and not keeper.troubles)
+    was_asked = [view.item.title for view in await parts.desk.open()]
+    state = await kept(ledger)
+    assert (state.outcome, was_asked) in (("accepted", []), (None, ["pay may have run: run it again?"]))
+    assert paid == ["once"]
+    await keeper.close()
 
 
 async def _until(holds: Callable[[], bool]) -> None:

@@ -29,18 +29,13 @@ def test_a_file_gives_each_line_that_says_something_however_it_is_encoded(tmp_pa
     assert gathered(lines_of(path)) == ["one", "two \ufffd", "three"]
 
 
-def test_a_file_is_closed_also_by_somebody_who_reads_only_its_beginning(tmp_path: Path) -> None:
+async def test_a_file_is_closed_also_by_somebody_who_reads_only_its_beginning(tmp_path: Path) -> None:
     path = tmp_path / "inputs.txt"
     path.write_text("one\ntwo\n")
-
-    async def first() -> str:
-        source = lines_of(path)
-        found = await anext(source)
-        await source.aclose()
-        return found
-
-    # An open file would be told: warnings are errors here.
-    assert asyncio.run(first()) == "one"
+    source = lines_of(path)
+    found = await anext(source)
+    await source.aclose()
+    assert found == "one"
 
 
 def test_an_open_stream_stays_its_owners() -> None:

@@ -1,6 +1,7 @@
 """What is old and has ended goes from ledger and disk; its name is never used again, and what waits stays."""
 
-import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,29 +49,27 @@ async def ended(parts: RunParts, run: str) -> None:
     assert (await executor.drive()).outcome == "accepted"
 
 
-def with_runs(scenario: Any, folder: Path) -> None:
-    async def whole() -> None:
-        ledger = await sqlite.open(folder / "ledger.sqlite")
-        clock = Clock()
-        parts = RunParts("ada", ledger, lambda *_: Toolbox([peek]), folder=folder, clock_ms=clock)
-        for number in range(3):
-            clock.now = number * 1_000
-            await ended(parts, f"r{number}")
-        waiting = RunExecutor("waits", parts)
-        await waiting.start(ASK, {})
-        await waiting.drive()
-        await scenario(parts, clock)
-        await ledger.close()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def with_runs(folder: Path) -> AsyncIterator[tuple[RunParts, Clock]]:
+    ledger = await sqlite.open(folder / "ledger.sqlite")
+    clock = Clock()
+    parts = RunParts("ada", ledger, lambda *_: Toolbox([peek]), folder=folder, clock_ms=clock)
+    for number in range(3):
+        clock.now = number * 1_000
+        await ended(parts, f"r{number}")
+    waiting = RunExecutor("waits", parts)
+    await waiting.start(ASK, {})
+    await waiting.drive()
+    yield parts, clock
+    await ledger.close()
 
 
 async def streams(ledger: Ledger) -> set[str]:
     return {head.stream.partition("/")[0] + "/" + head.stream.partition("/")[2][:2] for head in await ledger.heads("")}
 
 
-def test_old_runs_go_with_their_files_and_those_that_wait_or_are_newer_stay(tmp_path: Path) -> None:
-    async def scenario(parts: RunParts, clock: Clock) -> None:
+async def test_old_runs_go_with_their_files_and_those_that_wait_or_are_newer_stay(tmp_path: Path) -> None:
+    async with with_runs(tmp_path) as (parts, clock):
         found = await old_runs(parts.ledger, before_ms=1_500)
         assert [(one.run, one.outcome, one.ended_ms) for one in found] == [("r0", "accepted", 0), ("r1", "accepted", 1_000)]
         gone = await prune(parts.ledger, tmp_path / "runs", found, clock)
@@ -81,31 +80,26 @@ def test_old_runs_go_with_their_files_and_those_that_wait_or_are_newer_stay(tmp_
         assert sorted([view.item.subject.partition("/")[0] for view in await parts.desk.open()]) == ["waits"]
         assert await old_runs(parts.ledger, before_ms=1_500) == []
 
-    with_runs(scenario, tmp_path)
 
-
-def test_those_that_ended_last_may_stay_however_old(tmp_path: Path) -> None:
-    async def scenario(parts: RunParts, _: Clock) -> None:
+async def test_those_that_ended_last_may_stay_however_old(tmp_path: Path) -> None:
+    async with with_runs(tmp_path) as (parts, _):
         assert [one.run for one in await old_runs(parts.ledger, before_ms=1 << 40, keep=2)] == ["r0"]
 
-    with_runs(scenario, tmp_path)
 
-
-def test_the_name_of_a_run_that_is_pruned_begins_no_other(tmp_path: Path) -> None:
-    async def scenario(parts: RunParts, clock: Clock) -> None:
+async def test_the_name_of_a_run_that_is_pruned_begins_no_other(tmp_path: Path) -> None:
+    async with with_runs(tmp_path) as (parts, clock):
         await prune(parts.ledger, tmp_path / "runs", await old_runs(parts.ledger, 1 << 40), clock)
         with pytest.raises(InvalidInput, match="there was a run r0, which is pruned"):
             await RunExecutor("r0", parts).start(ASK, {})
         with pytest.raises(InvalidInput, match="run r0 has ended and was pruned"):
             await run_called(parts.ledger, "r0")
 
-    with_runs(scenario, tmp_path)
 
-
-def test_a_kill_between_ledger_and_folder_leaves_a_folder_that_goes_next_time(
+async def test_a_kill_between_ledger_and_folder_leaves_a_folder_that_goes_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(parts: RunParts, clock: Clock) -> None:
+    async with with_runs(tmp_path) as (parts, clock):
+
         def killed(*_: Any) -> None:
             raise OSError("killed")
 
@@ -116,5 +110,3 @@ def test_a_kill_between_ledger_and_folder_leaves_a_folder_that_goes_next_time(
         assert (tmp_path / "runs" / "r0").is_dir()
         assert await prune(parts.ledger, tmp_path / "runs", [], clock) == []
         assert [path.name for path in (tmp_path / "runs").iterdir()] == ["waits"]
-
-    with_runs(scenario, tmp_path)

@@ -1,6 +1,5 @@
 """Sub-agents in runs that are driven for real, over a ledger in memory."""
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -67,7 +66,7 @@ def result_in(state: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_sub_agent_works_on_a_copy_and_writes_nothing_of_its_parents() -> None:
+async def test_a_sub_agent_works_on_a_copy_and_writes_nothing_of_its_parents() -> None:
     seen: list[Turn] = []
 
     def child(turn: Turn) -> Reply:
@@ -76,52 +75,43 @@ def test_a_sub_agent_works_on_a_copy_and_writes_nothing_of_its_parents() -> None
             return said("", set_output={"key": "lead", "value": "mine"}, report_to_parent={"message": "half", "data": {"n": 1}})
         return said("", set_output={"key": "found", "value": "a gate"})
 
-    async def story() -> None:
-        ledger = await memory.open()
-        state = await driven(parts(ledger, delegating(child), [peek]), sub_worker(), {"town": "Corrin", "private": "hush"})
-        assert state.outcome == "accepted"
-        found = result_in(state)
-        assert sorted(found) == ["data", "message", "metadata", "reports"]
-        assert (found["data"], found["message"]) == ({"found": "a gate"}, "half")
-        assert found["reports"] == [{"message": "half", "data": {"n": 1}}]
-        assert found["metadata"]["outcome"] == "accepted"
-        assert await run_ids(ledger) == ["r"]
-
-    asyncio.run(story())
+    ledger = await memory.open()
+    state = await driven(parts(ledger, delegating(child), [peek]), sub_worker(), {"town": "Corrin", "private": "hush"})
+    assert state.outcome == "accepted"
+    found = result_in(state)
+    assert sorted(found) == ["data", "message", "metadata", "reports"]
+    assert (found["data"], found["message"]) == ({"found": "a gate"}, "half")
+    assert found["reports"] == [{"message": "half", "data": {"n": 1}}]
+    assert found["metadata"]["outcome"] == "accepted"
+    assert await run_ids(ledger) == ["r"]
     assert "town: Corrin" in seen[0].instructions
     assert "hush" not in str(seen)
     assert [one.name for one in seen[0].tools if one.name == "delegate_to_sub_agent"] == []
     assert "may not set 'lead'" in seen[1].messages[1].text
 
 
-def test_a_sub_agent_is_told_what_is_missing_and_how_many_turns_are_left() -> None:
+async def test_a_sub_agent_is_told_what_is_missing_and_how_many_turns_are_left() -> None:
     told: list[str] = []
 
     def child(turn: Turn) -> Reply:
         told.append(turn.messages[-1].text if turn.messages else "")
         return said("I am thinking.")
 
-    async def story() -> None:
-        state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
-        found = result_in(state)
-        assert found["metadata"]["outcome"] == "exhausted"
-
-    asyncio.run(story())
+    state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
+    found = result_in(state)
+    assert found["metadata"]["outcome"] == "exhausted"
     assert len(told) == 4
     assert "Still missing: found. Only 3 turns left" in told[1]
     assert "Your task: look around" in told[1]
 
 
-def test_mark_complete_ends_a_sub_agent_at_once() -> None:
+async def test_mark_complete_ends_a_sub_agent_at_once() -> None:
     turns: list[Turn] = []
 
     def child(turn: Turn) -> Reply:
         turns.append(turn)
         return said("", mark_complete={"message": "nothing there"}, peek={})
 
-    async def story() -> None:
-        state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
-        assert result_in(state)["metadata"]["outcome"] == "accepted"
-
-    asyncio.run(story())
+    state = await driven(parts(await memory.open(), delegating(child), [peek]), sub_worker(), {"town": "x"})
+    assert result_in(state)["metadata"]["outcome"] == "accepted"
     assert len(turns) == 1

@@ -23,7 +23,7 @@ from hive_mind.runtime.runs.run_calls import RunCalls
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.runtime.runs.saying import Saying
 from hive_mind.tools.base import Toolbox
-from tests.unit.agents.run_builders import parts_over, story, until
+from tests.unit.agents.run_builders import parts_over, until
 from tests.unit.runs.flow import worker
 
 TALK = worker({"id": "talk"})
@@ -99,25 +99,22 @@ class Slow(ScriptedModel):
         return await super().converse(turn)
 
 
-def test_of_a_run_that_a_fleet_drives_the_words_are_told_to_who_looks_on() -> None:
-    async def whole(ledger: Ledger) -> None:
-        model = Slow(conversation=lambda _: Reply("The pump is red.", (), 3, 2))
-        model.may_go_on, model.was_heard = asyncio.Event(), []
-        keeper = RunKeeper(replace(parts_over(ledger), model=model), TALK)
-        await keeper.open()
-        calls = RunCalls(keeper, Toolbox([]))
-        await calls.run({}, {}, "r")
-        await until(lambda: model.was_heard == [True])
-        said = (await calls.shown("r"))["saying"]
-        assert [(one["node"], one["text"]) for one in said] == [("talk", "The pump ")]
-        model.may_go_on.set()
-        await until(lambda: not keeper.under_way)
-        await keeper.start(None, {}, "alone")
-        await until(lambda: len(model.was_heard) == 2 and not keeper.under_way)
-        assert model.was_heard == [True, False]
-        await keeper.close()
-
-    story(whole)
+async def test_of_a_run_that_a_fleet_drives_the_words_are_told_to_who_looks_on(ledger: Ledger) -> None:
+    model = Slow(conversation=lambda _: Reply("The pump is red.", (), 3, 2))
+    model.may_go_on, model.was_heard = asyncio.Event(), []
+    keeper = RunKeeper(replace(parts_over(ledger), model=model), TALK)
+    await keeper.open()
+    calls = RunCalls(keeper, Toolbox([]))
+    await calls.run({}, {}, "r")
+    await until(lambda: model.was_heard == [True])
+    said = (await calls.shown("r"))["saying"]
+    assert [(one["node"], one["text"]) for one in said] == [("talk", "The pump ")]
+    model.may_go_on.set()
+    await until(lambda: not keeper.under_way)
+    await keeper.start(None, {}, "alone")
+    await until(lambda: len(model.was_heard) == 2 and not keeper.under_way)
+    assert model.was_heard == [True, False]
+    await keeper.close()
 
 
 def test_what_is_said_is_kept_for_those_who_look_on_and_no_longer() -> None:

@@ -12,7 +12,6 @@ from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.tools.base import Toolbox, ToolContext
-from tests.builders import remembering
 
 BOOK, SEEN = "Sluice gate 2 closes at a water level of 3.2 m.", "Sluice gate 2 closes at a water level of 3.4 m."
 
@@ -41,72 +40,51 @@ async def learned(memory: CognitiveMemory, notes: Path) -> Any:
     return await use(memory, "learn_notes", await use(memory, "list_notes", str(notes)))
 
 
-def test_a_folder_is_listed_with_what_can_be_read_and_what_can_not(notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        found = await use(memory, "list_notes", str(notes))
-        assert found == {"folder": str(notes), "files": ["book.md", "deep/seen.md"], "left_out": ["picture.bin"]}
-
-    remembering(scenario)
+async def test_a_folder_is_listed_with_what_can_be_read_and_what_can_not(notes: Path, memory: CognitiveMemory) -> None:
+    found = await use(memory, "list_notes", str(notes))
+    assert found == {"folder": str(notes), "files": ["book.md", "deep/seen.md"], "left_out": ["picture.bin"]}
 
 
-def test_a_folder_that_is_not_there_is_named_by_its_whole_path() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        with pytest.raises(InvalidInput, match=rf"'{re.escape(str(Path.cwd()))}/no/notes' is no folder; give the whole path"):
-            await use(memory, "list_notes", "no/notes")
-
-    remembering(scenario)
+async def test_a_folder_that_is_not_there_is_named_by_its_whole_path(memory: CognitiveMemory) -> None:
+    with pytest.raises(InvalidInput, match=rf"'{re.escape(str(Path.cwd()))}/no/notes' is no folder; give the whole path"):
+        await use(memory, "list_notes", "no/notes")
 
 
 @pytest.mark.parametrize("make", [lambda path: path / "nothing", lambda path: path])
-def test_a_folder_without_notes_is_told(make: Any, tmp_path: Path) -> None:
+async def test_a_folder_without_notes_is_told(make: Any, tmp_path: Path, memory: CognitiveMemory) -> None:
     (tmp_path / "picture.bin").write_bytes(b"\x00")
-
-    async def scenario(memory: CognitiveMemory) -> None:
-        with pytest.raises(InvalidInput, match=r"is no folder|has no notes that can be read"):
-            await use(memory, "list_notes", str(make(tmp_path)))
-
-    remembering(scenario)
+    with pytest.raises(InvalidInput, match=r"is no folder|has no notes that can be read"):
+        await use(memory, "list_notes", str(make(tmp_path)))
 
 
-def test_each_note_vouches_for_its_facts_and_what_the_gate_holds_back_is_only_counted(notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        found = await learned(memory, notes)
-        assert {(one["text"], *one["sources"]) for one in found["facts"]} >= {(BOOK, "book.md"), (SEEN, "deep/seen.md")}
-        assert found["count"] == len(found["facts"])
-        assert sum(found["held_back"].values()) == 1
-        assert "hunter2" not in str(found)
-
-    remembering(scenario)
-
-
-def test_learning_the_same_notes_again_changes_nothing(notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        once = await learned(memory, notes)
-        before = await memory.get_statistics()
-        assert await learned(memory, notes) == once
-        assert await memory.get_statistics() == before
-
-    remembering(scenario)
+async def test_each_note_vouches_for_its_facts_and_what_the_gate_holds_back_is_only_counted(
+    notes: Path, memory: CognitiveMemory
+) -> None:
+    found = await learned(memory, notes)
+    assert {(one["text"], *one["sources"]) for one in found["facts"]} >= {(BOOK, "book.md"), (SEEN, "deep/seen.md")}
+    assert found["count"] == len(found["facts"])
+    assert sum(found["held_back"].values()) == 1
+    assert "hunter2" not in str(found)
 
 
-def test_each_contradiction_is_found_once_and_with_both_sources(notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        (one,) = await use(memory, "compare", await learned(memory, notes))
-        told = {one["notes"], one["rival"]}
-        assert told == {BOOK, SEEN}
-        assert {*one["sources"], *one["rival_sources"]} == {"book.md", "deep/seen.md"}
-
-    remembering(scenario)
+async def test_learning_the_same_notes_again_changes_nothing(notes: Path, memory: CognitiveMemory) -> None:
+    once = await learned(memory, notes)
+    before = await memory.get_statistics()
+    assert await learned(memory, notes) == once
+    assert await memory.get_statistics() == before
 
 
-def test_what_contradicts_and_is_held_back_is_not_shown(tmp_path: Path) -> None:
+async def test_each_contradiction_is_found_once_and_with_both_sources(notes: Path, memory: CognitiveMemory) -> None:
+    (one,) = await use(memory, "compare", await learned(memory, notes))
+    told = {one["notes"], one["rival"]}
+    assert told == {BOOK, SEEN}
+    assert {*one["sources"], *one["rival_sources"]} == {"book.md", "deep/seen.md"}
+
+
+async def test_what_contradicts_and_is_held_back_is_not_shown(tmp_path: Path, memory: CognitiveMemory) -> None:
     (tmp_path / "note.md").write_text("# Gate terminal\nThe password of the gate terminal is hunter2Xy!.\n")
-
-    async def scenario(memory: CognitiveMemory) -> None:
-        await memory.store_fact("Gate terminal", "The password of the gate terminal is Tulip9zz!.", source="old.md")
-        assert "Tulip" not in str(await use(memory, "compare", await learned(memory, tmp_path)))
-
-    remembering(scenario)
+    await memory.store_fact("Gate terminal", "The password of the gate terminal is Tulip9zz!.", source="old.md")
+    assert "Tulip" not in str(await use(memory, "compare", await learned(memory, tmp_path)))
 
 
 async def conflicts(memory: CognitiveMemory, notes: Path) -> Sequence[Any]:
@@ -115,65 +93,54 @@ async def conflicts(memory: CognitiveMemory, notes: Path) -> Sequence[Any]:
 
 
 @pytest.mark.parametrize(("word", "loser"), [("notes", "rival_id"), ("memory", "id")])
-def test_what_a_person_decided_against_is_former_also_when_it_is_done_twice(word: str, loser: str, notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        found = await conflicts(memory, notes)
-        (settled,) = await use(memory, "settle", found, word)
-        lost = await memory.get_fact(found[0][loser])
-        assert settled["changed"]
-        assert lost is not None
-        assert not lost.is_current
-        before = await memory.get_statistics()
-        assert await use(memory, "settle", found, word) == [settled]
-        assert await memory.get_statistics() == before
+async def test_what_a_person_decided_against_is_former_also_when_it_is_done_twice(
+    word: str, loser: str, notes: Path, memory: CognitiveMemory
+) -> None:
+    found = await conflicts(memory, notes)
+    (settled,) = await use(memory, "settle", found, word)
+    lost = await memory.get_fact(found[0][loser])
+    assert settled["changed"]
+    assert lost is not None
+    assert not lost.is_current
+    before = await memory.get_statistics()
+    assert await use(memory, "settle", found, word) == [settled]
+    assert await memory.get_statistics() == before
 
-    remembering(scenario)
 
-
-def test_who_leaves_both_changes_nothing(notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        found = await conflicts(memory, notes)
-        before = await memory.get_statistics()
-        (settled,) = await use(memory, "settle", found, "both")
-        assert not settled["changed"]
-        assert await memory.get_statistics() == before
-
-    remembering(scenario)
+async def test_who_leaves_both_changes_nothing(notes: Path, memory: CognitiveMemory) -> None:
+    found = await conflicts(memory, notes)
+    before = await memory.get_statistics()
+    (settled,) = await use(memory, "settle", found, "both")
+    assert not settled["changed"]
+    assert await memory.get_statistics() == before
 
 
 @pytest.mark.parametrize("decision", ["", "perhaps", "notes memory", "notes, both, both", "notes or memory"])
-def test_a_decision_that_is_none_is_told_with_what_would_be_one(decision: str, notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        with pytest.raises(InvalidInput, match='answer with "notes", "memory" or "both", once or 1 times'):
-            await use(memory, "settle", await conflicts(memory, notes), decision)
-
-    remembering(scenario)
-
-
-def test_a_word_for_each_conflict_is_taken_in_their_order() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        found = [{"id": str(number), "rival_id": "x", "notes": "n", "rival": "r"} for number in range(2)]
-        settled = await use(memory, "settle", found, "Both, notes")
-        assert [(one["decision"], one["changed"]) for one in settled] == [("both", False), ("notes", False)]
-
-    remembering(scenario)
+async def test_a_decision_that_is_none_is_told_with_what_would_be_one(
+    decision: str, notes: Path, memory: CognitiveMemory
+) -> None:
+    with pytest.raises(InvalidInput, match='answer with "notes", "memory" or "both", once or 1 times'):
+        await use(memory, "settle", await conflicts(memory, notes), decision)
 
 
-def test_every_line_of_a_report_is_a_heading_or_names_its_source(notes: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        known = await learned(memory, notes)
-        found = await use(memory, "compare", known)
-        settled = await use(memory, "settle", found, "notes")
-        report = await use(memory, "write_report", known, found, settled)
-        lines = report.split("\n")
-        assert all(line.startswith("#") or "[" in line for line in lines)
-        assert "## Contradictions: 1" in lines
-        assert sum("a person decided: notes" in line for line in lines) == 1
-        stated = [line for line in lines if line.startswith("- ") and "against" not in line]
-        assert sum(text in line for text in (BOOK, SEEN) for line in stated) == 1
-        assert "- 1 fact: its text holds a credential [the gate]" in lines
+async def test_a_word_for_each_conflict_is_taken_in_their_order(memory: CognitiveMemory) -> None:
+    found = [{"id": str(number), "rival_id": "x", "notes": "n", "rival": "r"} for number in range(2)]
+    settled = await use(memory, "settle", found, "Both, notes")
+    assert [(one["decision"], one["changed"]) for one in settled] == [("both", False), ("notes", False)]
 
-    remembering(scenario)
+
+async def test_every_line_of_a_report_is_a_heading_or_names_its_source(notes: Path, memory: CognitiveMemory) -> None:
+    known = await learned(memory, notes)
+    found = await use(memory, "compare", known)
+    settled = await use(memory, "settle", found, "notes")
+    report = await use(memory, "write_report", known, found, settled)
+    lines = report.split("\n")
+    assert all(line.startswith("#") or "[" in line for line in lines)
+    assert "## Contradictions: 1" in lines
+    assert sum("a person decided: notes" in line for line in lines) == 1
+    stated = [line for line in lines if line.startswith("- ") and "against" not in line]
+    assert sum(text in line for text in (BOOK, SEEN) for line in stated) == 1
+    assert "- 1 fact: its text holds a credential [the gate]" in lines
 
 
 def test_a_report_of_nothing_is_one_all_the_same() -> None:

@@ -12,7 +12,6 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runs.pointers import as_text
 from hive_mind.tools.base import Toolbox, ToolContext
-from tests.builders import remembering
 
 GATE = "Sluice gate 2 closes at a water level of 3.2 m."
 
@@ -29,127 +28,97 @@ class Tools:
         return await one.call(ToolContext(), arguments)
 
 
-def test_what_is_remembered_is_recalled_with_its_source() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        tools = Tools(memory)
-        kept = await tools.use("remember", statement=GATE, about="gate")
-        (hit,) = await tools.use("recall", query="When does the gate close?")
-        assert kept["kept"]
-        assert (hit["id"], hit["text"], hit["about"], hit["sources"]) == (kept["fact"]["id"], GATE, "gate", ["run:r1"])
-
-    remembering(scenario)
+async def test_what_is_remembered_is_recalled_with_its_source(memory: CognitiveMemory) -> None:
+    tools = Tools(memory)
+    kept = await tools.use("remember", statement=GATE, about="gate")
+    (hit,) = await tools.use("recall", query="When does the gate close?")
+    assert kept["kept"]
+    assert (hit["id"], hit["text"], hit["about"], hit["sources"]) == (kept["fact"]["id"], GATE, "gate", ["run:r1"])
 
 
-def test_what_was_recalled_is_not_kept_again_and_so_confirms_nothing() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        fact = await memory.store_fact("gate", GATE, source="handbook.md")
-        tools = Tools(memory)
-        await tools.use("recall", query="gate")
-        again = await tools.use("remember", statement=f"  {GATE.replace(' ', '  ')} ", about="gate")
-        learned = await tools.use("learn", text=f"{GATE}\nThe left chain is worn.")
-        known = await memory.get_fact(fact.id)
-        assert not again["kept"]
-        assert known is not None
-        assert known.sources == ("handbook.md",)
-        assert [one["text"] for one in learned["facts"]] == ["The left chain is worn."]
-        assert learned["left_out"] == {"it was recalled in this run": 1}
-
-    remembering(scenario)
+async def test_what_was_recalled_is_not_kept_again_and_so_confirms_nothing(memory: CognitiveMemory) -> None:
+    fact = await memory.store_fact("gate", GATE, source="handbook.md")
+    tools = Tools(memory)
+    await tools.use("recall", query="gate")
+    again = await tools.use("remember", statement=f"  {GATE.replace(' ', '  ')} ", about="gate")
+    learned = await tools.use("learn", text=f"{GATE}\nThe left chain is worn.")
+    known = await memory.get_fact(fact.id)
+    assert not again["kept"]
+    assert known is not None
+    assert known.sources == ("handbook.md",)
+    assert [one["text"] for one in learned["facts"]] == ["The left chain is worn."]
+    assert learned["left_out"] == {"it was recalled in this run": 1}
 
 
-def test_what_an_answer_rests_on_is_recalled_too() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        await memory.store_fact("gate", GATE, source="handbook.md")
-        tools = Tools(memory)
-        answer = await tools.use("ask", question="At what water level does sluice gate 2 close?")
-        assert answer["is_known"]
-        assert [one["text"] for one in answer["facts"]] == [GATE]
-        assert not (await tools.use("remember", statement=GATE, about="gate"))["kept"]
-
-    remembering(scenario)
+async def test_what_an_answer_rests_on_is_recalled_too(memory: CognitiveMemory) -> None:
+    await memory.store_fact("gate", GATE, source="handbook.md")
+    tools = Tools(memory)
+    answer = await tools.use("ask", question="At what water level does sluice gate 2 close?")
+    assert answer["is_known"]
+    assert [one["text"] for one in answer["facts"]] == [GATE]
+    assert not (await tools.use("remember", statement=GATE, about="gate"))["kept"]
 
 
 @pytest.mark.parametrize("name", ["recall", "ask"])
-def test_what_was_recalled_is_known_after_a_restart(name: str, tmp_path: Path) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        fact = await memory.store_fact("gate", GATE, source="handbook.md")
-        files = RunFiles(tmp_path)
-        given = {"query": "gate"} if name == "recall" else {"question": "At what water level does sluice gate 2 close?"}
-        files.keep_result(name, 1, as_text(await Tools(memory, files=files).use(name, **given)))
-        files.keep_result("search", 2, "no json")
+async def test_what_was_recalled_is_known_after_a_restart(name: str, tmp_path: Path, memory: CognitiveMemory) -> None:
+    fact = await memory.store_fact("gate", GATE, source="handbook.md")
+    files = RunFiles(tmp_path)
+    given = {"query": "gate"} if name == "recall" else {"question": "At what water level does sluice gate 2 close?"}
+    files.keep_result(name, 1, as_text(await Tools(memory, files=files).use(name, **given)))
+    files.keep_result("search", 2, "no json")
 
-        later = Tools(memory, files=files)
-        assert not (await later.use("remember", statement=GATE, about="gate"))["kept"]
-        known = await memory.get_fact(fact.id)
-        assert known is not None
-        assert known.sources == ("handbook.md",)
-
-    remembering(scenario)
+    later = Tools(memory, files=files)
+    assert not (await later.use("remember", statement=GATE, about="gate"))["kept"]
+    known = await memory.get_fact(fact.id)
+    assert known is not None
+    assert known.sources == ("handbook.md",)
 
 
-def test_another_run_that_never_recalled_it_confirms_it() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        await memory.store_fact("gate", GATE, source="handbook.md")
-        kept = await Tools(memory, "r2").use("remember", statement=GATE, about="gate")
-        assert set(kept["fact"]["sources"]) == {"handbook.md", "run:r2"}
-
-    remembering(scenario)
+async def test_another_run_that_never_recalled_it_confirms_it(memory: CognitiveMemory) -> None:
+    await memory.store_fact("gate", GATE, source="handbook.md")
+    kept = await Tools(memory, "r2").use("remember", statement=GATE, about="gate")
+    assert set(kept["fact"]["sources"]) == {"handbook.md", "run:r2"}
 
 
-def test_a_text_is_learned_from_where_it_says_it_comes_from() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        tools = Tools(memory)
-        for source, vouched in (("", "run:r1"), ("log.txt", "log.txt")):
-            learned = await tools.use("learn", text=f"The {source or 'left'} chain is worn.", source=source)
-            assert learned["added"] == 1
-            assert learned["facts"][0]["sources"] == [vouched]
-        with pytest.raises(InvalidInput, match="nothing to learn"):
-            await tools.use("learn", text=" ")
-
-    remembering(scenario)
+async def test_a_text_is_learned_from_where_it_says_it_comes_from(memory: CognitiveMemory) -> None:
+    tools = Tools(memory)
+    for source, vouched in (("", "run:r1"), ("log.txt", "log.txt")):
+        learned = await tools.use("learn", text=f"The {source or 'left'} chain is worn.", source=source)
+        assert learned["added"] == 1
+        assert learned["facts"][0]["sources"] == [vouched]
+    with pytest.raises(InvalidInput, match="nothing to learn"):
+        await tools.use("learn", text=" ")
 
 
-def test_a_fact_is_corrected_and_taken_back_by_its_id() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        tools = Tools(memory)
-        old = (await tools.use("remember", statement=GATE, about="gate"))["fact"]
-        new = await tools.use("correct", fact_id=old["id"], statement="Sluice gate 2 closes at 3.4 m.")
-        assert (new["about"], new["sources"]) == ("gate", ["run:r1"])
-        assert [one["id"] for one in await tools.use("recall", query="gate")] == [new["id"]]
-        await tools.use("retract", fact_id=new["id"])
-        assert [one["text"] for one in await tools.use("recall", query="gate")] == [GATE]
-
-    remembering(scenario)
+async def test_a_fact_is_corrected_and_taken_back_by_its_id(memory: CognitiveMemory) -> None:
+    tools = Tools(memory)
+    old = (await tools.use("remember", statement=GATE, about="gate"))["fact"]
+    new = await tools.use("correct", fact_id=old["id"], statement="Sluice gate 2 closes at 3.4 m.")
+    assert (new["about"], new["sources"]) == ("gate", ["run:r1"])
+    assert [one["id"] for one in await tools.use("recall", query="gate")] == [new["id"]]
+    await tools.use("retract", fact_id=new["id"])
+    assert [one["text"] for one in await tools.use("recall", query="gate")] == [GATE]
 
 
 @pytest.mark.parametrize("name", ["correct", "retract"])
-def test_what_is_called_again_after_a_crash_changes_nothing_more(name: str) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        tools = Tools(memory)
-        fact = (await tools.use("remember", statement=GATE, about="gate"))["fact"]
-        given = {"fact_id": fact["id"]} | ({"statement": "Sluice gate 2 closes at 3.4 m."} if name == "correct" else {})
-        once = await tools.use(name, **given)
-        assert await Tools(memory).use(name, **given) == once
-        assert (await memory.get_statistics()).facts == (1 if name == "correct" else 0)
-
-    remembering(scenario)
+async def test_what_is_called_again_after_a_crash_changes_nothing_more(name: str, memory: CognitiveMemory) -> None:
+    tools = Tools(memory)
+    fact = (await tools.use("remember", statement=GATE, about="gate"))["fact"]
+    given = {"fact_id": fact["id"]} | ({"statement": "Sluice gate 2 closes at 3.4 m."} if name == "correct" else {})
+    once = await tools.use(name, **given)
+    assert await Tools(memory).use(name, **given) == once
+    assert (await memory.get_statistics()).facts == (1 if name == "correct" else 0)
 
 
 @pytest.mark.parametrize(("name", "given"), [("correct", {"statement": "x is y."}), ("retract", {})])
-def test_a_fact_that_is_not_there_is_told(name: str, given: dict[str, str]) -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        with pytest.raises(InvalidInput, match="there is no fact 'f9' of this agent's own; recall gives the ids"):
-            await Tools(memory).use(name, fact_id="f9", **given)
-
-    remembering(scenario)
+async def test_a_fact_that_is_not_there_is_told(name: str, given: dict[str, str], memory: CognitiveMemory) -> None:
+    with pytest.raises(InvalidInput, match="there is no fact 'f9' of this agent's own; recall gives the ids"):
+        await Tools(memory).use(name, fact_id="f9", **given)
 
 
-def test_a_search_gives_at_least_one_and_at_most_a_hundred() -> None:
-    async def scenario(memory: CognitiveMemory) -> None:
-        for number in range(120):
-            await memory.store_fact("pump", f"Pump {number} is red.")
-        tools = Tools(memory)
-        assert len(await tools.use("recall", query="pump", limit=-3)) == 1
-        assert len(await tools.use("recall", query="pump", limit=10_000)) == 100
-
-    remembering(scenario)
+async def test_a_search_gives_at_least_one_and_at_most_a_hundred(memory: CognitiveMemory) -> None:
+    for number in range(120):
+        await memory.store_fact("pump", f"Pump {number} is red.")
+    tools = Tools(memory)
+    assert len(await tools.use("recall", query="pump", limit=-3)) == 1
+    assert len(await tools.use("recall", query="pump", limit=10_000)) == 100

@@ -93,26 +93,22 @@ def change(folder: Path, chance: random.Random) -> None:
 
 # The last two: a source was killed while it confirmed what another one's edit had replaced, and changed its mind.
 @pytest.mark.parametrize("seed", [*(f"{seed_of_this_run()}/{number}" for number in range(8)), "77/7", "77/112"])
-def test_what_the_folder_says_is_known_after_edits_renames_deletes_and_kills(tmp_path: Path, seed: str) -> None:
+async def test_what_the_folder_says_is_known_after_edits_renames_deletes_and_kills(tmp_path: Path, seed: str) -> None:
     chance, home = random.Random(seed), MortalHome()
-
-    async def life() -> None:
-        watching, memory = watcher(home, tmp_path)
-        for _ in range(ROUNDS):
+    watching, memory = watcher(home, tmp_path)
+    for _ in range(ROUNDS):
+        for _ in range(chance.randrange(1, 4)):
+            change(tmp_path, chance)
+        home.writes_left = chance.choice((-1, chance.randrange(1, KILLS_EVERY_WRITES)))
+        try:
             for _ in range(chance.randrange(1, 4)):
-                change(tmp_path, chance)
-            home.writes_left = chance.choice((-1, chance.randrange(1, KILLS_EVERY_WRITES)))
-            try:
-                for _ in range(chance.randrange(1, 4)):
-                    await watching.look()
-            except Killed:
-                home.writes_left = -1
-                watching, memory = watcher(home, tmp_path)
-        home.writes_left = -1
-        await caught_up(watching)
-        assert await known(memory) == await said(tmp_path), seed
-
-    asyncio.run(life())
+                await watching.look()
+        except Killed:
+            home.writes_left = -1
+            watching, memory = watcher(home, tmp_path)
+    home.writes_left = -1
+    await caught_up(watching)
+    assert await known(memory) == await said(tmp_path), seed
 
 
 def scenario(work: Callable[[Watcher, CognitiveMemory], object], home: Home, *folders: Path) -> None:
@@ -185,24 +181,20 @@ def test_what_cannot_be_read_any_more_stays_and_what_is_empty_says_nothing(tmp_p
 
 
 @pytest.mark.parametrize("write", range(1, 5))
-def test_a_file_that_comes_back_is_read_though_the_watcher_was_killed_when_it_was_gone(tmp_path: Path, write: int) -> None:
+async def test_a_file_that_comes_back_is_read_though_the_watcher_was_killed_when_it_was_gone(tmp_path: Path, write: int) -> None:
     file, home = tmp_path / "a.md", MortalHome()
     file.write_text("The mill is old.")
-
-    async def life() -> None:
-        watching, _ = watcher(home, tmp_path)
+    watching, _ = watcher(home, tmp_path)
+    await caught_up(watching)
+    file.unlink()
+    home.writes_left = write
+    with contextlib.suppress(Killed):
         await caught_up(watching)
-        file.unlink()
-        home.writes_left = write
-        with contextlib.suppress(Killed):
-            await caught_up(watching)
-        home.writes_left = -1
-        file.write_text("The mill is old.")
-        watching, memory = watcher(home, tmp_path)
-        await caught_up(watching)
-        assert list(await known(memory)) == ["The mill is old."]
-
-    asyncio.run(life())
+    home.writes_left = -1
+    file.write_text("The mill is old.")
+    watching, memory = watcher(home, tmp_path)
+    await caught_up(watching)
+    assert list(await known(memory)) == ["The mill is old."]
 
 
 def test_files_in_other_places_are_left_alone(tmp_path: Path) -> None:

@@ -21,29 +21,23 @@ def typing(monkeypatch):
             typed.write(b"\n")
 
 
-def test_lines_come_one_by_one_whatever_blocks_they_arrive_in(typing, capsys):
-    async def asked() -> list[str]:
-        keyboard = Keyboard()
-        typing.write(b"one\ntwo\nth")
-        first = [await keyboard.ask("first: "), await keyboard.ask("second: ")]
-        typing.write("rée\n".encode())
-        return [*first, await keyboard.ask("third: ")]
-
-    assert asyncio.run(asked()) == ["one", "two", "thrée"]
+async def test_lines_come_one_by_one_whatever_blocks_they_arrive_in(typing, capsys):
+    keyboard = Keyboard()
+    typing.write(b"one\ntwo\nth")
+    first = [await keyboard.ask("first: "), await keyboard.ask("second: ")]
+    typing.write("rée\n".encode())
+    assert ([*first, await keyboard.ask("third: ")]) == ["one", "two", "thrée"]
     assert capsys.readouterr().err == "first: second: third: "
 
 
-def test_the_end_is_told_and_what_stands_before_it_is_a_line(typing):
-    async def asked() -> str:
-        keyboard = Keyboard()
-        typing.write(b"last")
-        typing.close()
-        last = await keyboard.ask("")
-        with pytest.raises(EOFError):
-            await keyboard.ask("")
-        return last
-
-    assert asyncio.run(asked()) == "last"
+async def test_the_end_is_told_and_what_stands_before_it_is_a_line(typing):
+    keyboard = Keyboard()
+    typing.write(b"last")
+    typing.close()
+    last = await keyboard.ask("")
+    with pytest.raises(EOFError):
+        await keyboard.ask("")
+    assert last == "last"
 
 
 @pytest.mark.usefixtures("typing")

@@ -21,17 +21,14 @@ GROWTH_BYTES_MAX = 60 << 20
 FRAMES = int(os.environ.get("HIVE_SPOILED_FRAMES", "3_000"))
 
 
-def test_the_conversation_is_understood_while_nobody_spoils_it():
-    async def talk():
-        broker = full_broker()
-        peer = Peer(broker)
-        for each in conversation():
-            peer.send(each)
-        await peer.turn()
-        peer.connection.connection_lost(None)
-        return broker.stats
-
-    stats = asyncio.run(talk())
+async def test_the_conversation_is_understood_while_nobody_spoils_it():
+    broker = full_broker()
+    peer = Peer(broker)
+    for each in conversation():
+        peer.send(each)
+    await peer.turn()
+    peer.connection.connection_lost(None)
+    stats = broker.stats
 
     assert stats["internal errors"] == 0
     assert [name for name in stats if name.startswith("closed")] == []
@@ -124,20 +121,17 @@ def test_a_connection_that_is_never_opened_is_dropped_while_others_work():
     ],
     ids=["nothing but zeros", "a huge count", "deep nesting", "billions of trues", "a frame in a frame"],
 )
-def test_the_worst_frames_are_refused_at_once(payload):
-    async def talk():
-        broker = full_broker()
-        peer = Peer(broker)
-        for each in conversation()[:9]:
-            peer.send(each)
-        start = time.process_time()
-        peer.send(payload)
-        spent = time.process_time() - start
-        assert peer.connection.is_closed
-        peer.connection.connection_lost(None)
-        return broker.stats["internal errors"], spent
-
-    errors, spent = asyncio.run(talk())
+async def test_the_worst_frames_are_refused_at_once(payload):
+    broker = full_broker()
+    peer = Peer(broker)
+    for each in conversation()[:9]:
+        peer.send(each)
+    start = time.process_time()
+    peer.send(payload)
+    spent = time.process_time() - start
+    assert peer.connection.is_closed
+    peer.connection.connection_lost(None)
+    errors, spent = broker.stats["internal errors"], spent
 
     assert errors == 0
     assert spent < 2

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Ret
 from hive_mind.evals.rows import Learned
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
+from tests.servers.forked_async import installed
 from tests.servers.redis_server import redis_program
 from tests.unit.evals.arms.notes import drawn, told
 
@@ -37,9 +38,11 @@ _MB = 1 << 20
 
 
 @pytest.fixture(autouse=True)
-def server() -> None:
-    """Skip where there is none."""
+def server() -> Iterator[None]:
+    """Skip where there is none. Processes are copies of one that has loaded the package."""
     redis_program()
+    with installed():
+        yield
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from hive_mind.runtime.workers.config import DeskConfig
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 PATIENCE_S = 20
 AT_ANN = DeskConfig("ann", "node-ann")
-Scenario = Callable[["Town"], Awaitable[None]]
 
 
 class Agent:
@@ -120,14 +119,6 @@ async def opened():
         yield town
     finally:
         await town.close()
-
-
-def play(scenario: Scenario) -> None:
-    async def whole() -> None:
-        async with asyncio.timeout(60), opened() as town:
-            await scenario(town)
-
-    asyncio.run(whole())
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:

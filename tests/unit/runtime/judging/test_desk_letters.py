@@ -8,42 +8,39 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.replication.reliable_channels import Told
 from hive_mind.judge.items import DECIDED, OPENED, Decision, Item
 from hive_mind.runtime.judging.post import KIND, Letter, Post, packed
-from tests.unit.runtime.judging.desk_town import ACCEPT, Town, holds, is_open, letter, play, there, until
+from tests.unit.runtime.judging.desk_town import ACCEPT, Town, holds, is_open, letter, there, until
 
 
-def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(town: Town) -> None:
-        ann, ben = await town.agent("ann"), await town.agent("ben")
-        ann.start()
-        ben.start()
-        asked, own = await ben.ask("ferry"), await ann.ask("tram")
-        await until(lambda: there(ann, asked))
-        yes = Decision(item=asked, action=ACCEPT, by="mallory")
-        hostile = [
-            # Only the desk decides what an agent asked, and only an agent's node what it asked.
-            ("node-ben", letter("ben", asked, DECIDED, yes)),
-            ("node-ann", letter("ann", asked, DECIDED, yes)),
-            ("node-ann", letter("ann", own, DECIDED, Decision(item=own, action=ACCEPT, by="mallory"))),
-            (
-                "node-ben",
-                letter("ben", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ben", subject="", title="", opened_ms=1)),
-            ),
-            (
-                "node-ann",
-                letter("ann", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ann", subject="", title="", opened_ms=1)),
-            ),
-        ]
-        with caplog.at_level(logging.WARNING):
-            for node, one in hostile:
-                town.bring(node, Told("m", "node-mallory", KIND, packed(one)))
-            await until(lambda: holds(lambda: caplog.text.count("may not say anything") == len(hostile)))
+async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCaptureFixture, town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked, own = await ben.ask("ferry"), await ann.ask("tram")
+    await until(lambda: there(ann, asked))
+    yes = Decision(item=asked, action=ACCEPT, by="mallory")
+    hostile = [
+        # Only the desk decides what an agent asked, and only an agent's node what it asked.
+        ("node-ben", letter("ben", asked, DECIDED, yes)),
+        ("node-ann", letter("ann", asked, DECIDED, yes)),
+        ("node-ann", letter("ann", own, DECIDED, Decision(item=own, action=ACCEPT, by="mallory"))),
+        (
+            "node-ben",
+            letter("ben", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ben", subject="", title="", opened_ms=1)),
+        ),
+        (
+            "node-ann",
+            letter("ann", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ann", subject="", title="", opened_ms=1)),
+        ),
+    ]
+    with caplog.at_level(logging.WARNING):
+        for node, one in hostile:
+            town.bring(node, Told("m", "node-mallory", KIND, packed(one)))
+        await until(lambda: holds(lambda: caplog.text.count("may not say anything") == len(hostile)))
 
-        for agent, id in ((ann, asked), (ben, asked), (ann, own)):
-            assert await is_open(agent, id)
-        assert not await there(ann, "f00d")
-        assert not await there(ben, "f00d")
-
-    play(scenario)
+    for agent, id in ((ann, asked), (ben, asked), (ann, own)):
+        assert await is_open(agent, id)
+    assert not await there(ann, "f00d")
+    assert not await there(ben, "f00d")
 
 
 @pytest.mark.parametrize(

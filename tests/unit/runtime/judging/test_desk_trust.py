@@ -1,7 +1,6 @@
 """Answers to audits: a wrong fact is taken back for all and its agent rated, once, whoever is stopped in between."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,74 +58,52 @@ async def followed(ledger: Ledger, hive: Hive, audits: int) -> None:
     await asyncio.wait([running])
 
 
-def tried(work: Callable[[Ledger], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        ledger = await backends.load("ledger", "memory").open()
-        await work(ledger)
-        await ledger.close()
-
-    asyncio.run(whole())
-
-
 def counts(hive: Hive, agent: str) -> tuple[int, int]:
     rating = hive.written[f"rating/desk/{agent}"]
     return round(rating["good"]), round(rating["bad"])
 
 
-def test_right_and_wrong_are_rated_and_what_is_wrong_is_taken_back_for_all():
-    async def work(ledger: Ledger) -> None:
-        hive = Hive()
-        for fact, action in (("a", RIGHT), ("b", WRONG), ("c", WRONG)):
-            await answered(ledger, "ann", fact, action)
-        await answered(ledger, "ben", "d", RIGHT)
-        await answered(ledger, "ann", "e", WRONG, kind="fact")
-        await followed(ledger, hive, 4)
+async def test_right_and_wrong_are_rated_and_what_is_wrong_is_taken_back_for_all(ledger: Ledger):
+    hive = Hive()
+    for fact, action in (("a", RIGHT), ("b", WRONG), ("c", WRONG)):
+        await answered(ledger, "ann", fact, action)
+    await answered(ledger, "ben", "d", RIGHT)
+    await answered(ledger, "ann", "e", WRONG, kind="fact")
+    await followed(ledger, hive, 4)
 
-        assert (counts(hive, "ann"), counts(hive, "ben")) == ((1, 2), (1, 0))
-        assert {key for key in hive.written if key.startswith("retracted/")} == {"retracted/b", "retracted/c"}
-
-    tried(work)
+    assert (counts(hive, "ann"), counts(hive, "ben")) == ((1, 2), (1, 0))
+    assert {key for key in hive.written if key.startswith("retracted/")} == {"retracted/b", "retracted/c"}
 
 
-def test_each_answer_counts_once_over_restarts_also_where_it_was_told_and_not_yet_noted():
-    async def work(ledger: Ledger) -> None:
-        hive = Hive()
-        await answered(ledger, "ann", "a", WRONG)
-        await followed(ledger, hive, 1)
-        await followed(ledger, hive, 1)
-        assert (counts(hive, "ann"), hive.calls) == ((0, 1), 1)
+async def test_each_answer_counts_once_over_restarts_also_where_it_was_told_and_not_yet_noted(ledger: Ledger):
+    hive = Hive()
+    await answered(ledger, "ann", "a", WRONG)
+    await followed(ledger, hive, 1)
+    await followed(ledger, hive, 1)
+    assert (counts(hive, "ann"), hive.calls) == ((0, 1), 1)
 
-        # Stopped between telling and noting that it was told.
-        fresh = await backends.load("ledger", "memory").open()
-        for stream in ("item/ann-a", "audited/ann-a"):
-            for entry in (await ledger.read(stream))[: 1 if stream.startswith("audited") else 2]:
-                await fresh.append(stream, entry.seq, [entry])
-        await followed(fresh, hive, 1)
-        assert (counts(hive, "ann"), hive.calls) == ((0, 1), 2)
-
-    tried(work)
+    # Stopped between telling and noting that it was told.
+    fresh = await backends.load("ledger", "memory").open()
+    for stream in ("item/ann-a", "audited/ann-a"):
+        for entry in (await ledger.read(stream))[: 1 if stream.startswith("audited") else 2]:
+            await fresh.append(stream, entry.seq, [entry])
+    await followed(fresh, hive, 1)
+    assert (counts(hive, "ann"), hive.calls) == ((0, 1), 2)
 
 
-def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates_itself():
-    async def work(ledger: Ledger) -> None:
-        hive = Hive(is_moderator=False)
-        await answered(ledger, "ann", "a", WRONG)
-        await answered(ledger, "desk", "b", WRONG)
-        await followed(ledger, hive, 2)
+async def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates_itself(ledger: Ledger):
+    hive = Hive(is_moderator=False)
+    await answered(ledger, "ann", "a", WRONG)
+    await answered(ledger, "desk", "b", WRONG)
+    await followed(ledger, hive, 2)
 
-        assert set(hive.written) == {"rating/desk/ann"}
-
-    tried(work)
+    assert set(hive.written) == {"rating/desk/ann"}
 
 
-def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
     monkeypatch.setattr("hive_mind.runtime.judging.desk_trust._AGAIN_S", 0.001)
+    hive = Hive(failures=3)
+    await answered(ledger, "ann", "a", WRONG)
+    await followed(ledger, hive, 1)
 
-    async def work(ledger: Ledger) -> None:
-        hive = Hive(failures=3)
-        await answered(ledger, "ann", "a", WRONG)
-        await followed(ledger, hive, 1)
-
-        assert (counts(hive, "ann"), hive.calls) == ((0, 1), 4)
-
-    tried(work)
+    assert (counts(hive, "ann"), hive.calls) == ((0, 1), 4)

@@ -11,7 +11,7 @@ import pytest
 from hive_mind.journal.sqlite.database import checksum
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.members.member import RunningMember
-from tests.unit.runtime.members.test_member import Town, in_town, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.unit.runtime.running import until
 
 RUST = b"\x93rust"
@@ -43,42 +43,35 @@ def held(member: RunningMember) -> int:
     return sum(len(share) for share in member.member.node.partitions.shares.values())
 
 
-def test_what_no_other_node_holds_its_agent_says_again(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann = await town.begin(plan("ann", "ann"), "sqlite")
-        for number in range(3):
-            await ann.agent.memory.store_fact("pump", f"Pump {number} is red.")
-        await ann.close()
-        rotten(tmp_path / "hives" / "hive" / "ann.sqlite")
+async def test_what_no_other_node_holds_its_agent_says_again(tmp_path: Path, town: Town) -> None:
+    ann = await town.begin(plan("ann", "ann"), "sqlite")
+    for number in range(3):
+        await ann.agent.memory.store_fact("pump", f"Pump {number} is red.")
+    await ann.close()
+    rotten(tmp_path / "hives" / "hive" / "ann.sqlite")
 
-        again = await town.begin(plan("ann", "ann"), "sqlite")
-        assert held(again) == 0
-        await again.memory.settle()
-        assert held(again) == 3
-        assert {fact.sharing for fact in await again.memory.local_get_all_facts()} == {Sharing.SHARED}
-        await again.memory.settle()
-        assert held(again) == 3
-
-    in_town(play, tmp_path)
+    again = await town.begin(plan("ann", "ann"), "sqlite")
+    assert held(again) == 0
+    await again.memory.settle()
+    assert held(again) == 3
+    assert {fact.sharing for fact in await again.memory.local_get_all_facts()} == {Sharing.SHARED}
+    await again.memory.settle()
+    assert held(again) == 3
 
 
 @pytest.mark.parametrize("damage", [rotten, written_wrongly, edited])
-def test_a_damaged_record_is_named_and_had_again_and_the_member_works(
-    damage: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_a_damaged_record_is_named_and_had_again_and_the_member_works(
+    damage: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture, town: Town
 ) -> None:
     path = tmp_path / "hives" / "hive" / "ben.sqlite"
+    ann, ben = [await town.begin(plan(name, "ann", "ben"), "sqlite") for name in ("ann", "ben")]
+    await ann.agent.memory.store_fact("pump", "The pump is red.")
+    await until(lambda: held(ben) == 1)
+    await ben.close()
+    damage(path)
 
-    async def play(town: Town) -> None:
-        ann, ben = [await town.begin(plan(name, "ann", "ben"), "sqlite") for name in ("ann", "ben")]
-        await ann.agent.memory.store_fact("pump", "The pump is red.")
-        await until(lambda: held(ben) == 1)
-        await ben.close()
-        damage(path)
-
-        with caplog.at_level(logging.ERROR):
-            again = await town.begin(plan("ben", "ann", "ben"), "sqlite")
-        assert [message for message in caplog.messages if str(path) in message and "of table 'assertion' is damaged" in message]
-        await until(lambda: held(again) == 1 and all(one.is_complete for one in again.member.node.partitions.shares.values()))
-        assert [hit.fact.content for hit in await again.agent.memory.search_facts("pump")] == ["The pump is red."]
-
-    in_town(play, tmp_path)
+    with caplog.at_level(logging.ERROR):
+        again = await town.begin(plan("ben", "ann", "ben"), "sqlite")
+    assert [message for message in caplog.messages if str(path) in message and "of table 'assertion' is damaged" in message]
+    await until(lambda: held(again) == 1 and all(one.is_complete for one in again.member.node.partitions.shares.values()))
+    assert [hit.fact.content for hit in await again.agent.memory.search_facts("pump")] == ["The pump is red."]

@@ -9,7 +9,7 @@ from hive_mind.model.erasure import erasure_of
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.requests import Call
-from tests.unit.runtime.members.test_member import Town, in_town, plan
+from tests.unit.runtime.members.town import Town, plan
 from tests.unit.runtime.running import until
 
 ADA = "Ada Lovelace lives at 12 Elm Street."
@@ -33,35 +33,32 @@ def has_confirmed(seen_by: RunningMember, name: str) -> bool:
     return bool(seen_by.member.node.registry.get(erased_key(name, SUBJECT)))
 
 
-def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann, ben, cleo = [await town.begin(member(name), "sqlite") for name in ("ann", "ben", "cleo")]
-        for one in (ann, ben, cleo):
-            await one.until_ready(10, lambda _: None)
-        await ann.memory.store_fact("ada", ADA)
-        await ann.memory.store_fact("ferry", FERRY)
-        await cleo.memory.local_store_fact("ada", PRIVATE)
-        await until(lambda: all(len(one.member.node.partitions.shares["all"]) == 2 for one in (ann, ben, cleo)))
-        await cleo.close()
-        assert len({file.split("/")[0] for file in files_with(tmp_path, "lovelace")}) == 2
+async def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path, town: Town) -> None:
+    ann, ben, cleo = [await town.begin(member(name), "sqlite") for name in ("ann", "ben", "cleo")]
+    for one in (ann, ben, cleo):
+        await one.until_ready(10, lambda _: None)
+    await ann.memory.store_fact("ada", ADA)
+    await ann.memory.store_fact("ferry", FERRY)
+    await cleo.memory.local_store_fact("ada", PRIVATE)
+    await until(lambda: all(len(one.member.node.partitions.shares["all"]) == 2 for one in (ann, ben, cleo)))
+    await cleo.close()
+    assert len({file.split("/")[0] for file in files_with(tmp_path, "lovelace")}) == 2
 
-        calls = AgentCalls(ann.agent, ann, is_kept=True)
-        await calls.do(Call("erase", erasures=(SUBJECT.key,)))
-        await until(lambda: ben.member.node.registry.get(f"erasure/{SUBJECT.key}"))
-        for one in (ann, ben):
-            await one.erase()
-        await until(lambda: has_confirmed(ann, "ben"))
-        told = await calls.do(Call("erased", erasures=(SUBJECT.key,)))
-        assert {name: bool(value) for name, value in told["confirmed"].items()} == {"ann": True, "ben": True}
-        assert all("cleo" in file for file in files_with(tmp_path, "lovelace"))
+    calls = AgentCalls(ann.agent, ann, is_kept=True)
+    await calls.do(Call("erase", erasures=(SUBJECT.key,)))
+    await until(lambda: ben.member.node.registry.get(f"erasure/{SUBJECT.key}"))
+    for one in (ann, ben):
+        await one.erase()
+    await until(lambda: has_confirmed(ann, "ben"))
+    told = await calls.do(Call("erased", erasures=(SUBJECT.key,)))
+    assert {name: bool(value) for name, value in told["confirmed"].items()} == {"ann": True, "ben": True}
+    assert all("cleo" in file for file in files_with(tmp_path, "lovelace"))
 
-        cleo = await town.begin(member("cleo"), "sqlite")
-        await cleo.until_ready(10, lambda _: None)
-        await until(lambda: cleo.member.node.registry.get(f"erasure/{SUBJECT.key}"))
-        await cleo.erase()
-        await until(lambda: has_confirmed(ann, "cleo"))
+    cleo = await town.begin(member("cleo"), "sqlite")
+    await cleo.until_ready(10, lambda _: None)
+    await until(lambda: cleo.member.node.registry.get(f"erasure/{SUBJECT.key}"))
+    await cleo.erase()
+    await until(lambda: has_confirmed(ann, "cleo"))
 
-        assert files_with(tmp_path, "lovelace") == []
-        assert [fact.content for fact in await cleo.memory.get_all_facts()] == [FERRY]
-
-    in_town(play, tmp_path)
+    assert files_with(tmp_path, "lovelace") == []
+    assert [fact.content for fact in await cleo.memory.get_all_facts()] == [FERRY]

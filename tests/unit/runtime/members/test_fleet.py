@@ -9,7 +9,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.runtime.members import fleet as fleet_module
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
-from tests.builders import BagOfWords, run
+from tests.builders import BagOfWords
 
 
 @pytest.mark.parametrize(("topology", "nodes"), [("sharded", "ada, ben"), ("flat", "hive"), ("single", "none")])
@@ -22,20 +22,18 @@ async def test_a_name_that_nobody_has_is_told_with_those_that_there_are(topology
             await fleet.stop("eve")
 
 
-def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = BagOfWords()
 
     async def opened(_: Settings) -> BagOfWords:
         return embedder
 
     monkeypatch.setattr(fleet_module, "open_embedder", opened)
-
-    async def scenario() -> None:
-        async with await open_fleet(Settings(home=tmp_path, store="memory"), FleetPlan("flat", ("ada",))) as fleet:
-            await fleet.memory("ada").store_fact("gateway", "The gateway listens on port 8443.")
-            assert not embedder.times_closed
-
-    run(scenario())
+    async with await open_fleet(Settings(home=tmp_path, store="memory"), FleetPlan("flat", ("ada",))) as fleet:
+        await fleet.memory("ada").store_fact("gateway", "The gateway listens on port 8443.")
+        assert not embedder.times_closed
 
     assert embedder.passages == ["The gateway listens on port 8443."]
     assert embedder.times_closed == 1

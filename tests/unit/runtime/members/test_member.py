@@ -3,64 +3,27 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hive_mind.bus.memory import MemoryBus
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import BackendTimeout, InvalidInput
-from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.messages import Receipt
-from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member, open_node
+from hive_mind.runtime.members.member import MemberPlan, open_node
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.requests import Call
 from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read_line
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
+from tests.unit.runtime.members.town import Town, opened, plan
 from tests.unit.runtime.running import until
-
-QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)
-
-
-def plan(name: str, *members: str, **fields: Any) -> MemberPlan:
-    return MemberPlan(name, "memory", members=members, membership=QUICK, partitions=8, **fields)
-
-
-class Town:
-    """Members over one bus in this process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bus, self.folder = MemoryBus(), folder
-        self.open: list[RunningMember] = []
-
-    async def begin(self, one: MemberPlan, store: str = "memory") -> RunningMember:
-        settings = Settings(home=self.folder, store=store, ann="exact")
-        self.open.append(await open_member(settings, one, NoEmbedder(), self.bus))
-        return self.open[-1]
-
-
-def in_town(play: Callable[[Town], Awaitable[None]], folder: Path) -> None:
-    async def whole() -> None:
-        town = Town(folder)
-        try:
-            async with asyncio.timeout(30):
-                await play(town)
-        finally:
-            for member in town.open:
-                await member.close()
-            await town.bus.close(drain_s=0)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(whole())
-
 
 # ── founding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -95,120 +58,96 @@ def test_a_founder_is_among_the_founders_and_each_is_there_once(fields: dict[str
 # ── being there ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_members_find_one_another_and_share(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann, bob = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
-        said: list[str] = []
-        assert await ann.until_ready(10, said.append) == ()
-        assert await bob.until_ready(10, said.append) == ()
-        await ann.memory.store_fact("pump", "The pump is red.")
+async def test_members_find_one_another_and_share(town: Town) -> None:
+    ann, bob = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
+    said: list[str] = []
+    assert await ann.until_ready(10, said.append) == ()
+    assert await bob.until_ready(10, said.append) == ()
+    await ann.memory.store_fact("pump", "The pump is red.")
 
-        while not (hits := await bob.memory.search_facts("pump")):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        assert [hit.fact.content for hit in hits] == ["The pump is red."]
-
-    in_town(play, tmp_path)
+    while not (hits := await bob.memory.search_facts("pump")):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert [hit.fact.content for hit in hits] == ["The pump is red."]
 
 
-def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        settings = Settings(home=tmp_path, store="sqlite", ann="exact")
-        node = await open_node(settings, plan("town", "town"), NoEmbedder(), town.bus)
-        town.open.append(node)
-        for name in ("ann", "bob"):
-            node.attach(name, memory_with(settings, name, NoEmbedder()), ExtractiveReader())
-        ann, bob = (node.agents[name].memory for name in ("ann", "bob"))
-        assert isinstance(bob, DistributedCognitiveMemory)
-        await node.until_ready(10, lambda _: None)
-        await bob.sleep()
-        await ann.store_fact("pump", "The pump is red.")
+async def test_several_agents_share_one_node_and_each_keeps_its_own(tmp_path: Path, town: Town) -> None:
+    settings = Settings(home=tmp_path, store="sqlite", ann="exact")
+    node = await open_node(settings, plan("town", "town"), NoEmbedder(), town.bus)
+    town.open.append(node)
+    for name in ("ann", "bob"):
+        node.attach(name, memory_with(settings, name, NoEmbedder()), ExtractiveReader())
+    ann, bob = (node.agents[name].memory for name in ("ann", "bob"))
+    assert isinstance(bob, DistributedCognitiveMemory)
+    await node.until_ready(10, lambda _: None)
+    await bob.sleep()
+    await ann.store_fact("pump", "The pump is red.")
 
-        assert [hit.fact.content for hit in await bob.search_facts("pump")] == ["The pump is red."]
-        assert await bob.local_get_all_facts() == []
-        assert node.agent.name == "ann"
-
-    in_town(play, tmp_path)
+    assert [hit.fact.content for hit in await bob.search_facts("pump")] == ["The pump is red."]
+    assert await bob.local_get_all_facts() == []
+    assert node.agent.name == "ann"
 
 
-def test_one_that_hears_nothing_of_the_others_says_so_and_works(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann = await town.begin(plan("ann", "ann", "bob"))
-        said: list[str] = []
-        assert await ann.until_ready(0.3, said.append) == ("bob",)
-        assert said == ["waiting for bob"]
-        kept = await ann.memory.store_fact("pump", "The pump is red.")
-        assert await ann.memory.get_fact(kept.id) == kept
-
-    in_town(play, tmp_path)
+async def test_one_that_hears_nothing_of_the_others_says_so_and_works(town: Town) -> None:
+    ann = await town.begin(plan("ann", "ann", "bob"))
+    said: list[str] = []
+    assert await ann.until_ready(0.3, said.append) == ("bob",)
+    assert said == ["waiting for bob"]
+    kept = await ann.memory.store_fact("pump", "The pump is red.")
+    assert await ann.memory.get_fact(kept.id) == kept
 
 
-def test_one_is_dead_whose_process_ended_and_not_one_that_runs_or_is_still_to_start(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        names = ("ann", "bob", "cleo")
-        ann, bob = [await town.begin(plan(name, *names)) for name in names[:2]]
-        await ann.until_ready(0.5, lambda _: None)
-        town.open.remove(bob)
-        await bob.close()
+async def test_one_is_dead_whose_process_ended_and_not_one_that_runs_or_is_still_to_start(town: Town) -> None:
+    names = ("ann", "bob", "cleo")
+    ann, bob = [await town.begin(plan(name, *names)) for name in names[:2]]
+    await ann.until_ready(0.5, lambda _: None)
+    town.open.remove(bob)
+    await bob.close()
 
-        await until(lambda: ann.dead(lambda _: False) == ("bob",))
-        assert ann.dead(lambda _: True) == ()
-        assert set(ann.silent()) == {"bob", "cleo"}
-
-    in_town(play, tmp_path)
+    await until(lambda: ann.dead(lambda _: False) == ("bob",))
+    assert ann.dead(lambda _: True) == ()
+    assert set(ann.silent()) == {"bob", "cleo"}
 
 
-def test_a_joiner_that_nobody_takes_in_is_told(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        eve = await town.begin(plan("eve", is_joining=True))
-        with pytest.raises(BackendTimeout, match=r"nobody took eve in within 0\.3 s"):
-            await eve.until_ready(0.3, lambda _: None)
-
-    in_town(play, tmp_path)
+async def test_a_joiner_that_nobody_takes_in_is_told(town: Town) -> None:
+    eve = await town.begin(plan("eve", is_joining=True))
+    with pytest.raises(BackendTimeout, match=r"nobody took eve in within 0\.3 s"):
+        await eve.until_ready(0.3, lambda _: None)
 
 
-def test_a_joiner_is_taken_in_and_one_that_leaves_is_a_member_no_more(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann, bob = [await town.begin(plan(name, "ann", "bob", topology="sharded", replicas=2)) for name in ("ann", "bob")]
-        await ann.until_ready(10, lambda _: None)
-        await ann.memory.store_fact("pump", "The pump is red.")
-        eve = await town.begin(plan("eve", is_joining=True))
-        assert await eve.until_ready(10, lambda _: None) == ()
-        assert eve.is_in
+async def test_a_joiner_is_taken_in_and_one_that_leaves_is_a_member_no_more(town: Town) -> None:
+    ann, bob = [await town.begin(plan(name, "ann", "bob", topology="sharded", replicas=2)) for name in ("ann", "bob")]
+    await ann.until_ready(10, lambda _: None)
+    await ann.memory.store_fact("pump", "The pump is red.")
+    eve = await town.begin(plan("eve", is_joining=True))
+    assert await eve.until_ready(10, lambda _: None) == ()
+    assert eve.is_in
 
-        assert await bob.leave(20)
-        await until(lambda: "bob" not in ann.member.node.topology.nodes)
-        assert "eve" in ann.member.node.topology.nodes
-        while not (hits := await eve.memory.search_facts("pump")):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        assert len(hits) == 1
-
-    in_town(play, tmp_path)
+    assert await bob.leave(20)
+    await until(lambda: "bob" not in ann.member.node.topology.nodes)
+    assert "eve" in ann.member.node.topology.nodes
+    while not (hits := await eve.memory.search_facts("pump")):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert len(hits) == 1
 
 
-def test_a_bus_that_carries_nothing_is_told(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann = await town.begin(plan("ann", "ann"))
-        ann.runner._intake.take = lambda *_: None  # type: ignore[method-assign]
-        with pytest.raises(BackendTimeout, match="what ann sends to itself does not come back"):
-            await ann.runner.ping(Receipt(""), timeout_s=0.1)
-        assert not ann.runner._intake.expected
-
-    in_town(play, tmp_path)
+async def test_a_bus_that_carries_nothing_is_told(town: Town) -> None:
+    ann = await town.begin(plan("ann", "ann"))
+    ann.runner._intake.take = lambda *_: None  # type: ignore[method-assign]
+    with pytest.raises(BackendTimeout, match="what ann sends to itself does not come back"):
+        await ann.runner.ping(Receipt(""), timeout_s=0.1)
+    assert not ann.runner._intake.expected
 
 
-def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        ann = await town.begin(plan("ann", "ann", "bob"), store="sqlite")
-        assert await ann.runner.tell(["*"], "note", b"hello") == ("bob",)
-        bob = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
-        await until(lambda: bool(bob.told.entries()))
-        await bob.close()
+async def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(town: Town) -> None:
+    ann = await town.begin(plan("ann", "ann", "bob"), store="sqlite")
+    assert await ann.runner.tell(["*"], "note", b"hello") == ("bob",)
+    bob = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
+    await until(lambda: bool(bob.told.entries()))
+    await bob.close()
 
-        again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
-        assert [(one.sender, one.text, one.times) for one in again.told.entries()] == [("ann", "hello", 1)]
-        await until(lambda: not ann.app_messages.unconfirmed)
-
-    in_town(play, tmp_path)
+    again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
+    assert [(one.sender, one.text, one.times) for one in again.told.entries()] == [("ann", "hello", 1)]
+    await until(lambda: not ann.app_messages.unconfirmed)
 
 
 # ── serving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,23 +157,24 @@ def served(requests: list[Any], folder: Path) -> list[dict[str, Any]]:
     """What a lone agent replies to some lines, in the order in which it does."""
     replies: list[dict[str, Any]] = []
 
-    async def play(town: Town) -> None:
-        async def write(line: bytes) -> None:
-            replies.append(json.loads(line))
+    async def write(line: bytes) -> None:
+        replies.append(json.loads(line))
 
-        service = Service(await town.begin(plan("ann", "ann")), write)
-        reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-        serving = asyncio.create_task(service.serve(reader))
-        for request in requests:
-            reader.feed_data(request if isinstance(request, bytes) else json.dumps(request).encode() + b"\n")
-            answered = len(replies)
-            await until(lambda answered=answered: len(replies) > answered)  # type: ignore[misc]
-        reader.feed_eof()
-        await serving
-        await service.finish(5)
-        assert service.failure is None
+    async def play() -> None:
+        async with opened(folder) as town:
+            service = Service(await town.begin(plan("ann", "ann")), write)
+            reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
+            serving = asyncio.create_task(service.serve(reader))
+            for request in requests:
+                reader.feed_data(request if isinstance(request, bytes) else json.dumps(request).encode() + b"\n")
+                answered = len(replies)
+                await until(lambda answered=answered: len(replies) > answered)  # type: ignore[misc]
+            reader.feed_eof()
+            await serving
+            await service.finish(5)
+            assert service.failure is None
 
-    in_town(play, folder)
+    asyncio.run(play())
     return replies
 
 
@@ -314,29 +254,26 @@ def test_nonsense_is_refused_and_the_next_request_is_answered(line: Any, kind: s
     assert answered == {"id": 2, "ok": []}
 
 
-def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
-        both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
-        ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
+async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_word(town: Town) -> None:
+    nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
+    both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
+    ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
 
-        assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
-        assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
-        await ann.do(Call("rate", to="ben", good=True))
-        await until(lambda: both[1].member.node.policy.trust("ben", system_clock()) > 1.0)
-        once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
-        assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
-        with pytest.raises(InvalidInput, match="and 'ben' is not one"):
-            await ben.do(Call("trust", to="cleo", trust=2.0))
-        with pytest.raises(InvalidInput, match="true or false"):
-            await ben.do(Call("rate", to="cleo"))
-        with pytest.raises(InvalidInput, match="of one agent by another"):
-            await ben.do(Call("rate", to="ben", good=True))
+    assert await ben.do(Call("trust", to="cleo")) == {"agent": "cleo", "trust": 1.0}
+    assert (await ben.do(Call("rate", to="cleo", good=False)))["trust"] == 1.0, "no moderator knows ben yet"
+    await ann.do(Call("rate", to="ben", good=True))
+    await until(lambda: both[1].member.node.policy.trust("ben", system_clock()) > 1.0)
+    once = (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
+    assert 1.0 > once > (await ben.do(Call("rate", to="cleo", good=False)))["trust"]
+    with pytest.raises(InvalidInput, match="and 'ben' is not one"):
+        await ben.do(Call("trust", to="cleo", trust=2.0))
+    with pytest.raises(InvalidInput, match="true or false"):
+        await ben.do(Call("rate", to="cleo"))
+    with pytest.raises(InvalidInput, match="of one agent by another"):
+        await ben.do(Call("rate", to="ben", good=True))
 
-        assert (await ann.do(Call("trust", to="cleo", trust=1.5)))["trust"] == 1.5
-        await until(lambda: both[1].member.node.policy.trust("cleo", system_clock()) == 1.5)
-
-    in_town(play, tmp_path)
+    assert (await ann.do(Call("trust", to="cleo", trust=1.5)))["trust"] == 1.5
+    await until(lambda: both[1].member.node.policy.trust("cleo", system_clock()) == 1.5)
 
 
 def test_the_page_on_agents_names_every_request() -> None:
@@ -347,30 +284,24 @@ def test_the_page_on_agents_names_every_request() -> None:
     assert named == {name.removeprefix("_do_") for name in dir(MemberCalls) if name.startswith("_do_")}
 
 
-def test_what_is_under_way_when_it_ends_is_still_answered(tmp_path: Path) -> None:
+async def test_what_is_under_way_when_it_ends_is_still_answered(town: Town) -> None:
     replies: list[dict[str, Any]] = []
 
-    async def play(town: Town) -> None:
-        async def write(line: bytes) -> None:
-            replies.append(json.loads(line))
+    async def write(line: bytes) -> None:
+        replies.append(json.loads(line))
 
-        service = Service(await town.begin(plan("ann", "ann")), write)
-        reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-        reader.feed_data(b'{"id":1,"do":"store","content":"The pump is red."}\n{"id":2,"do":"told"}\n')
-        reader.feed_eof()
-        await service.serve(reader)
-        await service.finish(5)
-
-    in_town(play, tmp_path)
+    service = Service(await town.begin(plan("ann", "ann")), write)
+    reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
+    reader.feed_data(b'{"id":1,"do":"store","content":"The pump is red."}\n{"id":2,"do":"told"}\n')
+    reader.feed_eof()
+    await service.serve(reader)
+    await service.finish(5)
     assert sorted(reply["id"] for reply in replies) == [1, 2]
     assert all("ok" in reply for reply in replies)
 
 
-def test_lines_are_read_one_by_one_however_they_come() -> None:
-    async def play() -> list[bytes | None]:
-        reader = asyncio.StreamReader(limit=8)
-        reader.feed_data(b"one\n" + b"y" * 50 + b"\ntwo\nthree")
-        reader.feed_eof()
-        return [await read_line(reader) for _ in range(5)]
-
-    assert asyncio.run(play()) == [b"one\n", None, b"two\n", b"three", b""]
+async def test_lines_are_read_one_by_one_however_they_come() -> None:
+    reader = asyncio.StreamReader(limit=8)
+    reader.feed_data(b"one\n" + b"y" * 50 + b"\ntwo\nthree")
+    reader.feed_eof()
+    assert ([await read_line(reader) for _ in range(5)]) == [b"one\n", None, b"two\n", b"three", b""]

@@ -1,6 +1,5 @@
 """Questions go to groups by their words, unless somebody says by which."""
 
-import asyncio
 from typing import Any, cast
 
 import numpy as np
@@ -28,17 +27,13 @@ class Asked:
         return confidence_min
 
 
-def test_the_words_of_a_question_are_its_domains_unless_others_are_given() -> None:
+async def test_the_words_of_a_question_are_its_domains_unless_others_are_given() -> None:
     hive = Asked()
     routed = ByDomain(cast(Hive, hive))
     no_statistics: Any = None
     probe = Probe(("pump", "red"), anchors("pump red"), np.zeros(1, np.float32), 7, no_statistics)
-
-    async def work() -> None:
-        assert cast(float, await routed.ask(probe, confidence_min=0.5)) == 0.5
-        await routed.ask(probe, domains=("sea",))
-
-    asyncio.run(work())
+    assert cast(float, await routed.ask(probe, confidence_min=0.5)) == 0.5
+    await routed.ask(probe, domains=("sea",))
     assert hive.domains == [("pump", "red"), ("sea",)]
     assert [cast(str, one) for one in (routed.promote, routed.retract, routed.write, routed.fetch, routed.facts)] == [
         "promote",

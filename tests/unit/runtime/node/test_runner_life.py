@@ -14,7 +14,6 @@ from tests.unit.runtime.running import (
     HELD,
     PROMOTION,
     ScriptedNode,
-    Stage,
     TestedJournal,
     keep,
     listener,
@@ -70,7 +69,7 @@ async def test_a_start_that_fails_can_be_closed_and_leaves_nothing(moment: str) 
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
+async def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
     def script(event: Event) -> list[Effect]:
         match event:
             case Fetch(request):
@@ -80,7 +79,7 @@ def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
             case _:
                 return keep(event)
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         stage.journal.hold()
         promoting = asyncio.create_task(stage.runner.promote([PROMOTION]))
         fetching = asyncio.create_task(stage.runner.fetch([("f1", "peer")]))
@@ -99,22 +98,18 @@ def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
         await closing
         await stage.runner.close()
 
-    on_stage(play, ScriptedNode(script))
 
-
-def test_closing_ends_after_its_drain_time_and_tells_who_still_waits() -> None:
-    async def play(stage: Stage) -> None:
+async def test_closing_ends_after_its_drain_time_and_tells_who_still_waits() -> None:
+    async with on_stage(ScriptedNode(keep)) as stage:
         waiting = asyncio.create_task(stage.runner.retract(["f1"], "ann"))
         await turns()
         await stage.runner.close(drain_s=0.01)
         with pytest.raises(BackendUnavailable, match="not running"):
             await waiting
 
-    on_stage(play, ScriptedNode(keep))
 
-
-def test_closing_does_not_tear_a_write_apart() -> None:
-    async def play(stage: Stage) -> None:
+async def test_closing_does_not_tear_a_write_apart() -> None:
+    async with on_stage(ScriptedNode(keep)) as stage:
         stage.journal.hold()
         waiting = asyncio.create_task(stage.runner.promote([PROMOTION]))
         await turns()
@@ -127,8 +122,6 @@ def test_closing_does_not_tear_a_write_apart() -> None:
         stage.journal.allow()
         await closing
         assert stage.journal.trace == ["wrote"]
-
-    on_stage(play, ScriptedNode(keep))
 
 
 async def test_a_runner_that_was_never_started_can_be_closed() -> None:

@@ -11,7 +11,7 @@ from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Promote, Received, Reconnected, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, Receipt, Replicate
 from hive_mind.runtime.node.outgoing import OutgoingSettings
-from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, Stage, listener, on_stage, persist, turns, until
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, listener, on_stage, persist, turns, until
 
 GONE = BackendUnavailable("memory", "it went away")
 
@@ -40,19 +40,17 @@ def keeping(**settings: float) -> OutgoingSettings:
 # ── sending ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_one_step_sends_goes_out_in_one_call_and_in_order() -> None:
-    async def play(stage: Stage) -> None:
+async def test_what_one_step_sends_goes_out_in_one_call_and_in_order() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         await asyncio.gather(stage.runner.promote([PROMOTION]), stage.runner.promote([PROMOTION]))
         said = await stage.said(6)
 
         assert [len(batch) for batch in stage.bus.batches] == [6]
         assert [str(message).split()[-1][0] for message in said] == list("012012")
 
-    on_stage(play, ScriptedNode(talk))
 
-
-def test_what_comes_while_the_bus_is_busy_goes_out_together_afterwards() -> None:
-    async def play(stage: Stage) -> None:
+async def test_what_comes_while_the_bus_is_busy_goes_out_together_afterwards() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.hold()
         await stage.runner.promote([PROMOTION])
         await turns()
@@ -63,21 +61,17 @@ def test_what_comes_while_the_bus_is_busy_goes_out_together_afterwards() -> None
 
         assert [len(batch) for batch in stage.bus.batches] == [3, 12]
 
-    on_stage(play, ScriptedNode(talk))
 
-
-def test_no_batch_is_larger_than_it_may_be() -> None:
-    async def play(stage: Stage) -> None:
+async def test_no_batch_is_larger_than_it_may_be() -> None:
+    async with on_stage(ScriptedNode(talk), outgoing=keeping(batch_max=5)) as stage:
         await asyncio.gather(*(stage.runner.promote([PROMOTION]) for _ in range(4)))
         await stage.said(12)
 
         assert [len(batch) for batch in stage.bus.batches] == [5, 5, 2]
 
-    on_stage(play, ScriptedNode(talk), outgoing=keeping(batch_max=5))
 
-
-def test_a_slow_bus_holds_up_neither_questions_of_this_process_nor_acknowledgements() -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_slow_bus_holds_up_neither_questions_of_this_process_nor_acknowledgements() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.hold()
         await stage.runner.promote([PROMOTION])
         await turns()
@@ -89,15 +83,13 @@ def test_a_slow_bus_holds_up_neither_questions_of_this_process_nor_acknowledgeme
         await until(lambda: not stage.runner.figures.waiting)
         assert not stage.bus.batches
 
-    on_stage(play, ScriptedNode(talk))
 
-
-def test_a_message_to_everybody_reaches_everybody_else() -> None:
+async def test_a_message_to_everybody_reaches_everybody_else() -> None:
     def script(event: Event) -> list[Effect]:
         assert isinstance(event, Promote)
         return [Send(EVERYONE, Receipt("all")), Done(event.request, HELD)]
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         third = await listener(stage.bus, "third")
         await stage.runner.promote([PROMOTION])
 
@@ -105,15 +97,13 @@ def test_a_message_to_everybody_reaches_everybody_else() -> None:
         assert [delivery.envelope.target for delivery in await third.take()] == [EVERYONE]
         assert not [event for event in stage.node.events if isinstance(event, Received)]
 
-    on_stage(play, ScriptedNode(script))
 
-
-def test_an_envelope_says_when_it_was_sent_and_what_it_belongs_to() -> None:
+async def test_an_envelope_says_when_it_was_sent_and_what_it_belongs_to() -> None:
     def script(event: Event) -> list[Effect]:
         assert isinstance(event, Promote)
         return [Send(("peer",), FactsRequest("query", (), 1000)), Send(("peer",), Receipt("")), Done(event.request, HELD)]
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script), clock=lambda: Now(1234, 1)) as stage:
         await stage.runner.promote([PROMOTION])
         question, receipt = [delivery.envelope for delivery in await stage.peer.take(2)]
 
@@ -122,22 +112,18 @@ def test_an_envelope_says_when_it_was_sent_and_what_it_belongs_to() -> None:
         assert receipt.correlation_id == ""
         assert question.id != receipt.id
 
-    on_stage(play, ScriptedNode(script), clock=lambda: Now(1234, 1))
 
-
-def test_a_message_that_is_too_large_costs_itself_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_that_is_too_large_costs_itself_alone(caplog: pytest.LogCaptureFixture) -> None:
     def script(event: Event) -> list[Effect]:
         assert isinstance(event, Promote)
         large = Send(("peer",), Replicate("huge", ()))
         return [Send(("peer",), Receipt("1")), large, Send(("peer",), Receipt("2")), Done(event.request, HELD)]
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script)) as stage:
         stage.bus.refused = {"replicate"}
         await stage.runner.promote([PROMOTION])
         assert await stage.said(2) == [Receipt("1"), Receipt("2")]
         await until(lambda: stage.runner.figures.sends_lost == 1)
-
-    on_stage(play, ScriptedNode(script))
     assert "is larger than" in caplog.text
 
 
@@ -145,12 +131,11 @@ def test_a_message_that_is_too_large_costs_itself_alone(caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize("error", [GONE, BackendTimeout("memory", "no answer")])
-def test_while_the_bus_is_gone_the_node_answers_and_sends_it_all_when_it_is_back(
+async def test_while_the_bus_is_gone_the_node_answers_and_sends_it_all_when_it_is_back(
     error: HiveError, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.error = error
         for _ in range(3):
             assert await stage.runner.promote([PROMOTION]) == HELD
@@ -164,13 +149,11 @@ def test_while_the_bus_is_gone_the_node_answers_and_sends_it_all_when_it_is_back
         assert [str(message).split()[-1][0] for message in said] == list("012012012")
         await until(lambda: stage.node.events.count(Reconnected()) == 1)
         assert stage.runner.figures.sends_lost == 0
-
-    on_stage(play, ScriptedNode(talk))
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
 
-def test_what_waits_for_the_bus_is_bounded_and_the_oldest_goes_first() -> None:
-    async def play(stage: Stage) -> None:
+async def test_what_waits_for_the_bus_is_bounded_and_the_oldest_goes_first() -> None:
+    async with on_stage(ScriptedNode(talk), outgoing=keeping(kept_max=6)) as stage:
         stage.bus.error = GONE
         for _ in range(20):
             await stage.runner.promote([PROMOTION])
@@ -184,11 +167,9 @@ def test_what_waits_for_the_bus_is_bounded_and_the_oldest_goes_first() -> None:
         assert stage.runner.figures.sends_lost == 63 - len(stage.bus.sent())
         assert len(stage.bus.sent()) <= 6 + 3
 
-    on_stage(play, ScriptedNode(talk), outgoing=keeping(kept_max=6))
 
-
-def test_what_waited_too_long_for_the_bus_is_not_sent_any_more() -> None:
-    async def play(stage: Stage) -> None:
+async def test_what_waited_too_long_for_the_bus_is_not_sent_any_more() -> None:
+    async with on_stage(ScriptedNode(talk), outgoing=keeping(kept_s=0.05)) as stage:
         stage.bus.error = GONE
         await stage.runner.promote([PROMOTION])
         await until(lambda: stage.runner.figures.sends_lost == 3)
@@ -198,11 +179,9 @@ def test_what_waited_too_long_for_the_bus_is_not_sent_any_more() -> None:
         assert len(await stage.said(3)) == 3
         assert len(stage.bus.sent()) == 3
 
-    on_stage(play, ScriptedNode(talk), outgoing=keeping(kept_s=0.05))
 
-
-def test_a_reader_that_had_to_connect_anew_lets_the_node_repeat_what_may_be_lost() -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_reader_that_had_to_connect_anew_lets_the_node_repeat_what_may_be_lost() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         await stage.say(Receipt(""))
         await until(lambda: len(stage.node.events) == 1)
         stage.bus.reconnects = 1
@@ -214,11 +193,9 @@ def test_a_reader_that_had_to_connect_anew_lets_the_node_repeat_what_may_be_lost
 
         assert [type(event) for event in stage.node.events] == [Received, Reconnected, Received, Received]
 
-    on_stage(play, ScriptedNode(talk))
 
-
-def test_closing_sends_what_waits() -> None:
-    async def play(stage: Stage) -> None:
+async def test_closing_sends_what_waits() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.hold()
         await stage.runner.promote([PROMOTION])
         closing = asyncio.create_task(stage.runner.close())
@@ -228,20 +205,20 @@ def test_closing_sends_what_waits() -> None:
         await closing
         assert len(stage.bus.sent()) == 3
 
-    on_stage(play, ScriptedNode(talk))
 
-
-def test_closing_does_not_wait_for_a_bus_that_is_gone() -> None:
-    async def play(stage: Stage) -> None:
+async def test_closing_does_not_wait_for_a_bus_that_is_gone() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         stage.bus.error = GONE
         await stage.runner.promote([PROMOTION])
         await stage.runner.close(drain_s=0.05)
 
-    on_stage(play, ScriptedNode(talk))
 
+async def test_closing_does_not_try_one_after_the_other_what_finds_no_room() -> None:
+    def script(event: Event) -> list[Effect]:
+        assert isinstance(event, Promote)
+        return [*(Send(("full",), Receipt(f"{event.request} {n}")) for n in range(5)), Done(event.request, HELD)]
 
-def test_closing_does_not_try_one_after_the_other_what_finds_no_room() -> None:
-    async def play(stage: Stage) -> None:
+    async with on_stage(ScriptedNode(script), outgoing=keeping(wait_s=0.4)) as stage:
         full = await listener(stage.bus, "full", waiting_max=1)
         for _ in range(40):
             await stage.runner.promote([PROMOTION])
@@ -254,17 +231,11 @@ def test_closing_does_not_try_one_after_the_other_what_finds_no_room() -> None:
         assert time.monotonic() - begun < 1.0
         await full.inbox.close()
 
-    def script(event: Event) -> list[Effect]:
-        assert isinstance(event, Promote)
-        return [*(Send(("full",), Receipt(f"{event.request} {n}")) for n in range(5)), Done(event.request, HELD)]
-
-    on_stage(play, ScriptedNode(script), outgoing=keeping(wait_s=0.4))
-
 
 # ── receiving ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_question_whose_time_is_over_when_its_turn_comes_is_dropped() -> None:
+async def test_a_question_whose_time_is_over_when_its_turn_comes_is_dropped() -> None:
     now_ms = 1000
 
     class Slow(ScriptedNode):
@@ -275,25 +246,21 @@ def test_a_question_whose_time_is_over_when_its_turn_comes_is_dropped() -> None:
             now_ms += 60
             return FactsReply(request.query, ())
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(Slow(talk), clock=lambda: Now(0, now_ms)) as stage:
         for number in range(5):
             await stage.say(FactsRequest(f"q{number}", (), 100), sent_ms=1)
         assert await stage.said(2) == [FactsReply("q0", ()), FactsReply("q1", ())]
         await until(lambda: stage.runner.figures.answers_late == 3)
 
-    on_stage(play, Slow(talk), clock=lambda: Now(0, now_ms))
 
-
-def test_a_wrong_clock_of_the_asker_costs_no_answer() -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_wrong_clock_of_the_asker_costs_no_answer() -> None:
+    async with on_stage(ScriptedNode(talk), clock=lambda: Now(1 << 40, 5)) as stage:
         await stage.say(FactsRequest("old", (), 100), sent_ms=1)
         await stage.say(FactsRequest("new", (), 100), sent_ms=1 << 50)
         assert await stage.said(2) == [FactsReply("old", ()), FactsReply("new", ())]
 
-    on_stage(play, ScriptedNode(talk), clock=lambda: Now(1 << 40, 5))
 
-
-def test_many_questions_of_others_leave_this_process_its_turn() -> None:
+async def test_many_questions_of_others_leave_this_process_its_turn() -> None:
     answered: list[int] = []
 
     class Counting(ScriptedNode):
@@ -303,7 +270,7 @@ def test_many_questions_of_others_leave_this_process_its_turn() -> None:
             answered.append(len(answered))
             return FactsReply(request.query, ())
 
-    async def play(stage: Stage) -> None:
+    async with on_stage(Counting(talk)) as stage:
         await stage.say(FactsRequest("many", (), 100_000), times=100)
         await stage.runner.promote([PROMOTION])
         await asyncio.sleep(0)
@@ -311,21 +278,17 @@ def test_many_questions_of_others_leave_this_process_its_turn() -> None:
         assert len(answered) < 50
         assert len(await stage.said(103)) == 103
 
-    on_stage(play, Counting(talk))
 
-
-def test_strangers_are_counted_and_heard() -> None:
-    async def play(stage: Stage) -> None:
+async def test_strangers_are_counted_and_heard() -> None:
+    async with on_stage(ScriptedNode(talk), knows=lambda name: name == "peer") as stage:
         await stage.say(Receipt("1"), sender="joiner")
         await stage.say(Receipt("2"))
         await until(lambda: len(stage.node.events) == 2)
         assert stage.runner.figures.strangers == 1
 
-    on_stage(play, ScriptedNode(talk), knows=lambda name: name == "peer")
 
-
-def test_what_comes_in_the_nodes_own_name_is_acknowledged_and_not_believed() -> None:
-    async def play(stage: Stage) -> None:
+async def test_what_comes_in_the_nodes_own_name_is_acknowledged_and_not_believed() -> None:
+    async with on_stage(ScriptedNode(talk), knows=lambda name: name == "peer") as stage:
         await stage.say(FactsReply("q", ()), sender="node")
         await stage.say(Receipt("ours"))
         await until(lambda: not stage.runner.is_busy and bool(stage.node.events))
@@ -335,11 +298,9 @@ def test_what_comes_in_the_nodes_own_name_is_acknowledged_and_not_believed() -> 
         (state,) = [state for state in await stage.bus.queues("hive") if state.name == "node"]
         assert (state.waiting, state.unacknowledged, state.dead) == (0, 0, 0)
 
-    on_stage(play, ScriptedNode(talk), knows=lambda name: name == "peer")
 
-
-def test_a_message_of_another_hive_never_reaches_the_node() -> None:
-    async def play(stage: Stage) -> None:
+async def test_a_message_of_another_hive_never_reaches_the_node() -> None:
+    async with on_stage(ScriptedNode(talk)) as stage:
         await stage.say(Receipt("ours"))
         await until(lambda: len(stage.node.events) == 1)
         delivery = Smuggled()
@@ -349,8 +310,6 @@ def test_a_message_of_another_hive_never_reaches_the_node() -> None:
         assert len(stage.node.events) == 1
         assert stage.runner.figures.foreign == 1
         assert delivery.reasons == ["it belongs to hive 'another'"]
-
-    on_stage(play, ScriptedNode(talk))
 
 
 class Smuggled:

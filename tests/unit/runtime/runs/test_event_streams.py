@@ -63,14 +63,11 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(204, Ended), (500, BackendUnavailable), (302, BackendUnavailable)])
-def test_what_a_server_refuses_is_told_without_the_secrets_of_its_address(status: int, kind: type[Exception]) -> None:
-    async def story() -> str:
-        async with EventSource([], status=status) as source:
-            with pytest.raises(kind) as refused:
-                await anext(events_from(source.url))
-            return str(refused.value)
-
-    assert "s3cret" not in asyncio.run(story())
+async def test_what_a_server_refuses_is_told_without_the_secrets_of_its_address(status: int, kind: type[Exception]) -> None:
+    async with EventSource([], status=status) as source:
+        with pytest.raises(kind) as refused:
+            await anext(events_from(source.url))
+        assert "s3cret" not in (str(refused.value))
 
 
 async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,20 +87,17 @@ async def test_each_event_begins_one_run_whatever_breaks_and_restarts(monkeypatc
     assert await given_to(ledger) == {f"pump {n}" for n in range(1, 8)}
 
 
-def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    async def story() -> None:
-        ledger = await memory.open()
-        keeper = keeper_over(ledger)
-        await keeper.open()
-        told = Triggers(
-            [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
-        )
-        told.begin()
-        await begun(ledger, 1)
-        await told.close()
-        await keeper.close()
-
-    asyncio.run(story())
+async def test_one_that_lacks_an_input_is_told_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    ledger = await memory.open()
+    keeper = keeper_over(ledger)
+    await keeper.open()
+    told = Triggers(
+        [TriggerConfig(events=f"http://x.example/{'a' * 150}")], keeper, listen=once(("1", "hello"), ("2", '{"about": 1}'))
+    )
+    told.begin()
+    await begun(ledger, 1)
+    await told.close()
+    await keeper.close()
     assert "needs about" in caplog.text
 
 

@@ -1,7 +1,6 @@
 """What the runs of a fleet share, over members of a real hive in this process."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -9,58 +8,46 @@ from hive_mind.agents.runs.shared_values import Values
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.policy.rights import state_key
 from hive_mind.runtime.runs.fleet_values import KEYS_MAX, RegistryValues
-from tests.unit.runtime.members.test_member import Town, in_town, plan
+from tests.unit.runtime.members.town import Town, plan
 
 
-def test_the_newest_value_of_a_name_counts_whoever_wrote_it_and_every_member_reads_it(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        members = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
-        for member in members:
-            await member.until_ready(10, lambda _: None)
-        ann, bob = [RegistryValues(name, member) for name, member in zip(("ann", "bob"), members, strict=True)]
-        await ann.write(Values("r1/p1", {"rate": 1, "town": "Bree"}))
-        await _until(bob, {"rate": 1, "town": "Bree"})
-        await bob.write(Values("r2/p1", {"rate": 2}))
-        await _until(ann, {"rate": 2, "town": "Bree"})
-
-    in_town(play, tmp_path)
-
-
-def test_what_was_told_before_a_kill_is_not_told_again_over_what_came_later(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        member = await town.begin(plan("ann", "ann", topology="flat"))
+async def test_the_newest_value_of_a_name_counts_whoever_wrote_it_and_every_member_reads_it(town: Town) -> None:
+    members = [await town.begin(plan(name, "ann", "bob", topology="flat")) for name in ("ann", "bob")]
+    for member in members:
         await member.until_ready(10, lambda _: None)
-        ann = RegistryValues("ann", member)
-        await ann.write(Values("r1/p1", {"rate": 1}))
-        stamp = member.member.node.registry.in_force("state")[state_key("ann", "rate")]
-        await ann.write(Values("r1/p1", {"rate": 1}))
-        assert member.member.node.registry.in_force("state")[state_key("ann", "rate")] == stamp
-
-    in_town(play, tmp_path)
+    ann, bob = [RegistryValues(name, member) for name, member in zip(("ann", "bob"), members, strict=True)]
+    await ann.write(Values("r1/p1", {"rate": 1, "town": "Bree"}))
+    await _until(bob, {"rate": 1, "town": "Bree"})
+    await bob.write(Values("r2/p1", {"rate": 2}))
+    await _until(ann, {"rate": 2, "town": "Bree"})
 
 
-def test_an_agent_has_so_many_values_and_one_too_long_is_refused_with_a_reason(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        member = await town.begin(plan("ann", "ann", topology="flat"))
-        ann = RegistryValues("ann", member)
-        await member.until_ready(10, lambda _: None)
-        await ann.write(Values("r1/p1", {f"k{number}": number for number in range(KEYS_MAX)}))
-        with pytest.raises(InvalidInput, match="at most 100 values"):
-            await ann.write(Values("r1/p2", {"one_more": 1}))
-        with pytest.raises(InvalidInput, match="at most 4000 characters"):
-            await ann.write(Values("r1/p3", {"k1": "x" * 5_000}))
-        assert await ann.read(["k1", "one_more"]) == {"k1": 1}
-
-    in_town(play, tmp_path)
+async def test_what_was_told_before_a_kill_is_not_told_again_over_what_came_later(town: Town) -> None:
+    member = await town.begin(plan("ann", "ann", topology="flat"))
+    await member.until_ready(10, lambda _: None)
+    ann = RegistryValues("ann", member)
+    await ann.write(Values("r1/p1", {"rate": 1}))
+    stamp = member.member.node.registry.in_force("state")[state_key("ann", "rate")]
+    await ann.write(Values("r1/p1", {"rate": 1}))
+    assert member.member.node.registry.in_force("state")[state_key("ann", "rate")] == stamp
 
 
-def test_before_it_knows_its_hive_a_member_says_so(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        member = await town.begin(plan("ann", is_joining=True, topology="flat"))
-        with pytest.raises(BackendUnavailable, match="does not know its hive yet"):
-            await RegistryValues("ann", member).read(["rate"])
+async def test_an_agent_has_so_many_values_and_one_too_long_is_refused_with_a_reason(town: Town) -> None:
+    member = await town.begin(plan("ann", "ann", topology="flat"))
+    ann = RegistryValues("ann", member)
+    await member.until_ready(10, lambda _: None)
+    await ann.write(Values("r1/p1", {f"k{number}": number for number in range(KEYS_MAX)}))
+    with pytest.raises(InvalidInput, match="at most 100 values"):
+        await ann.write(Values("r1/p2", {"one_more": 1}))
+    with pytest.raises(InvalidInput, match="at most 4000 characters"):
+        await ann.write(Values("r1/p3", {"k1": "x" * 5_000}))
+    assert await ann.read(["k1", "one_more"]) == {"k1": 1}
 
-    in_town(play, tmp_path)
+
+async def test_before_it_knows_its_hive_a_member_says_so(town: Town) -> None:
+    member = await town.begin(plan("ann", is_joining=True, topology="flat"))
+    with pytest.raises(BackendUnavailable, match="does not know its hive yet"):
+        await RegistryValues("ann", member).read(["rate"])
 
 
 async def _until(values: RegistryValues, known: dict[str, object]) -> None:

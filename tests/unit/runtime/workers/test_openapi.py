@@ -12,7 +12,6 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.workers.openapi import document
-from tests.unit.runtime.worker_builders import play
 from tests.unit.runtime.workers.test_health import KNOWN, Caller, calling
 
 GATE = "The gate is blue."
@@ -80,32 +79,27 @@ def test_what_generators_of_clients_misunderstand_is_not_in_it() -> None:
     ] == []
 
 
-def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            client = await client_of(call)
-            kept = await client.do("agent_store", content=GATE, source="tour", key="k")
-            assert await client.do("agent_store", content=GATE, source="tour", key="k") == kept
-            learned = await client.do(
-                "agent_learn", text="The pump is red. The ferry leaves at nine.", source="notes", whole=True
-            )
-            newer = await client.do("agent_correct", fact_id=kept["fact_id"], content="The gate is green.")
-            assert (await client.do("agent_why", fact_id=newer["fact_id"]))["replaces"] == [kept["fact_id"]]
-            assert (await client.do("agent_named", fact_id=newer["fact_id"][:8]))["facts"][0]["content"] == "The gate is green."
-            assert (await client.do("agent_search", query="gate", agent="ben"))["hits"][0]["content"] == "The gate is green."
-            assert "nine" in (await client.do("agent_ask", question="When does the ferry leave?"))["answer"]
-            assert len((await client.do("agent_facts", limit=0))["facts"]) == 3
-            assert (await client.do("agent_replace", source="notes", episodes=[learned["episode"]]))["former"] == 0
-            await client.do("agent_retract", fact_id=learned["facts"][0])
-            assert (await client.do("agent_aggregate", kind="count", concept=""))["count"] == 2
-            for operation in ("conflicts", "stats", "export", "told", "members", "rules", "runs", "tools"):
-                await client.do(f"agent_{operation}")
-            assert (await client.do("agent_trust", to="ben"))["trust"] == 1.0
-            assert (await client.do("agent_tell", to="ben", text="hello"))["told"] == ["ben"]
-            assert (await client.do("status"))["process"] == "town"
-            await client.do("members")
-
-    play(work())
+async def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        client = await client_of(call)
+        kept = await client.do("agent_store", content=GATE, source="tour", key="k")
+        assert await client.do("agent_store", content=GATE, source="tour", key="k") == kept
+        learned = await client.do("agent_learn", text="The pump is red. The ferry leaves at nine.", source="notes", whole=True)
+        newer = await client.do("agent_correct", fact_id=kept["fact_id"], content="The gate is green.")
+        assert (await client.do("agent_why", fact_id=newer["fact_id"]))["replaces"] == [kept["fact_id"]]
+        assert (await client.do("agent_named", fact_id=newer["fact_id"][:8]))["facts"][0]["content"] == "The gate is green."
+        assert (await client.do("agent_search", query="gate", agent="ben"))["hits"][0]["content"] == "The gate is green."
+        assert "nine" in (await client.do("agent_ask", question="When does the ferry leave?"))["answer"]
+        assert len((await client.do("agent_facts", limit=0))["facts"]) == 3
+        assert (await client.do("agent_replace", source="notes", episodes=[learned["episode"]]))["former"] == 0
+        await client.do("agent_retract", fact_id=learned["facts"][0])
+        assert (await client.do("agent_aggregate", kind="count", concept=""))["count"] == 2
+        for operation in ("conflicts", "stats", "export", "told", "members", "rules", "runs", "tools"):
+            await client.do(f"agent_{operation}")
+        assert (await client.do("agent_trust", to="ben"))["trust"] == 1.0
+        assert (await client.do("agent_tell", to="ben", text="hello"))["told"] == ["ben"]
+        assert (await client.do("status"))["process"] == "town"
+        await client.do("members")
 
 
 @pytest.mark.parametrize(
@@ -122,27 +116,21 @@ def test_a_client_made_of_it_uses_an_agent_and_all_replies_are_as_it_says(tmp_pa
         ("agent_learn", 400, {"text": "x", "key": "k" * 201}, "at most 200"),
     ],
 )
-def test_what_is_refused_says_why_as_the_document_says(
+async def test_what_is_refused_says_why_as_the_document_says(
     tmp_path: Path, operation: str, code: int, fields: dict[str, Any], told: str
 ) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            refused = await (await client_of(call)).do(operation, code, **fields)
-            assert (refused["kind"], told in refused["error"]) == ("InvalidInput", True), refused
-
-    play(work())
+    async with calling(tmp_path) as call:
+        refused = await (await client_of(call)).do(operation, code, **fields)
+        assert (refused["kind"], told in refused["error"]) == ("InvalidInput", True), refused
 
 
-def test_a_request_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            assert (await call.post("/v1/agents/ada/dance", {}))[0] == 404
-            assert (await call.post("/v1/agents/ada/stats", {}, {}))[0] == 401
-
-    play(work())
+async def test_a_request_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        assert (await call.post("/v1/agents/ada/dance", {}))[0] == 404
+        assert (await call.post("/v1/agents/ada/stats", {}, {}))[0] == 401
 
 
-def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) -> None:
+async def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) -> None:
     async def events(call: Caller, what: str, **fields: object) -> list[tuple[str, Any]]:
         url = f"http://127.0.0.1:{call.port}/v1/agents/ada/{what}"
         async with call._session.post(url, headers=KNOWN | STREAM, json=fields) as response:
@@ -152,16 +140,13 @@ def test_a_reply_comes_as_events_with_what_is_known_before_it(tmp_path: Path) ->
             ]
         return [(block["event"], json.loads(block["data"])) for block in blocks]
 
-    async def work() -> None:
-        async with calling(tmp_path) as call:
-            text = " ".join(f"Valve {number} stands in hall {number}." for number in range(600))
-            learned = await events(call, "learn", text=text, source="plan")
-            assert [name for name, _ in learned] == ["progress", "progress", "progress", "reply"]
-            assert [says["done"] for _, says in learned[:-1]] == [256, 512, 600]
-            assert learned[-1][1]["ok"]["added"] == 600
-            asked = await events(call, "ask", question="Where does valve 7 stand?")
-            assert [name for name, _ in asked] == ["found", "reply"]
-            assert asked[0][1]["hits"][0]["content"] == asked[1][1]["ok"]["sources"][0]["content"]
-            assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]
-
-    play(work())
+    async with calling(tmp_path) as call:
+        text = " ".join(f"Valve {number} stands in hall {number}." for number in range(600))
+        learned = await events(call, "learn", text=text, source="plan")
+        assert [name for name, _ in learned] == ["progress", "progress", "progress", "reply"]
+        assert [says["done"] for _, says in learned[:-1]] == [256, 512, 600]
+        assert learned[-1][1]["ok"]["added"] == 600
+        asked = await events(call, "ask", question="Where does valve 7 stand?")
+        assert [name for name, _ in asked] == ["found", "reply"]
+        assert asked[0][1]["hits"][0]["content"] == asked[1][1]["ok"]["sources"][0]["content"]
+        assert [(name, says["kind"]) for name, says in await events(call, "why", fact_id="x")] == [("error", "InvalidInput")]

@@ -11,7 +11,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.workers import worker as worker_module
 from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.members.test_damaged_journal import rotten
-from tests.unit.runtime.worker_builders import NAMES, agent, config, play, running, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, agent, config, running, until, with_agent
 
 
 async def test_a_node_that_is_no_founder_joins(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ async def test_a_model_that_can_not_be_had_fails_its_agent_alone(tmp_path: Path)
         assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
 
 
-def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_there = False
     real = worker_module.open_buses
 
@@ -65,20 +65,15 @@ def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path, monk
         return await real(*given)
 
     monkeypatch.setattr(worker_module, "open_buses", moody)
-
-    async def work() -> None:
-        nonlocal is_there
-        async with running(config(tmp_path)) as worker:
-            await until(lambda: "nobody answers" in worker.status().error)
-            assert worker.status().phase == "starting"
-            assert [node.is_connected for node in worker.status().nodes] == [False]
-            with pytest.raises(BackendUnavailable, match="nobody answers"):
-                await worker.call("ada", "stats")
-            is_there = True
-            await until(lambda: worker.status().is_ready)
-            assert worker.status().error == ""
-
-    play(work())
+    async with running(config(tmp_path)) as worker:
+        await until(lambda: "nobody answers" in worker.status().error)
+        assert worker.status().phase == "starting"
+        assert [node.is_connected for node in worker.status().nodes] == [False]
+        with pytest.raises(BackendUnavailable, match="nobody answers"):
+            await worker.call("ada", "stats")
+        is_there = True
+        await until(lambda: worker.status().is_ready)
+        assert worker.status().error == ""
 
 
 async def test_a_node_that_has_stopped_fails_the_worker(tmp_path: Path) -> None:

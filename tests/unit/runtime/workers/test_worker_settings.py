@@ -29,7 +29,7 @@ async def test_the_gate_and_the_ranking_of_the_configuration_are_used(tmp_path: 
         assert hits[0]["score"] == 1.0
 
 
-def test_an_agent_with_a_language_model_is_told_its_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_agent_with_a_language_model_is_told_its_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Any] = []
     real = worker_parts.open_model
 
@@ -39,15 +39,11 @@ def test_an_agent_with_a_language_model_is_told_its_prompt(tmp_path: Path, monke
 
     monkeypatch.setattr(worker_parts, "open_model", noted)
     reply = json.dumps({"facts": [{"fact": "The gate is blue.", "confidence": 0.9, "context": "gate", "speaker": ""}]})
-
-    async def work() -> None:
-        given = with_agent(config(tmp_path), "ada", model=f"scripted:{reply}", prompt="You know everything of harbours.")
-        async with running(with_agent(given, "ben", model=f"scripted:{reply}")) as worker:
-            await until(lambda: worker.status().is_ready)
-            for name in ("ada", "ben"):
-                await asyncio.gather(worker.call(name, "learn", text="Blue it is."), return_exceptions=True)
-
-    play(work())
+    given = with_agent(config(tmp_path), "ada", model=f"scripted:{reply}", prompt="You know everything of harbours.")
+    async with running(with_agent(given, "ben", model=f"scripted:{reply}")) as worker:
+        await until(lambda: worker.status().is_ready)
+        for name in ("ada", "ben"):
+            await asyncio.gather(worker.call(name, "learn", text="Blue it is."), return_exceptions=True)
     (model,) = opened
     told = ["harbours" in prompt.instructions for prompt in model.prompts]
     assert any(told)

@@ -107,12 +107,11 @@ async def test_a_question_that_is_given_up_leaves_no_answer_for_the_next_one(rec
         assert (await graph.query("RETURN 2")).rows == ((2,),)
 
 
-def test_many_tasks_ask_at_once_and_each_gets_its_own_answer(record):
-    async def run():
-        async with Graph(record) as graph:
-            return await asyncio.gather(*(graph.query(f"RETURN {number}") for number in range(20)))
-
-    assert [answer.rows for answer in asyncio.run(run())] == [((number,),) for number in range(20)]
+async def test_many_tasks_ask_at_once_and_each_gets_its_own_answer(record):
+    async with Graph(record) as graph:
+        assert [answer.rows for answer in (await asyncio.gather(*(graph.query(f"RETURN {number}") for number in range(20))))] == [
+            ((number,),) for number in range(20)
+        ]
 
 
 async def test_two_graphs_of_one_record_follow_it_side_by_side(tmp_path):
