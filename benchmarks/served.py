@@ -77,11 +77,11 @@ def text_of(facts: int) -> str:
     return " ".join(f"Valve {one} stands in hall {one % 97}, beside pump {one % 31}." for one in range(facts))
 
 
-async def put(session: aiohttp.ClientSession, url: str) -> tuple[str, float]:
+async def put(session: aiohttp.ClientSession, url: str, question: str) -> tuple[str, float]:
     """How one request ended, and how long it took in ms."""
     begun = time.perf_counter()
     try:
-        async with session.post(f"{url}/ask", json={"question": QUESTION}) as response:
+        async with session.post(f"{url}/ask", json={"question": question}) as response:
             told = await response.json()
             ended = "answered" if response.status == 200 and told["ok"]["is_known"] else str(response.status)
     except (aiohttp.ClientError, TimeoutError) as error:
@@ -89,14 +89,14 @@ async def put(session: aiohttp.ClientSession, url: str) -> tuple[str, float]:
     return ended, 1000 * (time.perf_counter() - begun)
 
 
-async def at_rate(url: str, token: str, requests: int, rate: float) -> list[tuple[str, float]]:
+async def at_rate(url: str, token: str, requests: int, rate: float, questions: int) -> list[tuple[str, float]]:
     within = aiohttp.ClientTimeout(total=PATIENCE_S)
     headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(headers=headers, timeout=within, connector=aiohttp.TCPConnector(limit=0)) as session:
         begun, asked = time.perf_counter(), list[asyncio.Task[tuple[str, float]]]()
         for number in range(requests):
             await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
-            asked.append(asyncio.create_task(put(session, url)))
+            asked.append(asyncio.create_task(put(session, url, f"Where does valve {number % questions} stand?")))
         return await asyncio.gather(*asked)
 
 
@@ -106,6 +106,7 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=21)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--rate", type=float, default=200.0)
+    parser.add_argument("--questions", type=int, default=2000, help="of how many different ones the requests are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder))
@@ -116,7 +117,7 @@ def main() -> None:
                 wall, cpu = map(median, zip(*(served.ms(arguments) for _ in range(options.asked)), strict=True))
                 print(f"{name}: {wall:.0f} ms wall, {cpu:.0f} ms CPU, medians of {options.asked}", flush=True)
             token = json.loads(Path(status["token_in"]).read_bytes())["token"]
-            ended = asyncio.run(at_rate(status["url"], token, options.requests, options.rate))
+            ended = asyncio.run(at_rate(status["url"], token, options.requests, options.rate, options.questions))
             times = sorted(ms for _, ms in ended)
             p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
             outcomes = dict(Counter(how for how, _ in ended))

@@ -19,6 +19,7 @@ from hive_mind.cli.serving.direct import is_to_be_started
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.put_again import PUT_AGAIN
+from hive_mind.runtime.replies import asked_patiently
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import Contact
 
@@ -66,7 +67,8 @@ class ResidentAgent:
             return await self._found.call(what, **fields)
         from hive_mind.cli.serving.event_reply import reply_in_events
 
-        return await reply_in_events(self.name, self._url(contact), contact.token, what, fields, progress)
+        url, token = self._url(contact), contact.token
+        return await asked_patiently(lambda: reply_in_events(self.name, url, token, what, fields, progress))
 
     async def status(self) -> "Status":
         """How it and its fleet are."""
