@@ -1,7 +1,7 @@
 """What the one client of a server writes to standard input: it ends when the client ends it, or reads no more, or we want it to.
 
-The library of the protocol waits for a line in a thread that nothing interrupts: no signal would end the server, and no client that
-reads no more and keeps the other direction open. So it reads a pipe of ours.
+The library of the protocol waits for a line in a thread that nothing interrupts. No signal would end the server, and no client
+that reads no more but keeps the other direction open. So it reads a pipe of ours.
 """
 
 import os

@@ -110,11 +110,11 @@ class ResidentAgent:
         return (f"http://127.0.0.1:{contact.port}", contact.token) if contact else ("", "")
 
     async def _contact(self) -> Contact | None:
-        fleet = await self._found.controller.status()
-        process = next((agent.process for agent in fleet.agents if agent.name == self.name), "")
+        # By the fleet's own record: its status asks all processes, and this is before each request that reports.
         try:
+            process = self._found.controller.process_of(self.name)
             return msgspec.json.decode(self._file(process).read_bytes(), type=Contact)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, InvalidInput):
             return None
 
     def _file(self, process: str) -> Path:
