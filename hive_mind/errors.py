@@ -19,6 +19,7 @@
     │   │   └─ BackendUnreachable  there was no connection: nothing was sent
     │   ├─ BackendTimeout          .retryable
     │   ├─ BackendThrottled        .retryable, .retry_after_s
+    │   │   └─ BackendBusy         as much is under way as it takes: nothing was begun
     │   └─ BackendRejected         not retryable: credentials, quota, a damaged or foreign file
     │       ├─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
     │       ├─ CredentialUnreadable a wrong key, or a damaged file; nothing was changed
@@ -153,6 +154,10 @@ class BackendThrottled(BackendError):
     def __init__(self, backend: str, message: str, retry_after_s: float | None = None) -> None:
         self.retry_after_s = retry_after_s
         super().__init__(backend, message)
+
+
+class BackendBusy(BackendThrottled):
+    """As much is under way as the other side takes, so nothing was begun."""
 
 
 class BackendRejected(BackendError):

@@ -40,13 +40,21 @@ def delay_s(attempt: int, settings: RetrySettings, *, rng: random.Random, retry_
 
 
 async def retried(
-    call: Callable[[], Awaitable[T]], settings: RetrySettings, *, rng: random.Random, sleep: Sleep = asyncio.sleep
+    call: Callable[[], Awaitable[T]],
+    settings: RetrySettings,
+    *,
+    rng: random.Random,
+    sleep: Sleep = asyncio.sleep,
+    only: type[BackendError] = BackendError,
 ) -> T:
-    """The result of the first attempt that succeeds. Raises the last error of the attempts, or one that can't be retried."""
+    """The result of the first attempt that succeeds. Raises the last error of the attempts, or one that can't be retried.
+
+    `only`: errors of other kinds are not retried either.
+    """
     for attempt in range(1, settings.attempts_max):
         try:
             return await call()
-        except BackendError as error:
+        except only as error:
             wanted_s = error.retry_after_s if isinstance(error, BackendThrottled) else None
             if not error.retryable or (wanted_s or 0.0) > settings.wait_max_s:
                 raise

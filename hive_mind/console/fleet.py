@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
-from hive_mind.runtime.replies import reply_of
+from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
@@ -89,6 +89,9 @@ class FleetOverHttp:
         """By its process."""
         contact = await self._contact(agent)
         url = f"{_address(contact)}/v1/agents/{agent}/{request}"
+        return await asked_patiently(lambda: self._asked(agent, contact, url, fields))
+
+    async def _asked(self, agent: str, contact: Contact, url: str, fields: Mapping[str, object]) -> Any:
         try:
             async with self._http.post(url, json=fields, headers=_token(contact), timeout=_within(_CALL_S)) as reply:
                 return reply_of(agent, await reply.read())

@@ -6,8 +6,10 @@ loading the model is left to `_model_files`; caching vectors is left to the memo
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +29,14 @@ NAME = "sentence_transformers"
 BATCH_TEXTS = 32
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Question:
+    """One that waits for the model, and its vector."""
+
+    text: str
+    vector: "Future[NDArray[np.float32]]" = field(default_factory=Future)
 
 
 async def open(
@@ -66,16 +76,18 @@ class SentenceTransformersEmbedder:
         self._loaded = loaded
         self._worker = worker
         self._prompts: Prompts = prompts_of(model, loaded.prompts)
+        self._questions: deque[_Question] = deque()
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Shape (len(texts), dimension); a text longer than the model reads is cut. Raises `BackendError`."""
         return await self._on_worker(lambda: self._rows(texts, self._prompts.passage))
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Shape (dimension,). Raises `BackendError`."""
-        rows = await self._on_worker(lambda: self._rows([text], self._prompts.query))
-        first: NDArray[np.float32] = rows[0]
-        return first
+        """Shape (dimension,). Questions that wait for the same model go through it together. Raises `BackendError`."""
+        question = _Question(text)
+        self._questions.append(question)
+        await self._on_worker(lambda: self._embed_until(question))
+        return question.vector.result()
 
     async def close(self) -> None:
         """Finish what was asked for, then end the worker thread. Closing twice is fine."""
@@ -93,6 +105,26 @@ class SentenceTransformersEmbedder:
         except RuntimeError as error:
             raise BackendRejected(NAME, "this embedder is closed; open it again") from error
         return await running
+
+    def _embed_until(self, question: _Question) -> None:
+        """Answer what waits, the first first, until this one is answered; mostly it was by a turn before."""
+        while not question.vector.done():
+            # Only this thread takes any away.
+            self._embed_together([self._questions.popleft() for _ in range(min(len(self._questions), BATCH_TEXTS))])
+
+    def _embed_together(self, questions: Sequence[_Question]) -> None:
+        try:
+            rows = self._rows([question.text for question in questions], self._prompts.query)
+        except Exception as error:  # noqa: BLE001 - it is raised where the question was asked
+            if len(questions) == 1:
+                questions[0].vector.set_exception(error)
+                return
+            # The others are not at fault.
+            for question in questions:
+                self._embed_together([question])
+        else:
+            for question, row in zip(questions, rows, strict=True):
+                question.vector.set_result(row)
 
     def _rows(self, texts: Sequence[str], prompt: str) -> Matrix:
         parts = distinct(texts)

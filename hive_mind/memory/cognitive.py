@@ -366,8 +366,7 @@ class CognitiveMemory:
     async def _new_vectors(self, awake: Awake, said: Sequence[Fact]) -> NewVectors:
         if not awake.embeds_with(self._vectors):
             return NewVectors()
-        new = [fact for fact in said if not awake.recall.is_searchable(fact.id)]
-        by_id, cache = await self._vectors.of_facts(new)
+        by_id, cache = await self._vectors.of_facts(fact for fact in said if not awake.recall.is_searchable(fact.id))
         return NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
 
     def _applied(self, awake: Awake, facts: Sequence[Fact], new: NewVectors) -> list[Fact]:
@@ -377,8 +376,7 @@ class CognitiveMemory:
             has_one = awake.recall.is_searchable(fact.id) or not awake.embeds_with(self._vectors)
             awake.recall.keep(fact, new.by_id.get(fact.id) if has_one else self._vectors.known(fact, new))
         self._vectors.remember(new.cache)
-        if new.record:
-            awake.recorded = self._vectors.model
+        awake.recorded = self._vectors.model if new.record else awake.recorded
         for fact in facts:
             self._listener(fact)
         return list(facts)
@@ -412,6 +410,11 @@ class CognitiveMemory:
         return None if self._state is None else self._state.recall.facts.held
 
     @property
+    def counts(self) -> tuple[int, int] | None:
+        """How many facts are current, and how many of them are to be shared and are not yet; None while it sleeps."""
+        return None if self._state is None else (self._state.recall.facts.current, self._state.recall.facts.on_its_way)
+
+    @property
     def revision(self) -> tuple[int, int]:
         """Another one whenever the facts may be other ones."""
         return self._times_woken, self._revision
@@ -428,8 +431,7 @@ class CognitiveMemory:
     async def awake(self) -> AsyncIterator[Awake]:
         """The state, awake for as long as the block runs. For what is built on this memory, which must change nothing in it.
 
-        Inside the block only methods that are given the state may be awaited: the others wait for one who sends the memory to
-        sleep, and that one waits for the block.
+        Inside the block await only methods that are given the state: others may wait for a sleep, which waits for the block.
         """
         with self.here():
             state = await self._awoken()

@@ -24,6 +24,7 @@ from hive_mind.memory.gate.review import Review
 from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.reembedding import Progress
+from hive_mind.memory.requests_done import reason_with
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.sharing.forgotten import mark_forgotten
 from hive_mind.memory.sharing.outbox import Outbox
@@ -180,7 +181,7 @@ class DistributedCognitiveMemory:
         own = await self._local.get_fact(fact_id)
         if own is None or own.is_retracted:
             said = await self._shared(fact_id)
-            refusals = await self._hive.write([(f"retracted/{fact_id}", "true")], self._agent) if said else ()
+            refusals = await self._hive.write([(f"retracted/{fact_id}", reason_with(request))], self._agent) if said else ()
             if own is None and said is not None:
                 return _moderated(said, *refusals)
         return (await self._settled([await self._local.retract_fact(fact_id, request=request)]))[0]

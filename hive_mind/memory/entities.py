@@ -72,14 +72,17 @@ class _Word:
 
 def vocabulary_of(sentences: Iterable[str]) -> Vocabulary:
     """What these sentences show together."""
+    return _shown_by(word for sentence in sentences for word in _words(sentence))
+
+
+def _shown_by(words: Iterable[_Word]) -> Vocabulary:
     names: set[str] = set()
     ordinary: set[str] = set()
-    for sentence in sentences:
-        for word in _words(sentence):
-            if word.text[0].islower():
-                ordinary.add(word.text)
-            elif word.is_capitalised and not word.begins_sentence:
-                names.add(_bare(word.text))
+    for word in words:
+        if word.text[0].islower():
+            ordinary.add(word.text)
+        elif word.is_capitalised and not word.begins_sentence:
+            names.add(_bare(word.text))
     return Vocabulary(frozenset(names), frozenset(ordinary))
 
 
@@ -87,7 +90,7 @@ def entities(sentence: str, vocabulary: Vocabulary | None = None) -> tuple[str, 
     """What a sentence mentions, in its order, each once. Any string is fine."""
     codes = [(match.start(), match.end(), match.group().rstrip(".,-")) for match in _CODES.finditer(sentence)]
     words = list(_words(sentence))
-    names = [] if _is_shouted(words) else list(_names(sentence, words, vocabulary or vocabulary_of([sentence])))
+    names = [] if _is_shouted(words) else list(_names(sentence, words, vocabulary or _shown_by(words)))
     found = sorted(codes + _outside(names, codes))
     return tuple(dict.fromkeys(text for _, _, text in found))[:_ENTITIES_MAX]
 

@@ -7,7 +7,7 @@ a lookup (the fact is stated again) reads it, in some tens of microseconds.
 from collections.abc import Callable, Iterator, ValuesView
 
 from hive_mind.errors import InvalidInput
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, Sharing
 
 _HEX_CHARACTERS = 32
 
@@ -18,12 +18,16 @@ class KnownFacts:
     def __init__(self, fetch: Callable[[str], Fact | None] | None = None) -> None:
         self.held: dict[str, Fact] = {}
         """in the order in which they came"""
+        self.current = self.on_its_way = 0
+        """how many are current, and how many of those are to be shared and are not: asked for often, so counted as they come"""
         self._fetch = fetch
         self._put_away: set[bytes] = set()
 
     def keep(self, fact: Fact) -> None:
         """Hold a fact, new or revised, or put it away."""
         key = _key(fact.id) if self._fetch is not None and _is_over(fact) else None
+        self._count(self.held.get(fact.id), -1)
+        self._count(fact, 1)
         if key is not None:
             self.held.pop(fact.id, None)
             self._put_away.add(key)
@@ -71,7 +75,14 @@ class KnownFacts:
         """As it is now."""
         made = KnownFacts(self._fetch)
         made.held, made._put_away = dict(self.held), set(self._put_away)
+        made.current, made.on_its_way = self.current, self.on_its_way
         return made
+
+    def _count(self, fact: Fact | None, change: int) -> None:
+        # What is put away is not current, and neither was it before.
+        if fact is not None and fact.is_current:
+            self.current += change
+            self.on_its_way += change * (not fact.held_back and fact.sharing is not Sharing.SHARED)
 
     def _is_put_away(self, fact_id: str) -> bool:
         return bool(self._put_away) and _key(fact_id) in self._put_away

@@ -6,6 +6,9 @@ stays.
 
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import Any
+
+import msgspec
 
 from hive_mind.store.base import SetMeta
 
@@ -42,6 +45,16 @@ class RequestsDone:
         if len(self._facts) >= _PLACES:
             del self._facts[next(iter(self._facts))]
         self._facts[_digest(request)] = fact_id
+
+
+def reason_with(request: str) -> str:
+    """What a moderator's entry in the registry says: the request it is of, so that this one is not carried out twice either."""
+    return msgspec.json.encode({"request": _digest(request)}).decode() if request else "true"
+
+
+def is_of_request(reason: Any, request: str) -> bool:
+    """Whether an entry's value is of this request."""
+    return bool(request) and isinstance(reason, dict) and reason.get("request") == _digest(request)
 
 
 def _digest(request: str) -> str:

@@ -38,6 +38,8 @@ _VOICED = "\u3099\u309a"
 _MARK = "\x1e"
 # A longer run is no word anybody types: base64, a hash dump, a broken file. It would only bloat the index.
 _TERM_CHARACTERS_MAX = 64
+# Texts remembered with what they become: judging the facts that a question found looks at each of them a dozen times.
+_TEXTS_MAX = 512
 # Words remembered with what they become: those of a language, some 300 bytes each. Numbers and names that come once pass through.
 _KNOWN_MAX = 1 << 14
 
@@ -46,8 +48,14 @@ def tokenize(text: str) -> list[str]:
     """Terms of `text` in order, repeats kept. Any string is fine; one without words gives an empty list."""
     terms: list[str] = []
     for run in _RUN.findall(_folded(text)):
-        terms += terms_of(run)
+        terms += _known_terms_of(run) if len(run) <= _TERM_CHARACTERS_MAX else _split(run)
     return terms
+
+
+@lru_cache(maxsize=_TEXTS_MAX)
+def terms_in(text: str) -> frozenset[str]:
+    """The terms of `text`, each once."""
+    return frozenset(tokenize(text))
 
 
 def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -22,11 +22,12 @@ from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
+from hive_mind.memory.requests_done import is_of_request
 from hive_mind.model.aggregation import KINDS, Aggregation
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
-from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.query import Query
 from hive_mind.model.search_result import FactList
 from hive_mind.runtime.inquiry.bus_calls import BusCalls
@@ -185,6 +186,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request("text", needs=("fact_id",), gives=Shared)
     async def _do_retract(self, call: Call) -> Any:
         """Take a fact back; `text` says why, for the log."""
+        moderated = self._given.member.node.registry.get(f"retracted/{call.fact_id}") if self._given else None
+        if is_of_request(moderated, _request(call)):
+            # Others may have said it again since, and it is gone from where its text could be had.
+            return {"fact_id": call.fact_id, "sharing": Sharing.RETRACTED.value}
         _log.info("%s takes back %s%s", self._agent.name, call.fact_id[:64], f": {call.text[:_REASON_MAX]}" if call.text else "")
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id, request=_request(call)))
 

@@ -42,6 +42,8 @@ class PutAgain:
         return await asyncio.shield(asked)
 
     def _forget_oldest(self) -> None:
-        done = [key for key, (_, asked) in self._asked.items() if asked.done()]
-        for key in done[: max(0, len(self._asked) - _KEPT)]:
+        while len(self._asked) > _KEPT:
+            # The oldest are done, but for a few.
+            if (key := next((key for key, (_, asked) in self._asked.items() if asked.done()), None)) is None:
+                return
             del self._asked[key]

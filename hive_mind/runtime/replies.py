@@ -1,10 +1,18 @@
 """What an agent of another process answered, and the errors that an answer may stand for."""
 
-from typing import Any
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import msgspec
 
-from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.errors import BackendBusy, BackendError, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.retry import RetrySettings, retried
+
+T = TypeVar("T")
+
+# Half a minute in all: who asked still waits for the answer.
+_WHILE_BUSY = RetrySettings(attempts_max=8, delay_max_s=8.0)
 
 
 class AgentFailed(BackendError):
@@ -31,4 +39,12 @@ def reply_of(name: str, body: bytes) -> Any:
             raise BackendTimeout(name, message)
         case "BackendUnavailable":
             raise BackendUnavailable(name, message)
+        case "BackendBusy":
+            wish = reply.get("retry_after_s")
+            raise BackendBusy(name, message, wish if isinstance(wish, int | float) else None)
     raise AgentFailed(name, kind, message)
+
+
+async def asked_patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, asked for again where the other process has too much to do. Raises what `ask` raises."""
+    return await retried(ask, _WHILE_BUSY, rng=random.Random(), only=BackendBusy)  # noqa: S311 - spreads attempts in time

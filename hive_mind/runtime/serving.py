@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.errors import BackendTimeout, HiveError, InvalidInput
+from hive_mind.errors import BackendThrottled, BackendTimeout, HiveError, InvalidInput
 from hive_mind.runtime.calls import AgentCalls, Reply
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.requests import Call, request
@@ -129,4 +129,5 @@ def _id_of(line: bytes) -> int | str:
 
 def refusal(error: HiveError) -> Reply:
     """An error as an answer."""
-    return {"error": str(error), "kind": type(error).__name__}
+    told = {"error": str(error), "kind": type(error).__name__}
+    return told | ({"retry_after_s": error.retry_after_s} if isinstance(error, BackendThrottled) else {})

@@ -14,8 +14,12 @@ from hive_mind.errors import InvalidInput
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 
+# 1,000 questions take some seconds: less than the patience of a client, and more than come while a process is busy with itself.
+HTTP_REQUESTS_MAX = 1000
+
 _PREFIX = "HIVE_MIND_"
 _DIGITS_MAX = 18
+_NUMBERS = ("token_budget", "lock_wait_s", "http_requests_max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,9 @@ class Settings:
     """Where the key of credentials is: "file", or "keyring" for that of the system. The secret "CREDENTIALS_KEY" goes first."""
     http_host: str = "127.0.0.1"
     """Where a worker listens for requests. "0.0.0.0" in a container; then the secret "WORKER_TOKEN" says who may ask."""
+    http_requests_max: int = HTTP_REQUESTS_MAX
+    """How many requests to its agents a worker has under way at most; what comes beyond them is refused at once. Questions take
+    some milliseconds each, so the last of them waits for seconds; raise it where they wait for a language model instead."""
     console_hosts: str = ""
     """Names, with commas, by which a browser may ask for the pages of a worker that listens elsewhere than on loopback; "" for
     none, and no pages. On loopback there always are some."""
@@ -61,7 +68,7 @@ class Settings:
         variables = os.environ if environment is None else environment
         named = {one.name: _PREFIX + one.name.upper() for one in fields(cls)}
         given = {name: text for name, variable in named.items() if (text := variables.get(variable, ""))}
-        numbers = {name: _count(named[name], given[name]) for name in ("token_budget", "lock_wait_s") if name in given}
+        numbers = {name: _count(named[name], given[name]) for name in _NUMBERS if name in given}
         home = {"home": Path(given["home"])} if "home" in given else {}
         return cls(**cast(Any, given | numbers | home))
 

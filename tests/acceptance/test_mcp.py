@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
@@ -108,21 +108,45 @@ def test_what_a_client_tells_the_next_one_and_the_commands_know(command: HiveMin
 
 
 def test_a_server_whose_client_was_killed_ends_without_a_traceback(command: HiveMind) -> None:
+    with greeted(command) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            process.stdin.write(line_of(method="notifications/initialized") + line_of(id=2, method="tools/list"))
+            process.stdin.close()
+        said = process.stderr.read().decode().splitlines()
+        assert (process.wait(PATIENCE_S), len(said)) == (NO_READER, 2), said
+
+
+@contextmanager
+def greeted(command: HiveMind) -> Iterator["subprocess.Popen[bytes]"]:
+    """A server with a client that has said hello; it is the test's to end it."""
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     server = [sys.executable, "-m", "hive_mind", "mcp"]
     with subprocess.Popen(server, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdin
         assert process.stdout
-        assert process.stderr
         process.stdin.write(line_of(id=1, method="initialize", params=hello))
         process.stdin.flush()
         assert b"hive-mind" in process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_a_server_ends_whose_client_reads_no_more_and_writes_no_more_without_closing(command: HiveMind) -> None:
+    with greeted(command) as process:
+        assert process.stdout
         process.stdout.close()
-        process.stdin.write(line_of(method="notifications/initialized") + line_of(id=2, method="tools/list"))
-        process.stdin.close()
-        said = process.stderr.read().decode().splitlines()
-        assert (process.wait(PATIENCE_S), len(said)) == (NO_READER, 2), said
+        assert process.wait(PATIENCE_S) == NO_READER
+
+
+def test_a_server_ends_that_is_told_to_while_its_client_is_there(command: HiveMind) -> None:
+    with greeted(command) as process:
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
 
 
 def line_of(**message: object) -> bytes:

@@ -1,6 +1,6 @@
 """Clients of MCP lose nothing and write nothing twice, whoever of them, and whatever is behind them, is killed.
 
-`tests/acceptance/test_mcp.py` kills what is behind them.
+`tests/acceptance/test_mcp.py` kills what is behind them; `make chaos-mcp` does it at length.
 """
 
 import asyncio

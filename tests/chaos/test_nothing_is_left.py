@@ -35,6 +35,31 @@ def test_a_storm_that_is_killed_takes_everything_with_it():
     until(lambda: not states_of(mark), 60, "all are gone")
 
 
+_GUARDED = """
+import subprocess, sys
+from pathlib import Path
+from tests.servers.home_guard import HomeGuard
+guard = HomeGuard(Path(sys.argv[1]))
+subprocess.run([sys.executable, "-m", "hive_mind", "serve", "--home", sys.argv[1], "--embed", "none"], check=True)
+sys.stdin.read()
+"""
+
+
+def test_a_test_that_is_killed_takes_the_process_with_it_that_keeps_its_memory_open(tmp_path: Path):
+    mark = f"HIVE_TEST_MARK={secrets.token_hex(8)}"
+    environment = os.environ | dict([mark.split("=")])
+    arguments = [sys.executable, "-c", _GUARDED, str(tmp_path / "home")]
+    with subprocess.Popen(arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout
+            assert b"agent default of fleet resident" in one.stdout.readline()
+            assert len(states_of(mark)) >= 3, "the test, its guard, and the process that has the memory open"
+        finally:
+            one.send_signal(signal.SIGKILL)
+
+    until(lambda: not states_of(mark), 60, "all are gone")
+
+
 def states_of(mark: str) -> list[str]:
     """One letter for each process that was started with this in its environment, or by one that was."""
     states = []

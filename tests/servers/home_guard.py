@@ -57,13 +57,17 @@ def _belongs(process: psutil.Process, home: str) -> bool:
 
 def _main(home: Path) -> None:
     sys.stdin.read()
+    ended = list[str]()
     # Again, because a command may have started one meanwhile.
     while left := processes_of(home):
         for process in left:
             with suppress(psutil.Error):
-                print(process.pid, *process.cmdline())
+                ended.append(" ".join((str(process.pid), *process.cmdline())))
                 process.kill()
         psutil.wait_procs(left, _ENDS_WITHIN_S)
+    # Nobody listens where the test was killed: so not before all have ended.
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), "".join(f"{line}\n" for line in ended).encode())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout
+from hive_mind.errors import BackendBusy, BackendError, BackendRejected, BackendThrottled, BackendTimeout
 from hive_mind.retry import RetrySettings, delay_s, retried
 
 
@@ -68,6 +68,19 @@ def test_what_will_fail_again_is_raised_at_once(error: Exception):
     with pytest.raises(type(error)):
         trouble.run()
     assert (trouble.calls, trouble.waited_s) == (1, [])
+
+
+def test_only_what_is_named_is_tried_again():
+    busy = Trouble(BackendBusy("test", "full"))
+    settings, given_up = RetrySettings(attempts_max=3), Trouble(BackendTimeout("test", "slow"))
+
+    async def named(trouble: Trouble) -> str:
+        return await retried(trouble.call, settings, rng=seeded(7), sleep=trouble.sleep, only=BackendBusy)
+
+    assert asyncio.run(named(busy)) == "done"
+    with pytest.raises(BackendTimeout):
+        asyncio.run(named(given_up))
+    assert (busy.calls, given_up.calls) == (2, 1)
 
 
 def test_nobody_comes_back_before_the_server_asked_to():

@@ -11,7 +11,7 @@ import msgspec
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable
 from hive_mind.file_lock import is_locked
-from hive_mind.runtime.replies import reply_of
+from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 _LOOK_S = 2.0
@@ -30,6 +30,9 @@ class DirectAgent:
     async def call(self, what: str, /, **fields: object) -> Any:
         """Put a request to it, see `runtime.calls`. Raises `HiveError`."""
         body = msgspec.json.encode({"do": what, **fields})
+        return await asked_patiently(lambda: self._asked(body))
+
+    async def _asked(self, body: bytes) -> Any:
         try:
             said = await asyncio.to_thread(_said, self.contact, "POST", f"/v1/agents/{self.name}", body, _CALL_S)
         except (OSError, HTTPException) as error:

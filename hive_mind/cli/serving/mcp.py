@@ -15,6 +15,7 @@ from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command, exit_codes
 from hive_mind.cli.serving import clients
+from hive_mind.cli.serving.client_lines import client_lines
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled
 from hive_mind.runtime.settings import secret
@@ -89,7 +90,15 @@ async def _over_stdio(server: "MCPServer") -> None:
     """Until its client goes away. Raises `BrokenPipeError` where that was killed: as any command, and not in a group."""
     is_unheard = False
     try:
-        await server.run_stdio_async()
+        with client_lines() as lines:
+            serving = asyncio.create_task(server.run_stdio_async())
+            try:
+                await asyncio.wait([serving])
+            finally:
+                # Who cancelled it would wait for the client's next line.
+                lines.end()
+                await serving
+            is_unheard = lines.is_unheard
     except* BrokenPipeError:
         is_unheard = True
     if is_unheard:

@@ -19,6 +19,7 @@ from hive_mind.cli.serving.direct import is_to_be_started
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.put_again import PUT_AGAIN
+from hive_mind.runtime.replies import asked_patiently
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import Contact
 
@@ -66,7 +67,8 @@ class ResidentAgent:
             return await self._found.call(what, **fields)
         from hive_mind.cli.serving.event_reply import reply_in_events
 
-        return await reply_in_events(self.name, self._url(contact), contact.token, what, fields, progress)
+        url, token = self._url(contact), contact.token
+        return await asked_patiently(lambda: reply_in_events(self.name, url, token, what, fields, progress))
 
     async def status(self) -> "Status":
         """How it and its fleet are."""
@@ -108,11 +110,11 @@ class ResidentAgent:
         return (f"http://127.0.0.1:{contact.port}", contact.token) if contact else ("", "")
 
     async def _contact(self) -> Contact | None:
-        fleet = await self._found.controller.status()
-        process = next((agent.process for agent in fleet.agents if agent.name == self.name), "")
+        # By the fleet's own record: its status asks all processes, and this is before each request that reports.
         try:
+            process = self._found.controller.process_of(self.name)
             return msgspec.json.decode(self._file(process).read_bytes(), type=Contact)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, InvalidInput):
             return None
 
     def _file(self, process: str) -> Path:

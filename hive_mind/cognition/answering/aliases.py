@@ -7,6 +7,7 @@ is the machine as well.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.query import Hit
@@ -23,6 +24,13 @@ _ALIASES_MAX = 2
 
 def long_codes(text: str) -> tuple[str, ...]:
     """The identifiers of a text that are long enough to mean one thing."""
+    # No identifier has a space in it, and looking for all names of a text takes a hundred times as long.
+    has_any = any(len(word) >= CODE_LETTERS_MIN and _DIGIT.search(word) for word in text.split())
+    return _long_codes(text) if has_any else ()
+
+
+@lru_cache(maxsize=256)
+def _long_codes(text: str) -> tuple[str, ...]:
     return tuple(code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and _is_one_term(code))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.memory.entities import entities
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 _NUMERAL = (
@@ -114,7 +114,7 @@ def _has_count(text: str, question: str) -> bool:
     words = _COUNT_WORD.findall(text.casefold() if _SPANNED.search(question) else _DATED.sub(" ", text.casefold()))
     counts = {n for n, word in enumerate(words) if _COUNT.fullmatch(word) and word.rstrip(".,") not in asked}
     named = _COUNTED.search(question)
-    wanted = set(tokenize(named["noun"])) if named and named["noun"].casefold() not in _ANYBODY else set()
+    wanted = terms_in(named["noun"]) if named and named["noun"].casefold() not in _ANYBODY else frozenset[str]()
     at = [number for number, word in enumerate(words) if wanted.intersection(tokenize(word))]
     if not wanted or _OF_THEM.search(text):
         return bool(counts)
@@ -123,8 +123,8 @@ def _has_count(text: str, question: str) -> bool:
 
 def _has_name(text: str, question: str) -> bool:
     """A name that the question does not hold already."""
-    asked = set(tokenize(question))
-    return any(not set(tokenize(name)) <= asked for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
+    asked = terms_in(question)
+    return any(not terms_in(name) <= asked for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
 
 
 def _proper(text: str, names: Iterable[str]) -> list[str]:
@@ -147,19 +147,19 @@ def _has_sum(text: str, question: str) -> bool:
 
 def _has_somebody(text: str, question: str) -> bool:
     """A name, or a word for people, that the question does not hold already."""
-    asked = set(tokenize(question))
+    asked = terms_in(question)
     words = _WORD.findall(text)
     # What begins a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     found = [*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)]
-    return any(not set(tokenize(name)) <= asked for name in found)
+    return any(not terms_in(name) <= asked for name in found)
 
 
 def _has_site(text: str, question: str) -> bool:
     """A place that the question does not hold already: something after a preposition, a path or an address; or a place's name."""
-    asked = set(tokenize(question))
-    if any(site["at"] is None or set(tokenize(site["at"])) - asked for site in _SITE.finditer(text)):
+    asked = terms_in(question)
+    if any(site["at"] is None or terms_in(site["at"]) - asked for site in _SITE.finditer(text)):
         return True
     return _PLACED.search(text) is not None and (_has_name(text, question) or _has_number(text, question))
 

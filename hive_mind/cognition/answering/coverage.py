@@ -13,7 +13,7 @@ from hive_mind.cognition.answering.question_terms import Asked
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import met_in
 from hive_mind.model.fact import Fact
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 # Scores go up to 1: an answer comes before what is merely near, and all words together are worth as much as a perfect match.
@@ -82,7 +82,7 @@ def _offered(asked: Asked, one: Relevant, score: float) -> _Offered:
     terms = _terms_of(one.hit.fact)
     if names_only(asked, one):
         said = one.hit.fact.content
-        tells = len(terms - frozenset(tokenize(" ".join((one.hit.fact.speaker, *long_codes(said)))))) >= _TELLING_MIN
+        tells = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _TELLING_MIN
         score = min(score, 1.0) + _SENTENCE_BONUS * (tells and said.endswith(_SENTENCE_ENDS))
     return _Offered(one, score + _ANSWER_BONUS * one.answers, terms)
 
@@ -96,11 +96,11 @@ def is_repeated(fact: Fact, other: Fact) -> bool:
 
 def _said(fact: Fact) -> frozenset[str]:
     content = _LEAD.sub("", fact.content.removeprefix(f"{fact.speaker}: "))
-    return frozenset(tokenize(content)) - _SAID_ANEW
+    return terms_in(content) - _SAID_ANEW
 
 
 def _terms_of(fact: Fact) -> frozenset[str]:
-    return frozenset(tokenize(" ".join((fact.content, fact.concept, fact.speaker))))
+    return terms_in(" ".join((fact.content, fact.concept, fact.speaker)))
 
 
 def _share(met: frozenset[str], wanted: frozenset[str]) -> float:

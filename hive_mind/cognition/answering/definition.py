@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hive_mind.cognition.answering.wordings import REFERRING
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
 from hive_mind.model.fact import Fact
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 _NOUNS = r"(?P<nouns>[^\W\d_][^\W\d_'’-]*(?:[ -][^\W\d_]+){0,2})"
@@ -108,12 +108,12 @@ def _is_titled(wanted: _Asked, fact: Fact) -> bool:
     """Whether what a fact stands under, or the "it" in it, is what is to be defined."""
     terms = frozenset(wanted.words)
     # What names the thing itself says of it what it says.
-    if terms <= frozenset(tokenize(_told(fact))):
+    if terms <= terms_in(_told(fact)):
         return False
     titles = (fact.concept, *map(title_of, fact.sources))
     first = next(iter(fact.content.split(maxsplit=1)), "").casefold()
-    refers = first in REFERRING and terms <= frozenset(tokenize(fact.before))
-    return refers or any(frozenset(tokenize(title)) == terms for title in titles)
+    refers = first in REFERRING and terms <= terms_in(fact.before)
+    return refers or any(terms_in(title) == terms for title in titles)
 
 
 def _says(wanted: _Asked, sentence: str) -> bool:

@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hive_mind.cognition.answering.subject import Name
 from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, told_terms
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.memory.entities import entities
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 # They say what kind of answer is wanted (see `intent`), not what it is about.
@@ -82,12 +83,13 @@ class Asked:
     """Other identifiers of what is asked about: a fact that has one names it as well."""
 
 
+@lru_cache(maxsize=64)
 def asked_of(question: str) -> Asked:
     """The terms of a question, sorted by how much they must be met."""
-    named = [frozenset(tokenize(name)) for name in entities(question)]
+    named = [terms_in(name) for name in entities(question)]
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
     coded = [terms for terms in named if any(_is_code(term) for term in terms - dated)]
-    dotted = [frozenset(tokenize(number)) for number in _DOTTED.findall(question)]
+    dotted = [terms_in(number) for number in _DOTTED.findall(question)]
     coded += [terms for terms in dotted if not terms & dated]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     # All nouns of German begin with a capital.

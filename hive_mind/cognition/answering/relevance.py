@@ -31,7 +31,7 @@ from hive_mind.cognition.extraction.separated import Record, is_table_row, recor
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 
@@ -133,7 +133,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     """
     fact = hit.fact
     own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
-    titles = frozenset(tokenize(" ".join(map(title_of, fact.sources))))
+    titles = terms_in(" ".join(map(title_of, fact.sources)))
     before = told_terms(fact.before)
     meant = told_terms(named_before(fact)) if refers(fact) else frozenset()
     subject = _subject(asked, fact, own | titles) or _subject(asked, fact, meant)
@@ -187,7 +187,7 @@ def _kinds_told(asked: Asked, fact: Fact) -> frozenset[str]:
     if not asked.kinds or record_of(fact) is not None:
         return frozenset()
     wanted = asked.words | asked.names | asked.identifiers
-    has_figure = any(_DIGIT.search(term) for term in frozenset(tokenize(fact.content)) - wanted)
+    has_figure = any(_DIGIT.search(term) for term in terms_in(fact.content) - wanted)
     return asked.kinds if has_figure else asked.kinds - FIGURE_KINDS
 
 
@@ -218,7 +218,7 @@ def _is_row_asked_for(asked: Asked, record: Record | None) -> bool:
     if record is None:
         return False
     wanted = asked.words | asked.names | asked.identifiers
-    fields = [frozenset(tokenize(field)) for field in record.fields]
+    fields = [terms_in(field) for field in record.fields]
     named = frozenset[str]().union(*(terms for terms in fields if terms <= wanted))
     return bool(named) and any(_are_kin(term, name) for term in wanted - named for name in tokenize(record.header))
 
@@ -325,7 +325,7 @@ def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSetti
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact
-    told = _told_by(fact) | frozenset(tokenize(" ".join((fact.speaker, *map(title_of, fact.sources)))))
+    told = _told_by(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
     is_named = not (asked.names | asked.identifiers).isdisjoint(told)
     return is_named or any(_is_told(term, told) or (german and is_in_compound(term, told)) for term in topic)
 
@@ -360,7 +360,7 @@ def _is_row_of(question: str, fact: Fact) -> bool:
         return _is_row(fact)
     # What stands in the first column is counted by the rows.
     head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
-    told = frozenset(tokenize(f"{titles} {fact.content}")) - frozenset(tokenize(head))
+    told = terms_in(f"{titles} {fact.content}") - terms_in(head)
     return any(_is_told(term, told) for term in tokenize(counted["noun"]))
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
-from hive_mind.ranking.tokens import tokenize
+from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
 Name = frozenset[str]
@@ -30,7 +30,7 @@ _NOBODY: Name = frozenset()
 
 def names_in(text: str) -> tuple[Name, ...]:
     """The names of a text, each as its terms; codes, addresses and days are none."""
-    return tuple(filter(None, (frozenset(tokenize(name)) for name in entities(text) if not _NO_NAME.search(name))))
+    return tuple(filter(None, (terms_in(name) for name in entities(text) if not _NO_NAME.search(name))))
 
 
 def named_before(fact: Fact) -> str:

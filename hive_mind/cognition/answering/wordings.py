@@ -109,6 +109,7 @@ _PHRASES = {
 _PHRASE = regex(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=512)
 def told_terms(text: str) -> frozenset[str]:
     """The terms of a text, with one term for a phrase such as "in charge"."""
     return frozenset(tokenize(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)))
@@ -123,6 +124,7 @@ def content_terms(question: str, terms: frozenset[str]) -> frozenset[str]:
     return frozenset(kept) or terms
 
 
+@lru_cache(maxsize=64)
 def is_german(question: str) -> bool:
     """As far as the little words tell."""
     return _GERMAN_WORD.search(question) is not None

@@ -8,6 +8,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hive_mind.model.fact import Fact
 from hive_mind.regex import regex
@@ -70,11 +71,14 @@ def is_table_row(fact: Fact) -> bool:
 def record_of(fact: Fact) -> Record | None:
     """The record in a fact that was learned as a row under a header; None for any other fact."""
     content, header = (text.removeprefix(f"{fact.speaker}: ") for text in (fact.content, fact.before))
-    if not header or not fact.concept:
-        return None
+    return _record_of(header, content, fact.concept) if header and fact.concept else None
+
+
+@lru_cache(maxsize=256)
+def _record_of(header: str, content: str, concept: str) -> Record | None:
     for separator in ",;":
         found = _records([header, content], separator)
-        if len(found) == 2 and _is_header(found[0]) and found[1].fields[0] == fact.concept:
+        if len(found) == 2 and _is_header(found[0]) and found[1].fields[0] == concept:
             return Record(header, found[1].fields) if _is_table(found, separator) else None
     return None
 

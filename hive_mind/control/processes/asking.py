@@ -7,7 +7,7 @@ import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen
-from hive_mind.runtime.replies import reply_of
+from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ class Asking:
 
     async def call(self, contact: Contact, agent: str, request: Mapping[str, object], timeout_s: float) -> Any:
         """Put a request to an agent. Raises what it refuses with, as `AgentFailed` where that is no mistake of the asker."""
-        return reply_of(agent, await self._said("POST", contact, f"/v1/agents/{agent}", request, timeout_s))
+
+        async def asked() -> Any:
+            return reply_of(agent, await self._said("POST", contact, f"/v1/agents/{agent}", request, timeout_s))
+
+        return await asked_patiently(asked)
 
     async def leave(self, contact: Contact, timeout_s: float) -> None:
         """Let its nodes leave their hive. Raises `BackendTimeout` where they can't in time."""

@@ -18,7 +18,6 @@ from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.sharing.sharing import is_due
-from hive_mind.model.fact import Fact, Sharing
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import Call, OnEvent
 from hive_mind.runtime.runs.agent_runs import AgentRuns
@@ -67,7 +66,6 @@ class WorkerAgent:
         self._bad_sources: dict[str, str] = {}
         self._using = 0
         self._used_s = time.monotonic()
-        self._counted: tuple[int, int] | None = None
         self._tidied: tuple[tuple[int, int], str] | None = None
         self._told = ""
         self._facts = self._pending = 0
@@ -278,13 +276,6 @@ class WorkerAgent:
         return True
 
     def _count(self) -> None:
-        facts = self._local.facts
-        if facts is not None and self._counted != self._local.revision:
-            self._counted = self._local.revision
-            self._facts = sum(fact.is_current for fact in facts.values())
-            self._pending = sum(map(_is_pending, facts.values())) if self._node else 0
-
-
-def _is_pending(fact: Fact) -> bool:
-    """Whether it is on its way to where others ask."""
-    return fact.is_current and not fact.held_back and fact.sharing is not Sharing.SHARED
+        if (counts := self._local.counts) is not None:
+            self._facts, on_its_way = counts
+            self._pending = on_its_way if self._node else 0

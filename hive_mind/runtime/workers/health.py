@@ -17,7 +17,8 @@
 
 What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
 HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
-told in the log alone.
+told in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
+Retry-After and the kind `BackendBusy`; nothing of them was begun.
 On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
 """
 
@@ -27,6 +28,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
+from math import ceil
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,13 +36,23 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
-from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError, HiveError
+from hive_mind.counted import counted
+from hive_mind.errors import (
+    BackendBusy,
+    BackendError,
+    BackendNotInstalled,
+    BackendThrottled,
+    BackendTimeout,
+    BackendUnavailable,
+    ConfigError,
+    HiveError,
+)
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.serving import LINE_BYTES_MAX, refusal
-from hive_mind.runtime.settings import secret
+from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.status import WorkerStatus
@@ -53,6 +65,8 @@ _log = logging.getLogger(__name__)
 _FINISH_S = 10.0
 _LEAVE_S = 60.0
 _BEAT_S = 15.0
+# The time of some hundred questions.
+_AGAIN_S = 1.0
 
 _REQUESTS = requests_of(AgentCalls)
 
@@ -70,8 +84,9 @@ class _EvictRequest(msgspec.Struct, forbid_unknown_fields=True):
 class WorkerServer:
     """Open with `serve_worker`. `port` is where it listens."""
 
-    def __init__(self, worker: Worker, token: str) -> None:
-        self._worker, self._token = worker, token.encode()
+    def __init__(self, worker: Worker, token: str, requests_max: int) -> None:
+        self._worker, self._token, self._requests_max = worker, token.encode(), requests_max
+        self._under_way = 0
         self._runner: web.AppRunner | None = None
         self._is_local = True
         self.port = 0
@@ -120,8 +135,14 @@ class WorkerServer:
             return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))
         if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):
             return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
+        if self._is_full_for(request):
+            told = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
+            return _refused(503, BackendBusy(self._worker.config.process, told, _AGAIN_S))
         # A task of its own: a caller who goes away stops nothing that was begun, and a defect ends this request alone.
         task = asyncio.ensure_future(handler(request))
+        if _is_of_agents(request):
+            self._count(1)
+            task.add_done_callback(lambda _: self._count(-1))
         await asyncio.wait([task])
         match task.exception():
             case None:
@@ -133,6 +154,12 @@ class WorkerServer:
             case error:
                 _log.error("a request to %s failed", request.path, exc_info=error)
                 return _refused(500, HiveError("this is a defect of the worker; its log says more"))
+
+    def _is_full_for(self, request: web.Request) -> bool:
+        return _is_of_agents(request) and self._under_way >= self._requests_max
+
+    def _count(self, change: int) -> None:
+        self._under_way += change
 
     def _is_known(self, request: web.Request) -> bool:
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
@@ -209,10 +236,18 @@ class WorkerServer:
 
 
 async def serve_worker(
-    worker: Worker, host: str, port: int, token: str, below: Mapping[str, web.Application] = MappingProxyType({})
+    worker: Worker,
+    host: str,
+    port: int,
+    token: str,
+    below: Mapping[str, web.Application] = MappingProxyType({}),
+    requests_max: int = HTTP_REQUESTS_MAX,
 ) -> WorkerServer:
-    """Answer for a worker; port 0 is any free one. `below`: further applications by path. Raises `BackendError`."""
-    server = WorkerServer(worker, token)
+    """Answer for a worker; port 0 is any free one. `below`: further applications by path. Raises `BackendError`.
+
+    `requests_max`: of requests to its agents that are under way.
+    """
+    server = WorkerServer(worker, token, requests_max)
     await server.start(host, port, below)
     return server
 
@@ -265,6 +300,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _is_of_agents(request: web.Request) -> bool:
+    """Whether it is put to an agent, and so takes time."""
+    return request.method == "POST" and request.path.startswith("/v1/agents/")
+
+
 def _is_local_host(header: str) -> bool:
     """Whether a Host header means this machine. No browser leaves it out."""
     try:
@@ -278,7 +318,10 @@ def _json(value: object, status: int = 200) -> web.Response:
 
 
 def _refused(status: int, error: HiveError) -> web.Response:
-    return _json(refusal(error), status)
+    response = _json(refusal(error), status)
+    if isinstance(error, BackendThrottled) and error.retry_after_s:
+        response.headers["Retry-After"] = str(ceil(error.retry_after_s))
+    return response
 
 
 def _code_of(error: HiveError) -> int:
@@ -287,7 +330,7 @@ def _code_of(error: HiveError) -> int:
             return 501
         case ConfigError():
             return 400
-        case BackendUnavailable():
+        case BackendUnavailable() | BackendThrottled():
             return 503
         case BackendTimeout():
             return 504

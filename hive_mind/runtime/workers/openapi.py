@@ -24,11 +24,11 @@ ERRORS = {
     500: "A defect, of which the log says more.",
     501: "Something that is not installed.",
     502: "What it asked in turn has failed.",
-    503: "Not ready now; ask again.",
+    503: "Not ready now, or as much under way as it takes; ask again, after `Retry-After` seconds where it says so.",
     504: "No answer in time.",
 }
 _REFS = "#/components/schemas/{name}"
-_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+_TEXT, _NUMBER, _OR_NULL = {"type": "string"}, {"type": "number"}, {"type": ["number", "null"]}
 _KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "maxLength": KEY_CHARACTERS_MAX}}
 _DESCRIPTION = """\
 A worker answers on loopback for the agents whose memories it has open. A request that changes something may have a key
@@ -111,12 +111,14 @@ def _ok(reply: Schema) -> Schema:
 
 def _refusals() -> Schema:
     content = {"application/json": {"schema": {"$ref": _REFS.format(name="Refusal")}}}
-    return {str(code): {"description": why, "content": content} for code, why in ERRORS.items()}
+    refusals: Schema = {str(code): {"description": why, "content": content} for code, why in ERRORS.items()}
+    refusals["503"]["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}}
+    return refusals
 
 
 def _refusal() -> Schema:
     kinds = sorted({"HiveError", *(kind.__name__ for kind in _below(HiveError))})
-    properties = {"error": {"type": "string"}, "kind": {"type": "string", "enum": kinds}}
+    properties = {"error": {"type": "string"}, "kind": {"type": "string", "enum": kinds}, "retry_after_s": _OR_NULL}
     return {"type": "object", "properties": properties, "required": ["error", "kind"]}
 
 

@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from hashlib import sha256
@@ -38,6 +39,9 @@ _log = logging.getLogger(__name__)
 _LOG_BYTES_MAX = 5_000_000
 _LOGS_KEPT = 2
 _LOOK_S = 2.0
+# A model's thread asks for the interpreter again after each of its hundred steps, and has to wait so long while a question is
+# answered: at Python's 5 ms, 32 questions are embedded in three times the time.
+_SWITCH_S = 0.0003
 _TEXT = "%(asctime)s %(levelname)s %(message)s"
 
 Further = Callable[[WorkerConfig, str], Mapping[str, web.Application]]
@@ -61,7 +65,8 @@ async def run_worker(
     Off this machine's loopback, as in a container, it logs to `log_here` and not into files.
     """
     body = await asyncio.to_thread(_read, path)
-    config, host = read_config(path), Settings.from_environment().http_host
+    config, settings = read_config(path), Settings.from_environment()
+    host = settings.http_host
     run = Path(config.run)
     with _only_one(run / f"{config.process}.lock", config.process) as lock:
         contact = run / f"{config.process}.json"
@@ -73,7 +78,7 @@ async def run_worker(
             stack.callback(looking.cancel)
             try:
                 with _redacted(config, handler):
-                    await _run(config, sha256(body).hexdigest(), host, contact, stop, stack, further)
+                    await _run(config, sha256(body).hexdigest(), settings, contact, stop, stack, further)
             except HiveError as error:
                 _log.error("%s: %s", config.process, error)
                 raise
@@ -81,17 +86,24 @@ async def run_worker(
 
 
 async def _run(
-    config: WorkerConfig, digest: str, host: str, contact: Path, stop: asyncio.Event, stack: AsyncExitStack, further: Further
+    config: WorkerConfig,
+    digest: str,
+    settings: Settings,
+    contact: Path,
+    stop: asyncio.Event,
+    stack: AsyncExitStack,
+    further: Further,
 ) -> None:
     set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
-    token = secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
+    sys.setswitchinterval(_SWITCH_S)
+    host, token = settings.http_host, secret("WORKER_TOKEN") or secrets.token_urlsafe(32)
     if not is_loopback(host) and not secret("WORKER_TOKEN"):
         raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
     if config.seen.trace:
         stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}"))
     worker = await open_worker(config, _log.info, digest)
     stack.push_async_callback(worker.close)
-    server = await serve_worker(worker, host, config.seen.port, token, further(config, token))
+    server = await serve_worker(worker, host, config.seen.port, token, further(config, token), settings.http_requests_max)
     stack.push_async_callback(server.close)
     stack.callback(worker.drain)
     started = psutil.Process().create_time()

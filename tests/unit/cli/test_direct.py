@@ -17,6 +17,10 @@ from hive_mind.runtime.workers.status import AgentStatus, Contact, WorkerStatus
 TOKEN = "".join(("to", "ken"))
 
 
+class _Busy:
+    has_been = False
+
+
 class Handler(BaseHTTPRequestHandler):
     """A worker with the agents ada, who is ready, and ben, who failed."""
 
@@ -28,6 +32,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = msgspec.json.decode(self.rfile.read(int(self.headers["Content-Length"])))
         known = {"ok": {"heard": asked}} if asked["do"] == "ask" else {"error": "no such thing", "kind": "InvalidInput"}
+        if asked["do"] == "ask" and asked.get("question") == "Who is busy?" and not _Busy.has_been:
+            _Busy.has_been = True
+            known = {"error": "ask again", "kind": "BackendBusy", "retry_after_s": 0.0}
         self._say(msgspec.json.encode(known))
 
     def _say(self, body: bytes) -> None:
@@ -66,6 +73,16 @@ def test_an_agent_is_asked_and_its_refusals_are_those_of_any(tmp_path: Path, por
     assert asyncio.run(found.call("ask", question="Who?")) == {"heard": {"do": "ask", "question": "Who?"}}
     with pytest.raises(InvalidInput, match="no such thing"):
         asyncio.run(found.call("dance"))
+
+
+def test_one_that_has_too_much_to_do_is_asked_again(tmp_path: Path, port: int) -> None:
+    contact(tmp_path, port)
+    _Busy.has_been = False
+    found = resident(tmp_path, "ada")
+    assert found is not None
+
+    assert asyncio.run(found.call("ask", question="Who is busy?"))["heard"]["question"] == "Who is busy?"
+    assert _Busy.has_been
 
 
 @pytest.mark.parametrize("agent", ["ben", "cleo"])

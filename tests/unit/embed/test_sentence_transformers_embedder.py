@@ -4,10 +4,15 @@ import asyncio
 import socket
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from hive_mind import backends
+from hive_mind.embed.base import rounded_unit_rows
+from hive_mind.embed.sentence_transformers import BATCH_TEXTS, SentenceTransformersEmbedder
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendUnavailable
 
 
@@ -118,3 +123,68 @@ def test_after_closing_a_call_says_so(minilm):
 
     with pytest.raises(BackendRejected, match="open it again"):
         asyncio.run(session())
+
+
+class Model:
+    """Embeds by length, and only when it may; `batches` are the texts it was given."""
+
+    prompts: ClassVar[dict[str, str]] = {}
+
+    def __init__(self) -> None:
+        self.may, self.batches = threading.Event(), list[list[str]]()
+
+    def encode(self, texts, **_):
+        self.batches.append(texts)
+        self.may.wait(60)
+        return np.array([[float(len(text)), 1.0 if text != "bad" else np.nan] for text in texts], np.float32)
+
+
+def together(model):
+    return SentenceTransformersEmbedder("any", model, 2, ThreadPoolExecutor(1))
+
+
+async def asked(embedder, model, texts):
+    """Questions of which the first holds up the others, and what came of them."""
+    tasks = [asyncio.create_task(embedder.embed_query(text)) for text in texts]
+    while not model.batches:  # noqa: ASYNC110 - a model that had to tell would be another one
+        await asyncio.sleep(0)
+    return tasks
+
+
+async def test_questions_that_wait_for_the_model_go_through_it_together():
+    model = Model()
+    embedder, texts = together(model), ["first", *("?" * n for n in range(1, 41))]
+
+    tasks = await asked(embedder, model, texts)
+    model.may.set()
+    rows = await asyncio.gather(*tasks)
+    await embedder.close()
+
+    assert [len(batch) for batch in model.batches] == [1, BATCH_TEXTS, 40 - BATCH_TEXTS]
+    alone = rounded_unit_rows(np.array([[float(len(text)), 1.0] for text in texts], np.float32))
+    assert np.array_equal(rows, alone)
+
+
+async def test_a_question_is_answered_though_those_before_it_were_given_up():
+    model = Model()
+    embedder = together(model)
+
+    first, *given_up, last = await asked(embedder, model, ["first", *("?" * n for n in range(1, 2 * BATCH_TEXTS)), "last"])
+    for task in given_up:
+        task.cancel()
+    model.may.set()
+    async with asyncio.timeout(60):
+        assert (await asyncio.gather(first, last))[1].shape == (2,)
+    await embedder.close()
+
+
+async def test_a_question_that_the_model_can_not_embed_fails_alone():
+    model = Model()
+    embedder = together(model)
+
+    tasks = await asked(embedder, model, ["first", "good", "bad", "better"])
+    model.may.set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    await embedder.close()
+
+    assert [isinstance(one, BackendRejected) for one in outcomes] == [False, False, True, False]

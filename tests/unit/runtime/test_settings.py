@@ -41,6 +41,7 @@ def test_every_setting_can_be_given():
         "BUS": "redis://127.0.0.1:6379",
         "CREDENTIALS_KEY_IN": "keyring",
         "HTTP_HOST": "0.0.0.0",  # noqa: S104 - only read here
+        "HTTP_REQUESTS_MAX": "11",
         "CONSOLE_HOSTS": "town.example",
     }
 

@@ -1,5 +1,10 @@
-from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written, long_codes, reworded
 from hive_mind.cognition.answering.relevance import RelevanceSettings, relevant
+from hive_mind.memory.entities import entities
+from hive_mind.ranking.tokens import tokenize
 from tests.unit.cognition.reading import answer, hit
 
 OPENED = hit("CRIT pump-house-2 does not answer, opened INC-2024-7")
@@ -53,3 +58,14 @@ def test_of_facts_that_only_name_the_identifier_those_that_tell_something_come_f
     found = answer("What suffered from INC-2024-7?", closed, told)
 
     assert [source.fact.content for source in found.sources] == [told.fact.content, closed.fact.content]
+
+
+WORDS = ["INC-2024-001", "the", "pump-house-2", "MO-1187", "K9", "Pump House 2", "a@b.example1", ". ", "\n", "(", "Boeing747"]
+
+
+@given(st.lists(st.sampled_from(WORDS)))
+def test_a_quick_look_for_identifiers_misses_none(words: list[str]):
+    text = " ".join(words)
+    long = [code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and any(map(str.isdigit, code))]
+
+    assert long_codes(text) == tuple(code for code in long if code.casefold() in tokenize(code))

@@ -14,6 +14,7 @@ import pytest
 from hive_mind.errors import BackendError
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.serving import LINE_BYTES_MAX
+from hive_mind.runtime.settings import HTTP_REQUESTS_MAX
 from hive_mind.runtime.workers import health
 from hive_mind.runtime.workers.config import AgentConfig, SeenConfig, TriggerConfig
 from hive_mind.runtime.workers.health import reasons_not_ready, serve_worker
@@ -41,15 +42,18 @@ class Caller:
         async with self._session.post(url, headers=KNOWN if headers is None else headers, **kind) as reply:
             return reply.status, await reply.json()
 
+    def refused(self, path: str) -> Any:
+        return self._session.post(f"http://127.0.0.1:{self.port}{path}", headers=KNOWN)
+
     async def text(self, path: str, **given: Any) -> tuple[int, str]:
         async with self._session.get(f"http://127.0.0.1:{self.port}{path}", **given) as reply:
             return reply.status, await reply.text()
 
 
 @asynccontextmanager
-async def calling(folder: Path, **fields: Any) -> AsyncIterator[Caller]:
+async def calling(folder: Path, requests_max: int = HTTP_REQUESTS_MAX, **fields: Any) -> AsyncIterator[Caller]:
     async with running(config(folder, **fields)) as worker, aiohttp.ClientSession() as session:
-        server = await serve_worker(worker, "127.0.0.1", 0, TOKEN)
+        server = await serve_worker(worker, "127.0.0.1", 0, TOKEN, requests_max=requests_max)
         try:
             await until(lambda: worker.status().is_ready)
             yield Caller(worker, session, server.port)
@@ -243,6 +247,30 @@ async def test_what_a_caller_began_goes_on_when_it_hangs_up(tmp_path: Path, monk
             await done.wait()
 
 
+async def test_more_requests_than_it_takes_are_refused_at_once_and_its_health_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(*_: object, **__: object) -> str:
+        begun.set()
+        await goes_on.wait()
+        return "done"
+
+    async with calling(tmp_path, requests_max=1) as call, asyncio.timeout(60):
+        monkeypatch.setattr(call.worker, "put", slow)
+        first = asyncio.ensure_future(call.post("/v1/agents/ada/stats", {}))
+        await begun.wait()
+        refused = await call.post("/v1/agents/ada/stats", {})
+        async with call.refused("/v1/agents/ada") as reply:
+            assert (reply.status, reply.headers["Retry-After"]) == (503, "1")
+        assert (await call.get("/healthz"))[0] == (await call.get("/v1/status", headers=KNOWN))[0] == 200
+        goes_on.set()
+        assert [await first, await call.post("/v1/agents/ada/stats", {})] == [(200, {"ok": "done"})] * 2
+    told = "town: 1 request under way are as many as it takes; ask again"
+    assert refused == (503, {"error": told, "kind": "BackendBusy", "retry_after_s": 1.0})
+
+
 async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     async with calling(tmp_path) as call:
         with pytest.raises(BackendError, match=f"port {call.port} on 127.0.0.1 can't be listened on"):
@@ -250,7 +278,7 @@ async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_codes_tell_what_kind_of_error_it_was() -> None:
-    from hive_mind.errors import BackendNotInstalled, BackendTimeout, BackendUnavailable, InvalidInput
+    from hive_mind.errors import BackendNotInstalled, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput
 
     codes = [
         health._code_of(error)
@@ -260,9 +288,10 @@ def test_codes_tell_what_kind_of_error_it_was() -> None:
             BackendUnavailable("hive", "x"),
             BackendTimeout("hive", "x"),
             BackendError("hive", "x"),
+            BackendThrottled("llm", "x"),
         )
     ]
-    assert codes == [400, 501, 503, 504, 502]
+    assert codes == [400, 501, 503, 504, 502, 503]
 
 
 async def test_a_hook_needs_the_token_or_a_signature_and_its_key_begins_one_run(
