@@ -13,6 +13,7 @@ from hive_mind.errors import BackendError
 from hive_mind.memory.base import Hive
 from hive_mind.memory.disputes import likeliest_first, with_rivals
 from hive_mind.memory.editions.former import after_successors
+from hive_mind.memory.refining.reranking import SecondLook
 from hive_mind.memory.sharing.conversion import fact_of, voices_of
 from hive_mind.memory.sharing.private_index import Home, is_at_home
 from hive_mind.memory.vectors import Vector
@@ -21,6 +22,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
@@ -111,12 +113,13 @@ class Asking:
         pool, merged = merge_found([gathered.pool, *pools], evidence, probe.depth)
         return Candidates(pool, merged, method, gathered, named=speakers_named(query.text))
 
-    async def hits(self, found: Candidates, query: Query) -> list[Hit]:
-        """The best candidates as facts, best first. Raises `BackendError`."""
+    async def result(self, found: Candidates, look: SecondLook) -> SearchResult:
+        """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
         facts: dict[str, HiveFact | Fact] = {}
+        query, settings = look.query, self.home.recall.settings
         for _ in range(_FETCHES_MAX):
-            evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-            ranked = rank(found.pool, evidence, query.limit, found.method, settings, found.related)
+            evidence = in_columns(found.pool, found.evidence)
+            ranked = rank(found.pool, evidence, look.count, found.method, settings, found.related)
             wanted = [one.id for one in ranked if one.id not in facts]
             facts |= await self._facts(wanted, found.gathered.holders, query)
             # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
@@ -125,11 +128,17 @@ class Asking:
             if not gone:
                 break
             found = _without(found, gone)
-        rivals = await self._rivals(
-            [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered, query
-        )
-        hits = with_rivals(after_successors([_hit(facts[one.id], one) for one in ranked if one.id in facts]), rivals)
-        return likeliest_first(hits, await self._votes(hits, facts, found.gathered))
+        first = [_hit(facts[one.id], one) for one in ranked if one.id in facts]
+        hits, note = await look.at(first)
+        return SearchResult(await self._shown(hits, facts, found.gathered, query), found.gathered, note=note)
+
+    async def _shown(
+        self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
+    ) -> list[Hit]:
+        """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
+        held_away = [fact for hit in hits if isinstance(fact := facts[hit.fact.id], HiveFact)]
+        shown = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
+        return likeliest_first(shown, await self._votes(shown, facts, gathered))
 
     async def _votes(
         self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered

@@ -106,14 +106,21 @@ class Recall:
             self._follow_back(fact, vector, self.taken_back)
 
     def search(self, query: Query, vector: Vector | None) -> list[Hit]:
-        """The best facts, best first. Without a vector, by keywords."""
+        """The best facts as they are shown, best first. Without a vector, by keywords."""
+        return self.shown(self.ranked(query, vector, query.limit), query)
+
+    def ranked(self, query: Query, vector: Vector | None, count: int) -> list[Hit]:
+        """The best `count` by the candidates of the query, best first."""
         method: Method = "keyword" if vector is None else query.method
         terms = () if method == "vector" else tuple(tokenize(query.text))
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)
-        ranked = rank(pool, self._evidence, query.limit, method, self.settings, related)
-        hits = [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
+        ranked = rank(pool, self._evidence, count, method, self.settings, related)
+        return [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
+
+    def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
+        """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def places(self, fact_ids: Iterable[str]) -> bytes:
