@@ -1,4 +1,4 @@
-"""What does a second look by a cross-encoder win, and what does it cost?
+"""What do a second look by a cross-encoder and words of the first answer win, and what does the first cost?
 
 LoCoMo (each conversation by itself, three to choose settings by and two to judge them), HotpotQA and SciFact, one memory, MiniLM.
 The cross-encoder is ms-marco-MiniLM-L-12 with eight-bit weights on one thread (`benchmarks.ms_marco`, needs `onnxruntime`); its
@@ -48,6 +48,10 @@ WAYS: Mapping[str, RankingSettings] = {
     "20 again": LOOKED_AT,
     "20 again, weight 0.5": replace(LOOKED_AT, rerank_weight=0.5),
     "20 again, weight 1": replace(LOOKED_AT, rerank_weight=1.0),
+    "feedback": RankingSettings(expansion="feedback"),
+    "feedback, 20 again": replace(LOOKED_AT, expansion="feedback"),
+    "second hop": RankingSettings(second_hop=True),
+    "second hop, 20 again": replace(LOOKED_AT, second_hop=True),
 }
 
 

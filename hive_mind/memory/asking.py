@@ -28,6 +28,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
+from hive_mind.ranking.related.feedback import expanded
 from hive_mind.ranking.related.neighbours import speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
@@ -79,24 +80,41 @@ class Asking:
         depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
         probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
         found = await self._found(probe, method, query)
+        if settings.expansion == "feedback" and may_hop(probe):
+            found = await self._expanded(found, probe, query)
         return await self._second_hop(found, probe, query) if settings.second_hop and may_hop(probe) else found
+
+    async def _expanded(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
+        """What the question finds with words of the best of them. Where the hive is away meanwhile, as they are."""
+        try:
+            best = await self._best(found, query)
+            again = expanded(probe, best) if best else None
+            more = await self._found(again, found.method, query) if again else None
+        except BackendError:
+            return found
+        return replace(more, gathered=more.gathered.with_more(found.gathered)) if more else found
 
     async def _second_hop(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
         """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
-        evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-        first = rank(found.pool, evidence, 1, found.method, settings, found.related)
         try:
-            facts = await self._facts([one.id for one in first], found.gathered.holders, query)
-            further = next((second_probe(probe, _as_fact(fact)) for fact in facts.values()), None)
+            best = await self._best(found, query)
+            further = second_probe(probe, best) if best else None
             second = await self._found(further, found.method, query) if further else None
         except BackendError:
             return found
-        if second is None:
+        if best is None or second is None:
             return found
         columns = [found.evidence, second.evidence]
         pool, merged = merge_replicas([found.pool, unscored(second.pool)], columns)
         gathered = found.gathered.with_more(second.gathered)
-        return Candidates(pool, merged, found.method, gathered, lent(second.pool, first[0].id), found.named)
+        return Candidates(pool, merged, found.method, gathered, lent(second.pool, best.id), found.named)
+
+    async def _best(self, found: Candidates, query: Query) -> Fact | None:
+        """The first of what was found, None where nobody has it any more. Raises `BackendError`."""
+        evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
+        first = rank(found.pool, evidence, 1, found.method, settings, found.related)
+        facts = await self._facts([one.id for one in first], found.gathered.holders, query)
+        return next(map(_as_fact, facts.values()), None)
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
         """What one question finds, of the hive and of the agent's own."""

@@ -24,6 +24,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
+from hive_mind.ranking.related.feedback import expanded
 from hive_mind.ranking.related.neighbours import place_of, speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
@@ -198,18 +199,23 @@ class Recall:
         setattr(self, which, fresh)
 
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
-        """What a query finds, with what its best finds in turn where a second hop is allowed."""
-        pool = self._pool(probe, query)
-        related = Related(self.places(pool.ids), named=speakers_named(query.text))
-        if not (self.settings.second_hop and may_hop(probe)):
-            return pool, related
-        first = rank(pool, self._evidence, 1, method, self.settings, related)
-        further = second_probe(probe, self.facts[first[0].id]) if first else None
-        if further is None:
-            return pool, related
-        second = self._pool(further, query)
-        pool = union([pool, unscored(second)])
-        return pool, Related(self.places(pool.ids), lent(second, first[0].id), related.named)
+        """What a query finds, with what its best leads to in turn where that is allowed."""
+        pool, named = self._pool(probe, query), speakers_named(query.text)
+
+        def best() -> Fact | None:
+            related = Related(self.places(pool.ids), named=named)
+            return next((self.facts[one.id] for one in rank(pool, self._evidence, 1, method, self.settings, related)), None)
+
+        if may_hop(probe) and self.settings.expansion == "feedback":
+            again = (fact := best()) and expanded(probe, fact)
+            pool = self._pool(again, query) if again else pool
+        if may_hop(probe) and self.settings.second_hop:
+            further = (fact := best()) and second_probe(probe, fact)
+            if fact and further:
+                second = self._pool(further, query)
+                pool = union([pool, unscored(second)])
+                return pool, Related(self.places(pool.ids), lent(second, fact.id), named)
+        return pool, Related(self.places(pool.ids), named=named)
 
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept, former = self.accept(query), self.former(query)

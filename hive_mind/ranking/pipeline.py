@@ -53,6 +53,8 @@ class RankingSettings:
     """What the turns around a fact of a conversation add to it. Raise it and the right conversation outranks the right turn."""
     second_hop: bool = False
     """Whether to ask for what the best passage names, too: finds what is two steps away, for one more round of questions."""
+    expansion: Literal["none", "feedback"] = "none"
+    """feedback: ask again with words of the best passage, too, for one more round of questions (docs/adr/0003-ranking.md)."""
     rerank: int = 0
     """How many of the best a cross-encoder looks at again; 0: none. Raise it and a fact from further down can come up; each costs
     some milliseconds (docs/adr/0003-ranking.md)."""

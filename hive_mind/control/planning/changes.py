@@ -89,6 +89,7 @@ READ: Mapping[str, Read] = {
     "spec.retrieval.rrfK": lambda c: c.ranking.rrf_k,
     "spec.retrieval.neighbourWeight": lambda c: c.ranking.neighbour_weight,
     "spec.retrieval.secondHop": lambda c: c.ranking.second_hop,
+    "spec.retrieval.expansion": lambda c: c.ranking.expansion,
     "spec.retrieval.rerank": lambda c: c.ranking.rerank,
     "spec.retrieval.rerankModel": lambda c: c.ranking.rerank_model,
     "spec.retrieval.rerankWeight": lambda c: c.ranking.rerank_weight,

@@ -175,6 +175,7 @@ CASES = {
     "retrieval.fusion": ({}, section("retrieval.fusion", "rrf"), None),
     "retrieval.rrfK": ({}, section("retrieval.rrfK", 9), None),
     "retrieval.secondHop": ({}, section("retrieval.secondHop", True), None),
+    "retrieval.expansion": ({}, section("retrieval.expansion", "feedback"), None),
     "retrieval.rerank": ({}, section("retrieval.rerank", 20), None),
     "retrieval.rerankModel": ({}, section("retrieval.rerankModel", "./model"), None),
     "retrieval.rerankWeight": ({}, section("retrieval.rerankWeight", 0.5), None),

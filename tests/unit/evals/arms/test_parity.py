@@ -54,12 +54,16 @@ def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope
         assert told(arm, scope, mode, asked=SOME).scored == alone.scored, arm
 
 
+ONE_MORE_ROUND = {"second hop": RankingSettings(second_hop=True), "feedback": RankingSettings(expansion="feedback")}
+
+
+@pytest.mark.parametrize("further", ONE_MORE_ROUND.values(), ids=ONE_MORE_ROUND)
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
-def test_with_a_second_hop_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
-    scope: Scope, agents: int
+def test_asked_further_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
+    scope: Scope, agents: int, further: RankingSettings
 ):
     written = replace(scope, documents=tuple(replace(document, speaker="") for document in scope.documents))
-    further, few = RankingSettings(second_hop=True), slice(None, None, 29)
+    few = slice(None, None, 29)
     once, alone = (told(Arm(), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
     assert once.scored != alone.scored
     lossy = Arm("sharded", agents, place="simulator")
