@@ -96,7 +96,7 @@ class AnsweringSteps:
             return collected_answer(decided.collected)
         found = decided.found
         answer = await self.reader.synthesise(decided.question, found)
-        return replace(answer, completeness=found.completeness, gathered=found.gathered)
+        return replace(answer, completeness=found.completeness, gathered=found.gathered, note=found.note)
 
 
 def _together(found: SearchResult, further: SearchResult) -> SearchResult:
@@ -104,4 +104,5 @@ def _together(found: SearchResult, further: SearchResult) -> SearchResult:
     best: dict[str, Hit] = {}
     for hit in sorted([*found, *further], key=lambda hit: -hit.score):
         best.setdefault(hit.fact.id, hit)
-    return min(found, further, key=lambda one: one.completeness).with_hits(best.values())
+    least = min(found, further, key=lambda one: one.completeness)
+    return SearchResult(best.values(), least.gathered, least.completeness, found.note or further.note)

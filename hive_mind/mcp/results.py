@@ -27,7 +27,10 @@ class Recalled(TypedDict):
 
 
 class Recall(TypedDict):
-    """`completeness` is the share of the hive that was searched; `silent` are members that did not answer."""
+    """`completeness` is the share of the hive that was searched; `silent` are members that did not answer.
+
+    `note` says what the ranking had to do without, "" for nothing.
+    """
 
     answer: str
     is_known: bool
@@ -35,6 +38,7 @@ class Recall(TypedDict):
     left_out: int
     completeness: float
     silent: list[str]
+    note: str
 
 
 class Remembered(TypedDict):
@@ -127,6 +131,8 @@ def recall_of(found: Mapping[str, Any], answer: Mapping[str, Any], tokens_max: i
         "left_out": len(facts) - len(kept),
         "completeness": found["completeness"],
         "silent": found["silent"],
+        # A process of an earlier version says none.
+        "note": found.get("note", ""),
     }
 
 

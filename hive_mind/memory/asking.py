@@ -13,6 +13,7 @@ from hive_mind.errors import BackendError
 from hive_mind.memory.base import Hive
 from hive_mind.memory.disputes import likeliest_first, with_rivals
 from hive_mind.memory.editions.former import after_successors
+from hive_mind.memory.refining.reranking import SecondLook
 from hive_mind.memory.sharing.conversion import fact_of, voices_of
 from hive_mind.memory.sharing.private_index import Home, is_at_home
 from hive_mind.memory.vectors import Vector
@@ -21,11 +22,13 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
+from hive_mind.ranking.related.feedback import expanded
 from hive_mind.ranking.related.neighbours import speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
@@ -77,24 +80,41 @@ class Asking:
         depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
         probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
         found = await self._found(probe, method, query)
+        if settings.expansion == "feedback" and may_hop(probe):
+            found = await self._expanded(found, probe, query)
         return await self._second_hop(found, probe, query) if settings.second_hop and may_hop(probe) else found
+
+    async def _expanded(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
+        """What the question finds with words of the best of them. Where the hive is away meanwhile, as they are."""
+        try:
+            best = await self._best(found, query)
+            again = expanded(probe, best) if best else None
+            more = await self._found(again, found.method, query) if again else None
+        except BackendError:
+            return found
+        return replace(more, gathered=more.gathered.with_more(found.gathered)) if more else found
 
     async def _second_hop(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
         """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
-        evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-        first = rank(found.pool, evidence, 1, found.method, settings, found.related)
         try:
-            facts = await self._facts([one.id for one in first], found.gathered.holders, query)
-            further = next((second_probe(probe, _as_fact(fact)) for fact in facts.values()), None)
+            best = await self._best(found, query)
+            further = second_probe(probe, best) if best else None
             second = await self._found(further, found.method, query) if further else None
         except BackendError:
             return found
-        if second is None:
+        if best is None or second is None:
             return found
         columns = [found.evidence, second.evidence]
         pool, merged = merge_replicas([found.pool, unscored(second.pool)], columns)
         gathered = found.gathered.with_more(second.gathered)
-        return Candidates(pool, merged, found.method, gathered, lent(second.pool, first[0].id), found.named)
+        return Candidates(pool, merged, found.method, gathered, lent(second.pool, best.id), found.named)
+
+    async def _best(self, found: Candidates, query: Query) -> Fact | None:
+        """The first of what was found, None where nobody has it any more. Raises `BackendError`."""
+        evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
+        first = rank(found.pool, evidence, 1, found.method, settings, found.related)
+        facts = await self._facts([one.id for one in first], found.gathered.holders, query)
+        return next(map(_as_fact, facts.values()), None)
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
         """What one question finds, of the hive and of the agent's own."""
@@ -111,12 +131,13 @@ class Asking:
         pool, merged = merge_found([gathered.pool, *pools], evidence, probe.depth)
         return Candidates(pool, merged, method, gathered, named=speakers_named(query.text))
 
-    async def hits(self, found: Candidates, query: Query) -> list[Hit]:
-        """The best candidates as facts, best first. Raises `BackendError`."""
+    async def result(self, found: Candidates, look: SecondLook) -> SearchResult:
+        """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
         facts: dict[str, HiveFact | Fact] = {}
+        query, settings = look.query, self.home.recall.settings
         for _ in range(_FETCHES_MAX):
-            evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-            ranked = rank(found.pool, evidence, query.limit, found.method, settings, found.related)
+            evidence = in_columns(found.pool, found.evidence)
+            ranked = rank(found.pool, evidence, look.count, found.method, settings, found.related)
             wanted = [one.id for one in ranked if one.id not in facts]
             facts |= await self._facts(wanted, found.gathered.holders, query)
             # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
@@ -125,11 +146,17 @@ class Asking:
             if not gone:
                 break
             found = _without(found, gone)
-        rivals = await self._rivals(
-            [fact for one in ranked if isinstance(fact := facts.get(one.id), HiveFact)], facts, found.gathered, query
-        )
-        hits = with_rivals(after_successors([_hit(facts[one.id], one) for one in ranked if one.id in facts]), rivals)
-        return likeliest_first(hits, await self._votes(hits, facts, found.gathered))
+        first = [_hit(facts[one.id], one) for one in ranked if one.id in facts]
+        hits, note = await look.at(first)
+        return SearchResult(await self._shown(hits, facts, found.gathered, query), found.gathered, note=note)
+
+    async def _shown(
+        self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
+    ) -> list[Hit]:
+        """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
+        held_away = [fact for hit in hits if isinstance(fact := facts[hit.fact.id], HiveFact)]
+        shown = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
+        return likeliest_first(shown, await self._votes(shown, facts, gathered))
 
     async def _votes(
         self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered

@@ -24,6 +24,7 @@ from hive_mind.memory.gate.review import Review
 from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.reembedding import Progress
+from hive_mind.memory.refining.reranking import SecondLook
 from hive_mind.memory.requests_done import reason_with
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.sharing.forgotten import mark_forgotten
@@ -372,11 +373,11 @@ class DistributedCognitiveMemory:
         return self._home
 
     async def _search(self, awake: Awake, query: Query) -> SearchResult:
-        asking = Asking(self._hive, self._home_of(awake))
+        asking, look = Asking(self._hive, self._home_of(awake)), SecondLook(query, awake.recall.settings)
         await self._local.look_back(awake, query)
         found = await self._candidates(awake, asking, query)
         self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
-        return SearchResult(await asking.hits(found, query), found.gathered)
+        return await asking.result(found, look)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
         """As a single memory decides it: identifiers that some fact names are looked up by words, all else by meaning too."""

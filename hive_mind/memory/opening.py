@@ -15,6 +15,7 @@ from typing import Any
 from hive_mind.memory.erasure.erasing import erasures_in
 from hive_mind.memory.known import KnownFacts
 from hive_mind.memory.recall import Recall
+from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.memory.requests_done import RequestsDone
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.erasure import Erasures
@@ -96,6 +97,9 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
         awake = Awake(store, recall, meta.get(MODEL_KEY, ""), erasures_in(meta), RequestsDone(meta))
         with _no_collections():
             await _load(awake, vectors)
+        if settings.rerank:
+            # Seconds, which no question should take.
+            await of_this_process().load(settings.rerank_model)
     except BaseException:
         await store.close()
         raise

@@ -24,6 +24,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
+from hive_mind.ranking.related.feedback import expanded
 from hive_mind.ranking.related.neighbours import place_of, speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
@@ -106,14 +107,21 @@ class Recall:
             self._follow_back(fact, vector, self.taken_back)
 
     def search(self, query: Query, vector: Vector | None) -> list[Hit]:
-        """The best facts, best first. Without a vector, by keywords."""
+        """The best facts as they are shown, best first. Without a vector, by keywords."""
+        return self.shown(self.ranked(query, vector, query.limit), query)
+
+    def ranked(self, query: Query, vector: Vector | None, count: int) -> list[Hit]:
+        """The best `count` by the candidates of the query, best first."""
         method: Method = "keyword" if vector is None else query.method
         terms = () if method == "vector" else tuple(tokenize(query.text))
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)
-        ranked = rank(pool, self._evidence, query.limit, method, self.settings, related)
-        hits = [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
+        ranked = rank(pool, self._evidence, count, method, self.settings, related)
+        return [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
+
+    def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
+        """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def places(self, fact_ids: Iterable[str]) -> bytes:
@@ -191,18 +199,23 @@ class Recall:
         setattr(self, which, fresh)
 
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
-        """What a query finds, with what its best finds in turn where a second hop is allowed."""
-        pool = self._pool(probe, query)
-        related = Related(self.places(pool.ids), named=speakers_named(query.text))
-        if not (self.settings.second_hop and may_hop(probe)):
-            return pool, related
-        first = rank(pool, self._evidence, 1, method, self.settings, related)
-        further = second_probe(probe, self.facts[first[0].id]) if first else None
-        if further is None:
-            return pool, related
-        second = self._pool(further, query)
-        pool = union([pool, unscored(second)])
-        return pool, Related(self.places(pool.ids), lent(second, first[0].id), related.named)
+        """What a query finds, with what its best leads to in turn where that is allowed."""
+        pool, named = self._pool(probe, query), speakers_named(query.text)
+
+        def best() -> Fact | None:
+            related = Related(self.places(pool.ids), named=named)
+            return next((self.facts[one.id] for one in rank(pool, self._evidence, 1, method, self.settings, related)), None)
+
+        if may_hop(probe) and self.settings.expansion == "feedback":
+            again = (fact := best()) and expanded(probe, fact)
+            pool = self._pool(again, query) if again else pool
+        if may_hop(probe) and self.settings.second_hop:
+            further = (fact := best()) and second_probe(probe, fact)
+            if fact and further:
+                second = self._pool(further, query)
+                pool = union([pool, unscored(second)])
+                return pool, Related(self.places(pool.ids), lent(second, fact.id), named)
+        return pool, Related(self.places(pool.ids), named=named)
 
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept, former = self.accept(query), self.former(query)

@@ -22,7 +22,7 @@ class Answer:
     `method` says how the text came about: "quoted" (verbatim from memory), "reasoned" (a language model wrote it), "collected"
     (counted or listed over all facts) or "unknown".
     `confidence` is in [0, 1]. `closest` is what was found where nothing of it answers for certain, best first.
-    `completeness` and `gathered` are those of the search behind it (`SearchResult`).
+    `completeness`, `gathered` and `note` are those of the search behind it (`SearchResult`).
     """
 
     text: str
@@ -32,6 +32,7 @@ class Answer:
     closest: tuple[Hit, ...] = ()
     completeness: float = 1.0
     gathered: Gathered | None = field(default=None, compare=False, repr=False)
+    note: str = ""
 
     @property
     def is_known(self) -> bool:

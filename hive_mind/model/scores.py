@@ -48,7 +48,9 @@ class Contributions:
     exact: float = 0.0
     others: float = 0.0
     """By what was said around it, and by a second hop."""
+    reranked: float = 0.0
+    """By a second look."""
 
     @property
     def total(self) -> float:
-        return self.keyword + self.semantic + self.evidence + self.exact + self.others
+        return self.keyword + self.semantic + self.evidence + self.exact + self.others + self.reranked

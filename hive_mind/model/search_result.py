@@ -11,17 +11,20 @@ class SearchResult(list[Hit]):
     """Hits, best first.
 
     `gathered` is the hive's part of the search; None for a memory without a hive, and where the hive was away. `completeness` is
-    the share of the hive that was searched: 1.0 without a hive, 0.0 where it was away.
+    the share of the hive that was searched: 1.0 without a hive, 0.0 where it was away. `note` says what the ranking had to do
+    without, "" for nothing.
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), gathered: Gathered | None = None, completeness: float = 1.0) -> None:
+    def __init__(
+        self, hits: Iterable[Hit] = (), gathered: Gathered | None = None, completeness: float = 1.0, note: str = ""
+    ) -> None:
         super().__init__(hits)
-        self.gathered = gathered
+        self.gathered, self.note = gathered, note
         self.completeness = gathered.completeness if gathered else completeness
 
     def with_hits(self, hits: Iterable[Hit]) -> "SearchResult":
         """Other hits of the same search."""
-        return SearchResult(hits, self.gathered, self.completeness)
+        return SearchResult(hits, self.gathered, self.completeness, self.note)
 
 
 class FactList(list[Fact]):

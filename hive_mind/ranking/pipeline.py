@@ -8,6 +8,7 @@ it:
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
                         + 0.2 where the question names who speaks)
                  + 0.2 · share of the best second hop's, where that is on
+    + what a second look adds, where that is on (memory.refining)
 
 With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
 """
@@ -52,6 +53,17 @@ class RankingSettings:
     """What the turns around a fact of a conversation add to it. Raise it and the right conversation outranks the right turn."""
     second_hop: bool = False
     """Whether to ask for what the best passage names, too: finds what is two steps away, for one more round of questions."""
+    expansion: Literal["none", "feedback"] = "none"
+    """feedback: ask again with words of the best passage, too, for one more round of questions (docs/adr/0003-ranking.md)."""
+    rerank: int = 0
+    """How many of the best a cross-encoder looks at again; 0: none. Raise it and a fact from further down can come up; each costs
+    some milliseconds (docs/adr/0003-ranking.md)."""
+    rerank_model: str = "cross-encoder/ms-marco-MiniLM-L-12-v2"
+    """Its name on the hub, or its folder."""
+    rerank_weight: float = 0.3
+    """The most that it adds. Raise it and the first ranking counts for less."""
+    rerank_within_ms: int = 2_000
+    """A second look that is not done this long after the question is left out."""
 
     def depth_for(self, method: Method, limit: int) -> int:
         """How many candidates each arm gives."""

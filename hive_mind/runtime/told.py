@@ -58,11 +58,15 @@ class HitTold(FactTold, _From):
 
 
 class Reached(TypedDict):
-    """`completeness` is the share of the hive that was searched; `silent` are those of `asked` that did not answer in time."""
+    """`completeness` is the share of the hive that was searched; `silent` are those of `asked` that did not answer in time.
+
+    `note` says what the ranking had to do without, "" for nothing.
+    """
 
     completeness: float
     asked: list[str]
     silent: list[str]
+    note: str
 
 
 class Found(Reached):
@@ -142,4 +146,4 @@ def _hit(hit: Hit, held_by: str, agent: str) -> HitTold:
 def _reached(found: SearchResult | Answer) -> Reached:
     gathered = found.gathered
     asked, silent = (gathered.asked, gathered.silent) if gathered else ((), ())
-    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent)}
+    return {"completeness": found.completeness, "asked": list(asked), "silent": list(silent), "note": found.note}

@@ -91,6 +91,14 @@ def test_dealt_to_shards_in_any_way_facts_rank_as_in_one_index(texts, query, sha
         assert ranking(merged, limit, method) == ranking(whole.pool(probe), limit, method)
 
 
+@given(TEXTS, QUERIES, st.integers(1, 50), st.sampled_from(["hybrid", "keyword", "vector"]))
+def test_who_wants_to_look_at_more_of_them_gets_the_same_first_ones(texts, query, limit, method):
+    pool = index_of(texts).pool(probe_of(query))
+
+    for settings in (RankingSettings(), RRF):
+        assert ranking(pool, 50, method, settings)[:limit] == ranking(pool, limit, method, settings)
+
+
 @given(TEXTS, QUERIES, st.integers(1, 6), st.integers(1, 60), st.randoms(use_true_random=False))
 def test_ranks_are_given_by_the_coordinator_so_shards_do_not_matter_to_them_either(texts, query, shards, limit, chance):
     dealt: list[list[str]] = [[] for _ in range(shards)]

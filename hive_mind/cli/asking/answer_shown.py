@@ -39,8 +39,15 @@ def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
         if closest := answer["closest"]:
             show("The closest facts are:")
             show_hits(closest, explain=explain, own=own)
+    show_note(answer)
     if answer["completeness"] < 1 and answer["silent"]:
         show(f"Only {answer['completeness']:.0%} of the hive was reached; {', '.join(answer['silent'])} stayed silent.", "yellow")
+
+
+def show_note(found: Told) -> None:
+    """What the ranking had to do without. A process of an earlier version says nothing of it."""
+    if note := found.get("note"):
+        show(f"note: {note}", "yellow")
 
 
 def show_hits(hits: Sequence[Told], *, explain: bool = False, own: str = "") -> None:
@@ -90,8 +97,8 @@ def explanation(hit: Told) -> str:
         f"raw: keyword (BM25) {raw['keyword']:.2f}, cosine {semantic}, identifiers named {raw['exact']:.2f}, "
         f"confirmed {raw['confirmations']:.2f}, trust {raw['trust']:.2f}\n"
         f"adds: keyword {added['keyword']:.3f} + semantic {added['semantic']:.3f} + others {added['others']:.3f} "
-        f"+ evidence {added['evidence']:.3f} + exact {added['exact']:.3f} = {hit['score']:.3f}"
-        + "".join(map(_rival, hit["rivals"]))
+        f"+ evidence {added['evidence']:.3f} + exact {added['exact']:.3f} + reranked {added.get('reranked', 0.0):.3f} "
+        f"= {hit['score']:.3f}" + "".join(map(_rival, hit["rivals"]))
     )
 
 

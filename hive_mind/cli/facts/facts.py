@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.answer_shown import Told, show_hits
+from hive_mind.cli.asking.answer_shown import Told, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import count, facts_former, facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
@@ -103,6 +103,7 @@ async def search(
     if not found["hits"]:
         show("Nothing found: no fact has any of these words.")
     show_hits(found["hits"], explain=explain, own=asked.name)
+    show_note(found)
 
 
 @group.command("show", epilog=examples("hive-mind facts show 4f1a2b3c"))

@@ -303,7 +303,7 @@ class Retrieval(Part):
     """How candidates become a ranking."""
 
     config: str = Field(
-        "", description="A configuration of a retrieval workspace, seen from the manifest; it says semanticWeight to rrfK."
+        "", description="A configuration of a retrieval workspace, seen from the manifest; it says semanticWeight to rerankModel."
     )
     semantic_weight: Share = Field(
         _RANKING.semantic_weight, description="Weight of meaning against that of words, where there are embeddings."
@@ -318,11 +318,24 @@ class Retrieval(Part):
         _RANKING.fusion, description="How words and meaning are put together; rrf: by rank alone."
     )
     rrf_k: int = Field(_RANKING.rrf_k, ge=1, le=1000, description="rrf: the larger, the less the first ranks count.")
+    rerank: int = Field(
+        _RANKING.rerank,
+        ge=0,
+        le=1000,
+        description="How many of the best a cross-encoder looks at again, within deadlineS; 0: none.",
+    )
+    rerank_model: str = Field(
+        _RANKING.rerank_model, min_length=1, max_length=300, description="Its name on the hub, or its folder."
+    )
+    rerank_weight: Share = Field(_RANKING.rerank_weight, description="The most that it adds to the score.")
     neighbour_weight: Share = Field(
         _RANKING.neighbour_weight, description="What matches around a turn of a conversation adds to it."
     )
     second_hop: bool = Field(
         _RANKING.second_hop, description="Ask for what the best passage names, too: one more round of questions."
+    )
+    expansion: Literal["none", "feedback"] = Field(
+        _RANKING.expansion, description="feedback: ask again with words of the best passage: one more round of questions."
     )
     deadline_s: float = Field(
         _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="A question is answered by then, complete or not."
@@ -330,7 +343,7 @@ class Retrieval(Part):
 
 
 # What the file at `retrieval.config` says of that section.
-RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k")
+RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k", "rerank", "rerank_model")
 
 
 class Observability(Part):

@@ -93,6 +93,11 @@ def ranking(retrieval: Retrieval) -> RankingSettings:
         rrf_k=retrieval.rrf_k,
         neighbour_weight=retrieval.neighbour_weight,
         second_hop=retrieval.second_hop,
+        expansion=retrieval.expansion,
+        rerank=retrieval.rerank,
+        rerank_model=retrieval.rerank_model,
+        rerank_weight=retrieval.rerank_weight,
+        rerank_within_ms=milliseconds(retrieval.deadline_s),
     )
 
 

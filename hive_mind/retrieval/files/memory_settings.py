@@ -35,6 +35,8 @@ def ranking_settings(config: RetrievalConfig) -> RankingSettings:
         depth=max(wanted.depth, wanted.top_k),
         fusion=wanted.fusion,
         rrf_k=wanted.rrf_k,
+        rerank=config.rerank.top_n if config.rerank.model else 0,
+        rerank_model=config.rerank.model or RankingSettings().rerank_model,
     )
 
 
@@ -59,6 +61,5 @@ def beyond_a_memory(config: RetrievalConfig) -> tuple[str, ...]:
             boosts.trust > 0 and abs(boosts.confirmations - _CONFIRMATIONS_SHARE * total) > 1e-9
         ),
         "diversity: a memory ranks each fact by itself": config.diversity.enabled,
-        "rerank: a memory has no second look": bool(config.rerank.model),
     }
     return tuple(sentence for sentence, is_so in told.items() if is_so)

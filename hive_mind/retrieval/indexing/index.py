@@ -14,6 +14,7 @@ from types import TracebackType
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.memory.opening import NewVectorArm
+from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.ranking.vector import Vector
 from hive_mind.retrieval.files.collection import Collection
@@ -23,7 +24,6 @@ from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow
 from hive_mind.retrieval.indexing.embedding import Wanted, missing, unused
 from hive_mind.retrieval.indexing.found import Found, Result
 from hive_mind.retrieval.indexing.memory_index import MemoryIndex
-from hive_mind.retrieval.indexing.reranking import Reranker
 from hive_mind.retrieval.indexing.searching import Asked, Candidate, asked, is_answered_by_words, ranked
 from hive_mind.retrieval.indexing.selecting import reranked, selected
 from hive_mind.retrieval.indexing.updating import Changes, Indexed, Report, changes_since, write
@@ -54,7 +54,7 @@ class CollectionIndex:
     def __init__(self, file: ChunkFile, folder: Path, collection: Collection, embedder: Embedder, new_arm: NewVectorArm) -> None:
         self.collection = collection
         self._file, self._folder, self._new_arm = file, folder, new_arm
-        self._vectors, self._reranker = VectorSource(embedder), Reranker()
+        self._vectors = VectorSource(embedder)
         self._memory_indexes: dict[TextForm, MemoryIndex] = {}
         self._version, self._revision = file.version(), 0
         # One lock for updating, one for loading: a search need not wait for an update.
@@ -237,7 +237,7 @@ class CollectionIndex:
             return candidates, ""
         best = candidates[: config.rerank.top_n]
         texts = [row.text for _, row in self._with_rows(memory, best)]
-        scores, note = await self._reranker.scores_or_note(config.rerank.model, query, texts)
+        scores, note = await of_this_process().scores_or_note(config.rerank.model, query, texts)
         return (reranked(candidates, scores) if scores else candidates), note
 
     def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:

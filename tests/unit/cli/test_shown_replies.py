@@ -1,6 +1,6 @@
 """Where a fact comes from: the agents that said it, and the process that shows it."""
 
-from hive_mind.cli.asking.answer_shown import provenance
+from hive_mind.cli.asking.answer_shown import provenance, show_note
 
 HIT = {
     "sources": ["pumps.txt"],
@@ -21,3 +21,10 @@ def test_a_fact_is_from_those_who_said_it_and_held_by_the_one_who_shows_it():
 def test_of_what_the_agent_that_answers_said_itself_no_author_is_named():
     assert provenance(HIT | {"held_by": ""}, "pumps") == "pumps.txt · score 0.93 · id a8f17b71"
     assert "from pumps and 1 other" in provenance(HIT | {"from": ["pumps", "ann"]}, "pumps")
+
+
+def test_what_the_ranking_had_to_do_without_is_told_and_a_process_of_an_earlier_version_has_no_word_for_it(capsys):
+    for reply in ({}, {"note": ""}, {"note": "not reranked: its time was over"}):
+        show_note(reply)
+
+    assert capsys.readouterr().out == "note: not reranked: its time was over\n"

@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable
-from hive_mind.retrieval.indexing.reranking import Reranker
+from hive_mind.memory.refining.cross_encoders import CrossEncoders
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_without_a_network_a_model_that_is_not_here_is_told_before_anything_larg
 @pytest.mark.embeddings
 @pytest.mark.usefixtures("no_network")
 def test_a_cross_encoder_that_nobody_has_is_one_line_too(capfd):
-    scores, note = asyncio.run(Reranker().scores_or_note("nobody/has-this-model", "question", ["text"]))
+    scores, note = asyncio.run(CrossEncoders().scores_or_note("nobody/has-this-model", "question", ["text"]))
 
     assert scores == []
     assert re.fullmatch(

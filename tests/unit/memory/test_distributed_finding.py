@@ -258,6 +258,42 @@ def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():
             assert [hit.fact.content for hit in result] == [NOVEL]
 
 
+HALL, PUMP = "The pump keeps the hall dry.", "Every pump came from Bergen."
+FEEDING_BACK = RankingSettings(expansion="feedback")
+
+
+async def test_words_of_the_best_are_asked_for_too_where_that_is_allowed():
+    ada_home, bo_home = two(hive := SmallHive())
+
+    async with ada_home.memory() as ada, bo_home.memory(ranking=FEEDING_BACK) as bo:
+        await ada.store_facts([said(text, concept="") for text in (HALL, PUMP)], "library")
+        query = Query("What keeps the hall dry?", 3, "keyword")
+        hive.calls.clear()
+
+        result = await bo.search_facts(query)
+
+        assert [hit.fact.content for hit in result] == [HALL, PUMP]
+        assert hive.calls == ["ask", "fetch", "ask", "fetch"]
+        assert await found(ada, query) == [HALL]
+
+
+def test_where_the_hive_goes_away_before_it_is_asked_again_the_first_question_counts():
+    ada_home, bo_home = two(hive := SmallHive())
+
+    async def whole() -> None:
+        async with ada_home.memory() as ada, bo_home.memory(ranking=FEEDING_BACK) as bo:
+            await ada.store_facts([said(text, concept="") for text in (HALL, PUMP)], "library")
+            await bo.store_facts([said(HALL, concept="")], "shelf")
+            hive.after = lambda call: setattr(hive, "failure", AWAY if call == "ask" else None)
+
+            result = await bo.search_facts(Query("What keeps the hall dry?", 3, "keyword"))
+
+            assert [hit.fact.content for hit in result] == [HALL]
+            assert result.completeness == 1.0
+
+    run(whole())
+
+
 def test_an_aggregation_says_what_did_not_answer_and_counts_what_the_agent_has_itself():
     home = SharedHome()
 

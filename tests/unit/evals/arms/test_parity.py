@@ -13,6 +13,7 @@ from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
+from tests.cross_encoders import Reading, looked_at_by
 from tests.unit.evals.arms.notes import told
 
 CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
@@ -53,12 +54,16 @@ def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope
         assert told(arm, scope, mode, asked=SOME).scored == alone.scored, arm
 
 
+ONE_MORE_ROUND = {"second hop": RankingSettings(second_hop=True), "feedback": RankingSettings(expansion="feedback")}
+
+
+@pytest.mark.parametrize("further", ONE_MORE_ROUND.values(), ids=ONE_MORE_ROUND)
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
-def test_with_a_second_hop_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
-    scope: Scope, agents: int
+def test_asked_further_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
+    scope: Scope, agents: int, further: RankingSettings
 ):
     written = replace(scope, documents=tuple(replace(document, speaker="") for document in scope.documents))
-    further, few = RankingSettings(second_hop=True), slice(None, None, 29)
+    few = slice(None, None, 29)
     once, alone = (told(Arm(), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
     assert once.scored != alone.scored
     lossy = Arm("sharded", agents, place="simulator")
@@ -72,3 +77,23 @@ def test_with_a_second_hop_every_hive_finds_what_one_memory_finds_for_one_more_r
 
     plain, twice = (told(Arm("sharded", agents), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
     assert sum(plain.messages) < sum(twice.messages) < 3 * sum(plain.messages)
+
+
+@pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
+def test_looked_at_again_every_hive_finds_what_one_memory_finds_for_no_more_rounds_also_where_messages_are_lost(
+    scope: Scope, agents: int
+):
+    again, few = looked_at_by(Reading()), slice(None, None, 29)
+    once, alone = (told(Arm(), scope, "hybrid", asked=few, ranking=ranking) for ranking in (None, again))
+    assert once.scored != alone.scored
+    lossy = Arm("sharded", agents, place="simulator")
+
+    for arm in (Arm("flat", agents), Arm("federated", agents, groups=5), Arm("sharded", agents), lossy):
+        fault = Fault(loss=0.05) if arm is lossy else Fault()
+        shared = told(arm, scope, "hybrid", asked=few, ranking=again, fault=fault)
+        reached = [place for place, outcome in enumerate(shared.outcomes) if outcome.cost.completeness == 1.0]
+        assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
+        assert len(reached) == len(alone.scored) or fault.loss, arm
+
+    plain, fetched = (told(Arm("sharded", agents), scope, "hybrid", asked=few, ranking=ranking) for ranking in (None, again))
+    assert sum(plain.messages) <= sum(fetched.messages) < 2 * sum(plain.messages)

