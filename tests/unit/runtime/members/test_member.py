@@ -276,29 +276,26 @@ async def test_experience_moves_trust_everywhere_and_a_moderator_has_the_last_wo
     await until(lambda: both[1].member.node.policy.trust("cleo", system_clock()) == 1.5)
 
 
-def test_what_a_moderator_took_back_is_not_taken_back_again_by_the_same_request(tmp_path: Path) -> None:
-    async def play(town: Town) -> None:
-        nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
-        both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
-        ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
-        fact_id = (await ben.do(Call("store", content="The pump is red.")))["fact_id"]
-        retract = Call("retract", fact_id=fact_id, text="wrong", key="k1")
-        gone = {"fact_id": fact_id, "sharing": "retracted"}
+async def test_what_a_moderator_took_back_is_not_taken_back_again_by_the_same_request(town: Town) -> None:
+    nodes = HiveSettings(standing=PolicySettings(moderators=("ann",)))
+    both = [await town.begin(plan(name, "ann", "ben", nodes=nodes)) for name in ("ann", "ben")]
+    ann, ben = (MemberCalls(member.agent, member, is_kept=False) for member in both)
+    fact_id = (await ben.do(Call("store", content="The pump is red.")))["fact_id"]
+    retract = Call("retract", fact_id=fact_id, text="wrong", key="k1")
+    gone = {"fact_id": fact_id, "sharing": "retracted"}
 
-        assert await ann.do(retract) == gone
-        # One that was killed has forgotten whom it answered.
-        ann = MemberCalls(both[0].agent, both[0], is_kept=False)
-        assert await ann.do(retract) == gone
-        await ben.do(Call("retract", fact_id=fact_id))
-        await ben.do(Call("store", content="The pump is red.", source="otto"))
-        async with asyncio.timeout(60):
-            while not (await ann.do(Call("facts")))["facts"]:  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0.01)
-        ann = MemberCalls(both[0].agent, both[0], is_kept=False)
-        assert await ann.do(retract) == gone
-        assert [one["fact_id"] for one in (await ann.do(Call("facts")))["facts"]] == [fact_id]
-
-    in_town(play, tmp_path)
+    assert await ann.do(retract) == gone
+    # One that was killed has forgotten whom it answered.
+    ann = MemberCalls(both[0].agent, both[0], is_kept=False)
+    assert await ann.do(retract) == gone
+    await ben.do(Call("retract", fact_id=fact_id))
+    await ben.do(Call("store", content="The pump is red.", source="otto"))
+    async with asyncio.timeout(60):
+        while not (await ann.do(Call("facts")))["facts"]:  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.01)
+    ann = MemberCalls(both[0].agent, both[0], is_kept=False)
+    assert await ann.do(retract) == gone
+    assert [one["fact_id"] for one in (await ann.do(Call("facts")))["facts"]] == [fact_id]
 
 
 def test_the_page_on_agents_names_every_request() -> None:
