@@ -1,20 +1,27 @@
-"""How much words and meaning count for one query: document 002's options.
+"""How much words and meaning count for one query: document 002's three options.
 
-A is one weight for all queries. B lowers the weight of meaning as more of the query's words are identifiers. These are found by
-`adaptive`, because 002's own pattern finds none in "D40?" or "INC-2024-001". C multiplies what matches an identifier exactly;
-ours is another: an exact match adds to the score (`pipeline`), as a multiple of a poor score is still poor.
+A is one weight for all queries. B lowers the weight of meaning as more of the query's words are identifiers. C multiplies what
+matches an identifier exactly. Identifiers are found by `adaptive`, because 002's own pattern finds none in "D40?" or
+"INC-2024-001". Ours is another C: an exact match adds to the score (`pipeline`), as a multiple of a poor score is still poor.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hive_mind.model.probe import Anchors
 from hive_mind.ranking.adaptive import anchors, asked_terms
+
+Scores = NDArray[np.float32]
 
 # Option A, and what the two other classes of option B say instead.
 SEMANTIC_WEIGHT_002 = 0.7
 _MIXED, _IDENTIFIERS = 0.5, 0.3
 _MIXED_ABOVE, _IDENTIFIERS_ABOVE = 0.2, 0.5
+ANCHOR_BOOST_002 = 1.5
+"""Option C: an exact match counts half as much again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,12 @@ def specificity(query: str) -> float:
     # A compound code is one term beside its parts: what a code covers is counted by what is left without it.
     covered = {term for term in asked if term in named or any(term in code for code in named)}
     return len(covered) / len(asked) if asked else 0.0
+
+
+def boosted(scores: Scores, exact: Scores, factor: float = ANCHOR_BOOST_002) -> Scores:
+    """Option C by name: what names an identifier (`exact` > 0) times `factor`. Shapes (candidates,)."""
+    found: Scores = np.where(exact > 0, scores * np.float32(factor), scores).astype(np.float32)
+    return found
 
 
 def needs_no_meaning(named: Anchors, exact_best: float) -> bool:

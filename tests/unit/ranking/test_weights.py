@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.fusion import linear
-from hive_mind.ranking.weights import SEMANTIC_WEIGHT_002, Weights, adaptive, fixed, needs_no_meaning, specificity
+from hive_mind.ranking.weights import SEMANTIC_WEIGHT_002, Weights, adaptive, boosted, fixed, needs_no_meaning, specificity
 
 # The five queries of 002's table, and what each is said to be.
 TABLE = {
@@ -43,6 +43,12 @@ def test_option_b_never_gives_meaning_more_than_was_configured():
 
 def test_a_query_without_words_is_not_specific():
     assert specificity("what is the?") == 0.0
+
+
+def test_option_c_gives_half_as_much_again_to_what_names_the_anchor():
+    scores = np.array([0.5, 0.6], np.float32)
+
+    assert boosted(scores, np.array([1.0, 0.0], np.float32)).tolist() == pytest.approx([0.75, 0.6])
 
 
 def test_the_worked_example_of_002_puts_d40_before_d41():
