@@ -1,5 +1,5 @@
-import json
 import gc
+import json
 import sys
 from collections.abc import Callable
 from itertools import permutations
