@@ -16,6 +16,12 @@ class KeySeal:
         self._keyring, self._is_required = keyring, is_required
         self._domain = b"hive-mind/seal/1/" + hive.encode("utf-8", "replace") + b"\0"
 
+    @property
+    def since_ms(self) -> int:
+        """The beginning of its own certificate; 0 without one."""
+        own = self._keyring.own
+        return own.not_before_ms if own is not None else 0
+
     def seal(self, signer: str, payload: bytes) -> bytes:
         """The signer's seal, b"" for one this process must not speak for."""
         own = self._keyring.own

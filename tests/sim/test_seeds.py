@@ -24,6 +24,8 @@ FOUND = [
     ("sharded", 146, 60),
     ("sharded", 644, 100),
     ("sharded", 2060, 60),
+    ("sharded", 4727, 60),
+    ("sharded", 6953, 60),
     ("sharded", 8489, 100),
     ("sharded", 13287, 100),
     ("sharded", 13790, 100),
@@ -35,7 +37,14 @@ FOUND = [
 
 
 # Of each topology the last ones found: the others have become ordinary seeds.
-_LATEST = {("federated", 299), ("federated", 3509), ("federated", 130471), ("sharded", 146), ("sharded", 130351)}
+_LATEST = {
+    ("federated", 299),
+    ("federated", 3509),
+    ("federated", 130471),
+    ("sharded", 4727),
+    ("sharded", 6953),
+    ("sharded", 130351),
+}
 
 
 @pytest.mark.parametrize(

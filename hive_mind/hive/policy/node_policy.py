@@ -98,8 +98,8 @@ class NodePolicy:
         return PolicyNow(self, now)
 
     def hive_ms(self, now: Now) -> int:
-        """Hive time, or the best guess."""
-        return self.time.now_ms(now)
+        """Hive time, or the best guess: what is stamped earlier than its certificate begins nobody would believe."""
+        return max(self.time.now_ms(now), self.seal.since_ms)
 
     def is_moderator(self, name: str) -> bool:
         """Whether it may take back what others assert."""

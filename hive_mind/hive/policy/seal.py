@@ -25,6 +25,11 @@ class Seal(Protocol):
         """Whether seals are made and checked."""
         ...
 
+    @property
+    def since_ms(self) -> int:
+        """From which wall time on this node's own seals are good: whatever its clock says, it is later than that."""
+        ...
+
     def seal(self, signer: str, payload: bytes) -> bytes:
         """The signer's seal under a payload; b"" for a signer this node holds no key of."""
         ...
@@ -60,6 +65,7 @@ class Unsealed:
     """No seals: every member is believed. For one process, and for fleets of one owner behind a private broker."""
 
     is_on = False
+    since_ms = 0
 
     def seal(self, signer: str, payload: bytes) -> bytes:
         """No seal."""

@@ -48,12 +48,15 @@ class Liar:
     def __init__(self, name: str, chance: Chance) -> None:
         self._name, self._chance, self._now = name, chance, Now(0, 0)
 
+    def unseen(self, event: Event) -> list[Effect]:
+        """It says that it kept what it does not even look at, or nothing."""
+        if isinstance(event, Received) and isinstance(event.message, Replicate) and self._lies():
+            return [Send((event.sender,), Receipt(event.message.parcel))]
+        return []
+
     def twisted(self, node: HiveNode, event: Event, effects: Sequence[Effect], now: Now) -> list[Effect]:
         """What the honest program wanted to do, made worse."""
         self._now = now
-        if isinstance(event, Received) and isinstance(event.message, Replicate) and self._lies():
-            # It says that it kept what it did not even look at; the honest program is not asked.
-            return [Send((event.sender,), Receipt(event.message.parcel))]
         out: list[Effect] = [self._twisted(node, one) if isinstance(one, Send) and self._lies() else one for one in effects]
         if isinstance(event, Tick):
             others = tuple(name for name in node.topology.nodes if name != self._name)
@@ -208,8 +211,8 @@ class LyingNode(HiveNode):
     liar: Liar
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """Handle it as everybody would, then lie about it."""
-        return self.liar.twisted(self, event, super().handle(event, now), now)
+        """Handle it as everybody would, or not at all, and lie about it."""
+        return self.liar.unseen(event) or self.liar.twisted(self, event, super().handle(event, now), now)
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search, then lie about it."""

@@ -183,3 +183,11 @@ def test_a_private_key_shows_only_its_name() -> None:
     assert ADA.id.hex() in repr(ADA)
     with pytest.raises(InvalidInput, match="32 bytes"):
         PrivateKey(b"short")
+
+
+def test_a_seal_says_from_when_on_it_is_good_and_what_is_stamped_then_is_believed(others: Keyring) -> None:
+    seal = KeySeal(ADAS, "hive", is_required=True)
+
+    assert seal.since_ms == NOW_MS - DAY_MS
+    assert KeySeal(others, "hive", is_required=True).verify("ada", b"a fact", seal.seal("ada", b"a fact"), seal.since_ms)
+    assert KeySeal(ring(), "hive", is_required=True).since_ms == 0

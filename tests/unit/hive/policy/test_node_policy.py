@@ -9,7 +9,7 @@ from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow, PolicySettings
 from hive_mind.hive.policy.registry import Registry
-from hive_mind.hive.policy.seal import UNSEALED
+from hive_mind.hive.policy.seal import UNSEALED, Unsealed
 from hive_mind.model.evidence import Sealed, Stamp, dot
 from hive_mind.model.messages import RegistryEntry
 from tests.hives import FIRST_MS, FORGETFUL, HOUR_MS, MODERATOR, PUMP, PUMP_ID, Clock, Hive, assertion, flat, sharded
@@ -268,3 +268,18 @@ def test_one_clock_that_is_ten_years_ahead_forgets_nothing_early():
     hive.deliver()
 
     assert hive.who_has() == {"n0", "n1", "n2", "n3"}
+
+
+class SealSince(Unsealed):
+    since_ms = FIRST_MS
+
+
+@pytest.mark.parametrize(
+    ("behind_ms", "stamped_ms"), [(40 * 365 * DAY_MS, FIRST_MS), (0, FIRST_MS), (-HOUR_MS, FIRST_MS + HOUR_MS)]
+)
+def test_nothing_is_stamped_before_its_certificate_begins_however_wrong_the_clock(behind_ms: int, stamped_ms: int):
+    clock = Clock()
+    clock.wall_ms -= behind_ms
+    one = NodePolicy(PolicySettings(), SealSince(), Registry(()), HiveClock(1)).at(clock())
+
+    assert one.hive_ms() == stamped_ms
