@@ -26,7 +26,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> RankingSettings:
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"no real cross-encoder: {error}")
     of_this_process().put("ms-marco", model)
-    return RankingSettings(rerank=20, rerank_model="ms-marco", rerank_within_ms=60_000)
+    return RankingSettings(rerank=20, rerank_model="ms-marco", refine_within_ms=60_000)
 
 
 async def test_an_answer_comes_before_texts_that_only_have_the_words_of_the_question(again: RankingSettings):
