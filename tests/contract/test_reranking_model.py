@@ -1,4 +1,4 @@
-"""A real cross-encoder: it knows an answer from a text with as many words of the question, and every hive finds what one memory finds."""
+"""A real cross-encoder knows an answer from a text with as many words of the question, in every hive as in one memory."""
 
 import subprocess
 
