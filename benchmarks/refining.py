@@ -39,7 +39,7 @@ from hive_mind.runtime.wiring import open_embedder
 K = 10
 CHOSEN_BY = ("26", "41", "43")
 MODEL = "ms-marco"
-LOOKED_AT = RankingSettings(rerank=20, rerank_model=MODEL, rerank_within_ms=600_000)
+LOOKED_AT = RankingSettings(rerank=20, rerank_model=MODEL, refine_within_ms=600_000)
 WAYS: Mapping[str, RankingSettings] = {
     "default": RankingSettings(),
     "10 again": replace(LOOKED_AT, rerank=10),

@@ -36,4 +36,4 @@ def looked_at_by(encoder: CrossEncoder, **settings: Any) -> RankingSettings:
     """Settings under a name of their own by which this one looks at the best again; it has a minute for it."""
     model = f"test-{next(_numbers)}"
     of_this_process().put(model, encoder)
-    return RankingSettings(**{"rerank": 20, "rerank_model": model, "rerank_within_ms": 60_000} | settings)
+    return RankingSettings(**{"rerank": 20, "rerank_model": model, "refine_within_ms": 60_000} | settings)

@@ -25,6 +25,7 @@ from hive_mind.cognition.replies import (
     facts_reply,
     numbered,
     said_at_reply,
+    words_reply,
 )
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
@@ -117,6 +118,10 @@ class PromptedReader:
         # Whatever the model made of it.
         disputes = [f"“{hit.fact.content}” is {told}" for hit in sources if (told := dispute_told(hit))]
         return Answer("\n".join([reply.answer, *disputes]), sources, "reasoned", round(confidence, 2))
+
+    async def more_words(self, question: str) -> str:
+        """Other words by which a memory could answer."""
+        return await self._ask(prompt("expansion", question, self._settings.short_tokens_max), words_reply)
 
     async def _said_at(self, content: Content) -> str:
         data = f"{content.title}\n\n{content.text[: self._settings.dated_chars_max]}".strip()

@@ -80,6 +80,10 @@ class _Verdicts(msgspec.Struct):
     verdicts: list[msgspec.Raw]
 
 
+class _Words(msgspec.Struct, frozen=True):
+    words: list[str]
+
+
 class _Concepts(msgspec.Struct):
     concept_map: str
 
@@ -105,6 +109,11 @@ def concepts_reply(text: str) -> str:
     if not concept_map:
         raise UnusableReplyError('"concept_map" is empty')
     return concept_map
+
+
+def words_reply(text: str) -> str:
+    """Words, in one text."""
+    return " ".join(_decoded(text, _Words).words)
 
 
 def answer_reply(text: str, facts: int) -> AnswerReply:

@@ -28,7 +28,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
-from hive_mind.ranking.related.feedback import expanded
+from hive_mind.ranking.related.feedback import expanded, with_more
 from hive_mind.ranking.related.neighbours import speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
@@ -76,7 +76,7 @@ class Asking:
         """Candidates for a query. Without a vector, by keywords. Raises `BackendError`."""
         settings = self.home.recall.settings
         method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else tuple(tokenize(query.text))
+        terms = () if method == "vector" else with_more(tuple(tokenize(query.text)), tokenize(query.also))
         depth = min(settings.depth_for(method, query.limit), _DEPTH_MAX)
         probe = Probe(terms, anchors(query.text), None if method == "keyword" else vector, depth)
         found = await self._found(probe, method, query)

@@ -24,7 +24,7 @@ from hive_mind.memory.intake import Intake, by_hand, new_episode, new_fact, refu
 from hive_mind.memory.one_loop import OneLoop
 from hive_mind.memory.opening import Awake, NewVectorArm, OpenStore, Transition, fall_asleep, look_back, record, wake
 from hive_mind.memory.reembedding import Progress, reembed
-from hive_mind.memory.refining.reranking import SecondLook
+from hive_mind.memory.refining.expansion import Refining
 from hive_mind.memory.summary import concept_matches, statistics_of
 from hive_mind.memory.transfer.exporting import EXPORT_IN_RAM_BYTES, read_back, write_down
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, import_all
@@ -61,7 +61,7 @@ class CognitiveMemory:
         store_id: str = "",
     ) -> None:
         self._open_store, self._new_arm, self._clock, self.store_id = open_store, new_arm, clock, store_id
-        self._ranking = ranking or RankingSettings()
+        self.refining = Refining(ranking or RankingSettings())
         self._vectors, self._commits = VectorSource(embedder), Commits()
         self._listener: Listener = lambda _: None
         self._state: Awake | None = None
@@ -112,11 +112,11 @@ class CognitiveMemory:
         """The best facts for a query, best first. `limit` is for a query given as text."""
         asked = asked_for(query, limit)
         async with self.awake() as awake:
-            look = SecondLook(asked, self._ranking)
+            look = await self.refining.begin(asked)
             is_lexical = asked.method == "keyword" or not awake.embeds_with(self._vectors) or awake.recall.names_exactly(asked)
             vector = None if is_lexical else await self._vectors.of_query(asked.text)
             await self.look_back(awake, asked)
-            hits, note = await look.at(awake.recall.ranked(asked, vector, look.count))
+            hits, note = await look.at(awake.recall.ranked(look.query, vector, look.count))
             return SearchResult(awake.recall.shown(hits, asked), note=note)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
@@ -384,7 +384,7 @@ class CognitiveMemory:
         return list(facts)
 
     async def _wake_up(self) -> None:
-        self._state = await wake(self._open_store, self._vectors, self._new_arm, self._ranking)
+        self._state = await wake(self._open_store, self._vectors, self._new_arm, self.refining.settings)
         self._times_woken += 1
 
     async def _fall_asleep(self, state: Awake) -> None:

@@ -24,7 +24,6 @@ from hive_mind.memory.gate.review import Review
 from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.reembedding import Progress
-from hive_mind.memory.refining.reranking import SecondLook
 from hive_mind.memory.requests_done import reason_with
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.sharing.forgotten import mark_forgotten
@@ -373,9 +372,9 @@ class DistributedCognitiveMemory:
         return self._home
 
     async def _search(self, awake: Awake, query: Query) -> SearchResult:
-        asking, look = Asking(self._hive, self._home_of(awake)), SecondLook(query, awake.recall.settings)
+        asking, look = Asking(self._hive, self._home_of(awake)), await self._local.refining.begin(query)
         await self._local.look_back(awake, query)
-        found = await self._candidates(awake, asking, query)
+        found = await self._candidates(awake, asking, look.query)
         self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
         return await asking.result(found, look)
 

@@ -24,7 +24,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
-from hive_mind.ranking.related.feedback import expanded
+from hive_mind.ranking.related.feedback import expanded, with_more
 from hive_mind.ranking.related.neighbours import place_of, speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
@@ -113,7 +113,7 @@ class Recall:
     def ranked(self, query: Query, vector: Vector | None, count: int) -> list[Hit]:
         """The best `count` by the candidates of the query, best first."""
         method: Method = "keyword" if vector is None else query.method
-        terms = () if method == "vector" else tuple(tokenize(query.text))
+        terms = () if method == "vector" else with_more(tuple(tokenize(query.text)), tokenize(query.also))
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)

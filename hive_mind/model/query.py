@@ -18,6 +18,7 @@ LIMIT = 10
 class Query:
     """`min_confidence` filters and never adds to a score. `with_superseded` also finds what was true before.
 
+    `also`: further words to look for, which count a third of those of the text.
     `as_of_us` finds what was held at that time instead: learned by then, and then neither superseded nor retracted; 0: now.
     """
 
@@ -27,6 +28,7 @@ class Query:
     min_confidence: float = 0.0
     with_superseded: bool = False
     as_of_us: int = 0
+    also: str = ""
 
 
 @dataclass(frozen=True, slots=True)

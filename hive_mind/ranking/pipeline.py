@@ -53,8 +53,9 @@ class RankingSettings:
     """What the turns around a fact of a conversation add to it. Raise it and the right conversation outranks the right turn."""
     second_hop: bool = False
     """Whether to ask for what the best passage names, too: finds what is two steps away, for one more round of questions."""
-    expansion: Literal["none", "feedback"] = "none"
-    """feedback: ask again with words of the best passage, too, for one more round of questions (docs/adr/0003-ranking.md)."""
+    expansion: Literal["none", "feedback", "model"] = "none"
+    """feedback: ask again with words of the best passage, too, for one more round of questions (docs/adr/0003-ranking.md). model:
+    ask with words that a language model gives."""
     rerank: int = 0
     """How many of the best a cross-encoder looks at again; 0: none. Raise it and a fact from further down can come up; each costs
     some milliseconds (docs/adr/0003-ranking.md)."""
@@ -62,8 +63,8 @@ class RankingSettings:
     """Its name on the hub, or its folder."""
     rerank_weight: float = 0.3
     """The most that it adds. Raise it and the first ranking counts for less."""
-    rerank_within_ms: int = 2_000
-    """A second look that is not done this long after the question is left out."""
+    refine_within_ms: int = 2_000
+    """What a model has to say, before or after the first ranking, and has not said this long after the question is left out."""
 
     def depth_for(self, method: Method, limit: int) -> int:
         """How many candidates each arm gives."""

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.cognition.prompted import PromptedReader
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.errors import BackendError, ConfigError, ModelOutputError
 from hive_mind.model.answer import Answer, Question
@@ -28,6 +29,12 @@ class QuotingInstead:
         if isinstance(self._given, ConfigError):
             raise self._given
         return self._given
+
+    async def more_words(self, question: str) -> str:
+        """As the reader does, where it can."""
+        if not isinstance(reader := self.reader, PromptedReader):
+            return ""
+        return await reader.more_words(question)
 
     async def extract(self, content: Content) -> Extraction:
         """As the reader does."""

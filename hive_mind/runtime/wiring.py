@@ -126,7 +126,9 @@ async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | 
     else:
         reader = PromptedReader(model, Budget(settings.token_budget))
         release = partial(_release, model, reader.budget)
-    return LearningAgent(agent, await open_memory(settings, agent, ranking), QuotingInstead(reader), release=release)
+    memory, quoting = await open_memory(settings, agent, ranking), QuotingInstead(reader)
+    memory.refining.expander = quoting
+    return LearningAgent(agent, memory, quoting, release=release)
 
 
 async def open_embedder(settings: Settings, key: str = "") -> Embedder:

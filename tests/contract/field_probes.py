@@ -140,7 +140,7 @@ SETTINGS = Story(
         "spec.retrieval.rerankWeight": Sight(lambda f: ranking(f).rerank_weight, 0.25, 0.5),
         "spec.retrieval.neighbourWeight": Sight(lambda f: ranking(f).neighbour_weight, 0.25, 0.5),
         "spec.retrieval.deadlineS": Sight(
-            lambda f: (f.runner._ask_deadline_ms, f.node.questions._settings.deadline_ms, ranking(f).rerank_within_ms),
+            lambda f: (f.runner._ask_deadline_ms, f.node.questions._settings.deadline_ms, ranking(f).refine_within_ms),
             (1_000, 1_000, 1_000),
             (3_000, 3_000, 3_000),
         ),

@@ -1,4 +1,4 @@
-"""A real cross-encoder: it knows an answer from a text with the same words, and every hive finds what one memory finds."""
+"""A real cross-encoder knows an answer from a text with as many words of the question, in every hive as in one memory."""
 
 import subprocess
 
@@ -13,8 +13,9 @@ from tests.builders import Home, found, said
 from tests.unit.evals.arms.notes import told
 
 pytestmark = [pytest.mark.slow, pytest.mark.embeddings]
-QUESTION, ANSWER = "How tall is the tower?", "The tower: 324 metres from the ground."
-MISLEADING = ("The tall tower is old.", "A tower is tall, is it not?")
+QUESTION = "How many people live in Berlin?"
+ANSWER = "Berlin had a population of 3,520,031 registered inhabitants."
+MISLEADING = ("Berlin is well known for its museums.", "Berlin is also known for its lakes.")
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +27,10 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> RankingSettings:
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"no real cross-encoder: {error}")
     of_this_process().put("ms-marco", model)
-    return RankingSettings(rerank=20, rerank_model="ms-marco", rerank_within_ms=60_000)
+    return RankingSettings(rerank=20, rerank_model="ms-marco", refine_within_ms=60_000)
 
 
-async def test_an_answer_comes_before_texts_that_only_have_the_words_of_the_question(again: RankingSettings):
+async def test_an_answer_comes_before_shorter_texts_with_as_many_words_of_the_question(again: RankingSettings):
     for ranking, is_first in ((RankingSettings(), False), (again, True)):
         async with Home().memory(ranking=ranking) as memory:
             await memory.store_facts([said(text, concept="") for text in (ANSWER, *MISLEADING)], "log")

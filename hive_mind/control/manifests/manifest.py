@@ -334,8 +334,10 @@ class Retrieval(Part):
     second_hop: bool = Field(
         _RANKING.second_hop, description="Ask for what the best passage names, too: one more round of questions."
     )
-    expansion: Literal["none", "feedback"] = Field(
-        _RANKING.expansion, description="feedback: ask again with words of the best passage: one more round of questions."
+    expansion: Literal["none", "feedback", "model"] = Field(
+        _RANKING.expansion,
+        description="feedback: ask again with words of the best passage, one more round of questions. "
+        "model: with words of the language model, within deadlineS.",
     )
     deadline_s: float = Field(
         _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="A question is answered by then, complete or not."

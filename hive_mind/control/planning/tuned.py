@@ -97,7 +97,7 @@ def ranking(retrieval: Retrieval) -> RankingSettings:
         rerank=retrieval.rerank,
         rerank_model=retrieval.rerank_model,
         rerank_weight=retrieval.rerank_weight,
-        rerank_within_ms=milliseconds(retrieval.deadline_s),
+        refine_within_ms=milliseconds(retrieval.deadline_s),
     )
 
 

@@ -102,7 +102,7 @@ class RankingForm(_Part):
     rerank: int | None = Field(None, ge=0, le=1000, description="How many of the best a cross-encoder looks at again.")
     rerank_model: str | None = Field(None, min_length=1, max_length=300, description="Its name on the hub, or its folder.")
     rerank_weight: Share | None = Field(None, description="The most that it adds to the score.")
-    rerank_within_ms: int | None = Field(None, ge=1, description="A second look that takes longer is left out.")
+    refine_within_ms: int | None = Field(None, ge=1, description="A second look that takes longer is left out.")
 
 
 class RetrievalForm(_Part):

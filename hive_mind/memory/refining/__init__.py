@@ -1,1 +1,1 @@
-"""What a search may do beyond its first ranking, where a setting says so: a second look at the best."""
+"""What a search may do before and after its first ranking, where a setting says so."""

@@ -21,11 +21,22 @@ def _now_s() -> float:
 
 @dataclass(frozen=True, slots=True)
 class SecondLook:
-    """Of one question, whose time begins when this is made."""
+    """Of one question, whose time begins when this is made. `note` says what was left out before."""
 
     query: Query
     settings: RankingSettings
+    note: str = ""
     began_s: float = field(default_factory=_now_s)
+
+    @property
+    def ends_s(self) -> float:
+        """When the question's time is over."""
+        return self.began_s + self.settings.refine_within_ms / 1000
+
+    @property
+    def over(self) -> str:
+        """What a note says then."""
+        return f"the {self.settings.refine_within_ms:,} ms of the question were over"
 
     @property
     def count(self) -> int:
@@ -35,7 +46,7 @@ class SecondLook:
     async def at(self, first: Sequence[Hit]) -> tuple[list[Hit], str]:
         """The best `query.limit` of the first `count`, and a note where they are in their first order."""
         again, note = (await self._again(first)) if self._is_wanted else (first, "")
-        return list(again[: self.query.limit]), note
+        return list(again[: self.query.limit]), "; ".join(filter(None, (self.note, note)))
 
     @property
     def _is_wanted(self) -> bool:
@@ -46,10 +57,10 @@ class SecondLook:
         settings = self.settings
         texts = [hit.fact.content for hit in first[: settings.rerank]]
         try:
-            async with asyncio.timeout_at(self.began_s + settings.rerank_within_ms / 1000):
+            async with asyncio.timeout_at(self.ends_s):
                 shares, note = await of_this_process().scores_or_note(settings.rerank_model, self.query.text, texts)
         except TimeoutError:
-            return first, f"not reranked: the {settings.rerank_within_ms:,} ms of the question were over"
+            return first, f"not reranked: {self.over}"
         return reranked(first, shares, settings.rerank_weight), note
 
 

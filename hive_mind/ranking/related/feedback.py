@@ -6,6 +6,7 @@ one fetch and one more round of questions.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hive_mind.model.probe import Probe
@@ -21,6 +22,12 @@ _OWN_REPEATS = 9
 def expanded(probe: Probe, best: Passage) -> Probe | None:
     """The question with the most frequent words of its first answer, the first of them first; None where that has no others."""
     said = best.content.removeprefix(f"{best.speaker}: ") if best.speaker else best.content
-    counts = Counter(term for term in tokenize(said) if term not in probe.terms)
-    more = tuple(term for term, _ in counts.most_common(_TERMS_MAX))
-    return replace(probe, terms=probe.terms * _OWN_REPEATS + more, statistics=None, beside=None) if more else None
+    frequent = [term for term, _ in Counter(tokenize(said)).most_common()]
+    terms = with_more(probe.terms, frequent)
+    return replace(probe, terms=terms, statistics=None, beside=None) if terms != probe.terms else None
+
+
+def with_more(terms: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    """The terms of a question with the first of others, each at a third of the weight; as they are where there are no others."""
+    others = tuple(dict.fromkeys(term for term in more if term not in terms))[:_TERMS_MAX]
+    return terms * _OWN_REPEATS + others if others else terms

@@ -92,6 +92,7 @@ class WorkerParts:
         """An agent that is not open yet. Raises `ConfigError` or `BackendError` where its language model can't be had."""
         reader = await self._reader(config)
         local = memory_with(self.settings, config.name, Borrowed(self.embedder), self.config.ranking)
+        local.refining.expander = reader if isinstance(reader, QuotingInstead) else None
         learner = node.running.attach(config.name, local, reader) if node else LearningAgent(config.name, local, reader)
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"

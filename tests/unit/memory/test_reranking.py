@@ -79,7 +79,7 @@ async def test_where_the_time_is_over_the_first_ranking_is_the_answer_and_says_s
         go_on.wait(60)
         return last_first(query, text)
 
-    ranking = looked_at_by(Reading(slowly), rerank_within_ms=30)
+    ranking = looked_at_by(Reading(slowly), refine_within_ms=30)
 
     async with Home().memory(ranking=ranking) as memory:
         await memory.store_facts([said(text) for text in TEXTS], "log")

@@ -54,13 +54,18 @@ def test_however_it_is_asked_every_hive_finds_what_one_memory_finds(scope: Scope
         assert told(arm, scope, mode, asked=SOME).scored == alone.scored, arm
 
 
-ONE_MORE_ROUND = {"second hop": RankingSettings(second_hop=True), "feedback": RankingSettings(expansion="feedback")}
+# With how many rounds of questions each takes.
+FURTHER = {
+    "second hop": (RankingSettings(second_hop=True), 2),
+    "feedback": (RankingSettings(expansion="feedback"), 2),
+    "all at once": (looked_at_by(Reading(), second_hop=True, expansion="feedback"), 3),
+}
 
 
-@pytest.mark.parametrize("further", ONE_MORE_ROUND.values(), ids=ONE_MORE_ROUND)
+@pytest.mark.parametrize(("further", "rounds"), FURTHER.values(), ids=FURTHER)
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
-def test_asked_further_every_hive_finds_what_one_memory_finds_for_one_more_round_also_where_messages_are_lost(
-    scope: Scope, agents: int, further: RankingSettings
+def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_also_where_messages_are_lost(
+    scope: Scope, agents: int, further: RankingSettings, rounds: int
 ):
     written = replace(scope, documents=tuple(replace(document, speaker="") for document in scope.documents))
     few = slice(None, None, 29)
@@ -75,8 +80,8 @@ def test_asked_further_every_hive_finds_what_one_memory_finds_for_one_more_round
         assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
         assert len(reached) == len(alone.scored) or fault.loss, arm
 
-    plain, twice = (told(Arm("sharded", agents), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
-    assert sum(plain.messages) < sum(twice.messages) < 3 * sum(plain.messages)
+    plain, more = (told(Arm("sharded", agents), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
+    assert sum(plain.messages) < sum(more.messages) < (rounds + 1) * sum(plain.messages)
 
 
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
