@@ -61,8 +61,7 @@ class CognitiveMemory:
         store_id: str = "",
     ) -> None:
         self._open_store, self._new_arm, self._clock, self.store_id = open_store, new_arm, clock, store_id
-        self.refining = Refining(ranking or RankingSettings())
-        self._vectors, self._commits = VectorSource(embedder), Commits()
+        self.refining, self._vectors, self._commits = Refining(ranking or RankingSettings()), VectorSource(embedder), Commits()
         self._listener: Listener = lambda _: None
         self._state: Awake | None = None
         self._times_woken = self._revision = 0
@@ -393,7 +392,6 @@ class CognitiveMemory:
 
     @property
     def model(self) -> str:
-        """The name of the embedding model."""
         return self._vectors.model
 
     @property
