@@ -69,3 +69,9 @@ def server(started_redis: RedisServer) -> RedisServer:
 def buses(server: RedisServer) -> InLoop:
     """Over that server."""
     return InLoop(lambda: buses_of(server.url))
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
