@@ -54,7 +54,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(_watched(play(pyfuncitem.obj, given)))
+    # A loop of another kind may have a time of its own.
+    kind, patience_s = pyfuncitem.funcargs.get("loop_of_its_own", (None, _PATIENCE_S))
+    with asyncio.Runner(loop_factory=kind) as runner:
+        runner.run(_watched(play(pyfuncitem.obj, given), patience_s))
     return True
 
 
@@ -70,9 +73,10 @@ def _set_aside() -> None:
     gc.freeze()
 
 
-async def _watched(test: Coroutine[None, None, None]) -> None:
-    async with asyncio.timeout(_PATIENCE_S):
+async def _watched(test: Coroutine[None, None, None], patience_s: float) -> None:
+    async with asyncio.timeout(patience_s):
         await test
-    # What was cancelled ends in its next turn.
-    await asyncio.sleep(0)
+    # What was cancelled, and a generator inside one that was closed, end in their next turns.
+    for _ in range(5):
+        await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -12,6 +12,7 @@ from tests.acceptance.retrieval_example import indexed_example
 from tests.servers.forked import begin
 from tests.servers.forked_async import installed
 from tests.servers.home_guard import HomeGuard
+from tests.servers.redis_server import RedisServer, redis_program
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +55,24 @@ def retrieval(hive_mind: HiveMind, retrieval_example: Path) -> HiveMind:
     """A home with a copy of it."""
     shutil.copytree(retrieval_example, hive_mind.home / "retrieval")
     return hive_mind
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def command(hive_mind: HiveMind) -> Iterator[HiveMind]:
+    """The command, in a home of which no process is left afterwards."""
+    redis_program()
+    guard = HomeGuard(hive_mind.home)
+    yield hive_mind
+    guard.release()
+
+
+@pytest.fixture
+def fleet(hive_mind: HiveMind) -> Iterator[HiveMind]:
+    yield hive_mind
+    hive_mind("delete", "--yes")

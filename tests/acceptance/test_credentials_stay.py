@@ -15,12 +15,11 @@ import psutil
 import pytest
 
 from tests.acceptance.hive_mind_command import Ended, HiveMind
-from tests.acceptance.test_judged_fleet import LIMIT, command
+from tests.acceptance.test_judged_fleet import LIMIT
 from tests.servers.home_guard import processes_of
 from tests.servers.openai_compatible import OpenAICompatibleServer, Refusal
 
 pytestmark = pytest.mark.slow
-__all__ = ["command"]
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,18 +43,6 @@ spec:
   agents: [{agents}]
   bus: {bus}
 """
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with RedisServer() as server:
-        yield server
-
-
-@pytest.fixture
-def fleet(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    yield hive_mind
-    hive_mind("delete", "--yes")
 
 
 def apply(fleet: HiveMind, bus: str, folder: Path, names: tuple[str, ...] = NAMES, encryption: str = "true") -> None:

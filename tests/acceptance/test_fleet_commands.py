@@ -13,8 +13,7 @@ from subprocess import PIPE
 import pytest
 
 from tests.servers.guard import Guard
-from tests.servers.home_guard import HomeGuard, processes_of
-from tests.servers.redis_server import redis_program
+from tests.servers.home_guard import processes_of
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 # Whoever is asked did not learn it, but where nobody shares.
@@ -27,15 +26,6 @@ QUESTIONS = {
 LIMIT = ("--timeout", 300)
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def command(hive_mind):
-    """The command, in a home of which no process is left afterwards."""
-    redis_program()
-    guard = HomeGuard(hive_mind.home)
-    yield hive_mind
-    guard.release()
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from tests.acceptance.test_judged_fleet import LIMIT, command, inbox, own, seen_by_ben, until
+from tests.acceptance.test_judged_fleet import LIMIT, inbox, own, seen_by_ben, until
 
 pytestmark = pytest.mark.slow
-__all__ = ["command"]
 
 VERDICTS = {"verdicts": [{"number": n, "action": "share", "confidence": 0.9, "reasoning": "plausible"} for n in range(1, 21)]}
 MANIFEST = {

@@ -4,9 +4,6 @@ import time
 
 import pytest
 
-from tests.servers.home_guard import HomeGuard
-from tests.servers.redis_server import redis_program
-
 pytestmark = pytest.mark.slow
 
 MANIFEST = """
@@ -28,15 +25,6 @@ BOAT_PRICE = "The price of a boat is 40 pounds an hour."
 RUMOUR = "People say a rumour that the ferry will be sold."
 LIMIT = ("--timeout", 300)
 PATIENCE_S = 30.0
-
-
-@pytest.fixture
-def command(hive_mind):
-    """The command, in a home of which no process is left afterwards."""
-    redis_program()
-    guard = HomeGuard(hive_mind.home)
-    yield hive_mind
-    guard.release()
 
 
 def own(command, agent="ann"):

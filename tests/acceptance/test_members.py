@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,6 @@ spec:
   bus: "{url}"
 """
 FACTS = [f"Pump {number} of the harbour has {number + 2} valves." for number in range(12)]
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with RedisServer() as server:
-        yield server
-
-
-@pytest.fixture
-def fleet(hive_mind: HiveMind) -> Iterator[HiveMind]:
-    yield hive_mind
-    hive_mind("delete", "--yes")
 
 
 def applied(fleet: HiveMind, redis: RedisServer, folder: Path, replicas: int) -> None:

@@ -9,6 +9,7 @@ from hive_mind import backends
 from tests.builders import BagOfWords, Home
 from tests.contract.bus_builders import Scenario, harness_of, no_thread_left, opened, run
 from tests.contract.buses.base import BaseHarness
+from tests.contract.fleets import Leaping
 from tests.contract.platforms import opened_ground, with_fakes
 from tests.contract.redis_builders import buses_of
 from tests.loops import InLoop
@@ -69,3 +70,15 @@ def server(started_redis: RedisServer) -> RedisServer:
 def buses(server: RedisServer) -> InLoop:
     """Over that server."""
     return InLoop(lambda: buses_of(server.url))
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def loop_of_its_own() -> tuple[type[Leaping], float]:
+    """For tests that use it: one whose time leaps over every wait; what takes an hour of it fails."""
+    return Leaping, 3600.0

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import selectors
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -248,13 +248,3 @@ class _LeapingSelector(selectors.SelectSelector):
         if not ready and timeout:
             self._loop.now_s += timeout
         return ready
-
-
-def leaping(work: Awaitable[None]) -> None:
-    """Run to the end in a loop whose time leaps; what takes an hour of it fails."""
-
-    async def bounded() -> None:
-        await asyncio.wait_for(work, 3600)
-
-    with asyncio.Runner(loop_factory=Leaping) as runner:
-        runner.run(bounded())

@@ -1,7 +1,6 @@
 """Members over a real Redis whose operator has no word of what they say: in no stream, and in no file."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,12 +21,6 @@ NAMES = ("ada", "bob")
 # Words that stand in no protocol.
 WORDS = ("boathouse", "zanzibar", "marmalade", "quicksilver")
 FACTS = tuple(f"The {word} has berth number {number} of the harbour." for number in range(50) for word in WORDS)
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with RedisServer() as server:
-        yield server
 
 
 def on_the_bus(redis: RedisServer) -> bytes:

@@ -14,8 +14,8 @@ from hive_mind.model.erasure import erasure_of
 from hive_mind.model.query import METHODS, Method, Query
 from hive_mind.store.base import ReviseFact
 from tests.builders import BagOfWords, Home, found, said
-from tests.contract.fleets import HOMES, SHARING, Members, home_for
-from tests.contract.scenarios_of_agents import Agents, among
+from tests.contract.fleets import HOMES, SHARING, home_for
+from tests.contract.scenarios_of_agents import among
 
 RED, BLUE, OPEN = "The pump is red.", "The pump is blue.", "The door by the pump is open."
 
@@ -104,8 +104,9 @@ async def test_what_was_erased_never_comes_back():
         assert await held(memory, old.learned_at_us) == set()
 
 
-def test_every_topology_says_the_same_of_an_earlier_time(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+@pytest.mark.usefixtures("loop_of_its_own")
+async def test_every_topology_says_the_same_of_an_earlier_time(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *others = agents
         moments = list[int]()
 
@@ -132,11 +133,10 @@ def test_every_topology_says_the_same_of_an_earlier_time(topology: TopologyName)
         for agent in others:
             assert [await held(agent, at) for at in moments] == [set(), set(), {BLUE}, {BLUE}]
 
-    among(topology, scenario)
 
-
-def test_what_was_shared_after_that_time_counts_as_learned_when_its_agent_learned_it(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+@pytest.mark.usefixtures("loop_of_its_own")
+async def test_what_was_shared_after_that_time_counts_as_learned_when_its_agent_learned_it(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, *_ = agents
         ada.local._clock = lambda: members.clock().wall_ms * 1000
         await members.begin()
@@ -148,5 +148,3 @@ def test_what_was_shared_after_that_time_counts_as_learned_when_its_agent_learne
         await members.settled()
 
         assert await held(ada, then_us) == {RED} == await held(ada, members.clock().wall_ms * 1000)
-
-    among(topology, scenario)

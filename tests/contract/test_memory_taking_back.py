@@ -14,8 +14,12 @@ from hive_mind.model.content import Content
 from hive_mind.model.fact import FORGOTTEN
 from hive_mind.model.query import Query
 from tests.builders import BagOfWords, found, said
-from tests.contract.fleets import SHARING, Members
-from tests.contract.scenarios_of_agents import Agents, among
+from tests.contract.fleets import SHARING
+from tests.contract.scenarios_of_agents import among
+
+pytestmark = pytest.mark.usefixtures("loop_of_its_own")
+
+SOON = ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000)
 
 
 @pytest.fixture(params=SHARING)
@@ -23,8 +27,8 @@ def topology(request: pytest.FixtureRequest) -> TopologyName:
     return request.param
 
 
-def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         sure = await ada.store_fact("pump", "The pump is red.", 0.95)
         await members.settled()
@@ -37,11 +41,9 @@ def test_what_one_agent_takes_back_nobody_sees(topology: TopologyName):
             assert await found(agent, "pump") == await agent.get_all_facts() == await agent.search_by_concept("pump") == []
         assert await ben.get_fact(sure.id) is None
 
-    among(topology, scenario)
 
-
-def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology: TopologyName):
+    async with among(topology, moderators=("cleo",)) as (agents, members):
         # Those of the other group stand in between: the second is its moderator.
         ada, cleo, ben, dan = agents
         sure = await ada.store_fact("pump", "The pump is red.", 0.95)
@@ -64,11 +66,9 @@ def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology: Topol
         await members.settled()
         assert await found(dan, "which pump, which door?") == []
 
-    among(topology, scenario, moderators=("cleo",))
 
-
-def test_what_a_moderator_took_back_stays_so_when_everything_is_told_again_with_its_new_vectors(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_a_moderator_took_back_stays_so_when_everything_is_told_again_with_its_new_vectors(topology: TopologyName):
+    async with among(topology, moderators=("cleo",)) as (agents, members):
         ada, cleo, _, dan = agents
         assert isinstance(members.embedder, BagOfWords)
         members.embedder.failure = BackendUnavailable("embedder", "the model is away")
@@ -87,11 +87,9 @@ def test_what_a_moderator_took_back_stays_so_when_everything_is_told_again_with_
         assert set(await found(dan, Query("red", method="vector"))) == {right.content, mended.content}
         assert set(await found(dan, "red")) == {right.content, mended.content}
 
-    among(topology, scenario, moderators=("cleo",))
 
-
-def test_a_moderator_that_replaces_or_holds_back_what_it_said_leaves_alone_what_others_said(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_a_moderator_that_replaces_or_holds_back_what_it_said_leaves_alone_what_others_said(topology: TopologyName):
+    async with among(topology, moderators=("cleo",)) as (agents, members):
         ada, cleo, _, dan = agents
         for content in ("The pump is red.", "The door is red."):
             await ada.store_fact("", content)
@@ -106,11 +104,9 @@ def test_a_moderator_that_replaces_or_holds_back_what_it_said_leaves_alone_what_
         assert set(await found(dan, "red")) == {"The pump is red.", "The door is red."}
         assert [hit.fact.sources for hit in await dan.search_facts("pump", 1)] == [("user",)]
 
-    among(topology, scenario, moderators=("cleo",))
 
-
-def test_what_is_said_again_a_forgetful_hive_keeps_as_long_again_and_what_was_forgotten_comes_back(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_is_said_again_a_forgetful_hive_keeps_as_long_again_and_what_was_forgotten_comes_back(topology: TopologyName):
+    async with among(topology, moderators=("dan",), expiry=SOON) as (agents, members):
         ada, _, _, dan = agents
         pump, door, lamp = ("The pump is red.", "The door is red.", "The lamp is red.")
         for content in (pump, door):
@@ -130,11 +126,9 @@ def test_what_is_said_again_a_forgetful_hive_keeps_as_long_again_and_what_was_fo
         await members.settled()
         assert set(await found(dan, "red")) == {pump, door}
 
-    among(topology, scenario, moderators=("dan",), expiry=ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000))
 
-
-def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         old = await ada.store_fact("pump", "The pump is red.")
         new = await ada.supersede(old.id, said("The pump is blue."), "otto")
@@ -146,11 +140,9 @@ def test_a_newer_statement_replaces_the_older_one_for_all_until_it_is_taken_back
 
         assert await found(ben, "pump") == await found(ada, "pump") == ["The pump is red."]
 
-    among(topology, scenario)
 
-
-def test_a_fact_that_two_agents_hold_is_one_fact_and_stays_when_one_of_them_takes_it_back(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_a_fact_that_two_agents_hold_is_one_fact_and_stays_when_one_of_them_takes_it_back(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, cleo, _ = agents
         mine = await ada.store_fact("pump", "The pump is red.", source="the manual")
         await members.settled()
@@ -169,11 +161,9 @@ def test_a_fact_that_two_agents_hold_is_one_fact_and_stays_when_one_of_them_take
 
         assert [hit.fact.sources for hit in await cleo.search_facts("pump")] == [("a look at it",)]
 
-    among(topology, scenario)
 
-
-def test_what_a_hive_forgot_is_found_by_nobody_there_and_stays_its_authors_marked_as_forgotten(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_a_hive_forgot_is_found_by_nobody_there_and_stays_its_authors_marked_as_forgotten(topology: TopologyName):
+    async with among(topology, expiry=SOON) as (agents, members):
         ada, _, _, dan = agents
         pump, door = "The pump is red.", "The door is red."
         for content in (pump, door):
@@ -198,11 +188,9 @@ def test_what_a_hive_forgot_is_found_by_nobody_there_and_stays_its_authors_marke
         assert set(await found(dan, "red")) == {pump, door}
         assert {hit.fact.held_back for hit in await ada.local_search_facts("red")} == {""}
 
-    among(topology, scenario, expiry=ExpirySettings(is_on=True, max_age_hours=0.1, grace_ms=10_000))
 
-
-def test_what_an_edited_source_says_no_longer_leaves_the_hive_and_what_others_say_stays(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_an_edited_source_says_no_longer_leaves_the_hive_and_what_others_say_stays(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, _, dan = agents
         old, new, wall = "The gateway takes 600 calls.", "The gateway takes 900 calls.", "The gateway wall is green."
         for text in (f"{old} {wall}", f"{new} {wall}"):
@@ -217,11 +205,9 @@ def test_what_an_edited_source_says_no_longer_leaves_the_hive_and_what_others_sa
         await members.settled()
         assert [hit.fact.sources for hit in await dan.search_facts("600")][:1] == [("a wall poster",)]
 
-    among(topology, scenario)
 
-
-def test_what_two_sources_of_an_agent_said_is_the_others_alone_after_one_was_edited(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_two_sources_of_an_agent_said_is_the_others_alone_after_one_was_edited(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, _, _, dan = agents
         agent, wall = LearningAgent("ada", ada, ExtractiveReader()), "The gateway wall is green."
         for source in ("runbook", "copy"):
@@ -233,5 +219,3 @@ def test_what_two_sources_of_an_agent_said_is_the_others_alone_after_one_was_edi
 
         told = {hit.fact.content: hit.fact.sources for hit in await dan.search_facts("wall")}
         assert told == {wall: ("copy",), "The gateway wall is red.": ("runbook",)}
-
-    among(topology, scenario)

@@ -20,7 +20,9 @@ from hive_mind.runtime.members.fleet import HostedNode
 from hive_mind.runtime.node.runner import RunnerSettings
 from tests.builders import Home, found, run, said
 from tests.contract.fleets import AGENTS, SHARING, Door, Members, plan_of
-from tests.contract.scenarios_of_agents import DEADLINE_MS, Agents, among
+from tests.contract.scenarios_of_agents import DEADLINE_MS, among
+
+pytestmark = pytest.mark.usefixtures("loop_of_its_own")
 
 
 @pytest.fixture(params=SHARING)
@@ -28,8 +30,8 @@ def topology(request: pytest.FixtureRequest) -> TopologyName:
     return request.param
 
 
-def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         for number, agent in enumerate(agents):
             await agent.store_fact(f"hall {number}", f"The pump in hall {number} is red.", 0.7 + number / 10)
@@ -45,11 +47,9 @@ def test_what_one_agent_learns_the_others_recall(topology: TopologyName):
         assert (await ben.get_fact(kept.id)).content == kept.content
         assert await ben.local_search_facts("hall 0") != await ben.search_facts("hall 0")
 
-    among(topology, scenario)
 
-
-def test_labels_reach_the_others_and_what_stays_at_home_has_them_too(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_labels_reach_the_others_and_what_stays_at_home_has_them_too(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, *others = agents
         await ada.store_fact("pump", "The pump is red.", 0.9, labels=("hydraulics",))
         await ada.local_store_fact("door", "The door is blue.", labels=("carpentry",))
@@ -60,15 +60,12 @@ def test_labels_reach_the_others_and_what_stays_at_home_has_them_too(topology: T
             assert (fact.content, fact.labels, home) == ("The pump is red.", ("hydraulics",), [])
         assert (await ada.search_facts("carpentry"))[0].fact.labels == ("carpentry",)
 
-    among(topology, scenario)
 
-
-def test_everybody_gets_the_same_answer_with_the_same_scores(topology: TopologyName):
+async def test_everybody_gets_the_same_answer_with_the_same_scores(topology: TopologyName):
     chance = random.Random(7)
     words = "pump red blue hall door otto ines valve water leaks ferry nine corrin".split() + [f"w{n}" for n in range(40)]
     texts = list(dict.fromkeys(" ".join(chance.choices(words, k=chance.randint(4, 20))) for _ in range(60)))
-
-    async def scenario(agents: Agents, members: Members) -> None:
+    async with among(topology) as (agents, members):
         alone = Home().memory(members.embedder)
         for number, text in enumerate(texts):
             await agents[number % len(agents)].store_fact("", text)
@@ -84,17 +81,14 @@ def test_everybody_gets_the_same_answer_with_the_same_scores(topology: TopologyN
                     assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], rel=1e-5)
         await alone.close()
 
-    among(topology, scenario)
 
-
-def test_what_an_agent_keeps_to_itself_ranks_among_what_all_know_as_if_it_were_one_memory(topology: TopologyName):
+async def test_what_an_agent_keeps_to_itself_ranks_among_what_all_know_as_if_it_were_one_memory(topology: TopologyName):
     own = [
         "The ferry to Corrin leaks.",
         "Otto painted the red pump blue.",
         "Red is the colour of the valve, the door and the pump.",
     ]
-
-    async def scenario(agents: Agents, members: Members) -> None:
+    async with among(topology) as (agents, members):
         ada, *others = agents
         alone = Home().memory(members.embedder)
         for number in range(40):
@@ -114,11 +108,9 @@ def test_what_an_agent_keeps_to_itself_ranks_among_what_all_know_as_if_it_were_o
             assert set(own).isdisjoint(await found(others[0], question, 50))
         await alone.close()
 
-    among(topology, scenario)
 
-
-def test_a_fact_that_arrived_unnoticed_counts_as_shared_when_it_is_offered_again(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_a_fact_that_arrived_unnoticed_counts_as_shared_when_it_is_offered_again(topology: TopologyName):
+    async with among(topology) as (agents, members):
         # Nobody tells this one when its facts have arrived, as if it had been away just then.
         deaf = DistributedCognitiveMemory(
             Home().memory(members.embedder), Door(members, members.plan.node_of("ada")), agent="ada"
@@ -132,11 +124,9 @@ def test_a_fact_that_arrived_unnoticed_counts_as_shared_when_it_is_offered_again
         assert len(await found(agents[1], "red pump", 50)) == 20
         await deaf.close()
 
-    among(topology, scenario)
 
-
-def test_what_is_stored_for_one_agent_alone_never_leaves_it(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_is_stored_for_one_agent_alone_never_leaves_it(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         kept = await ada.local_store_fact("pump", "The pump is red.")
         await ada.settle()
@@ -148,11 +138,9 @@ def test_what_is_stored_for_one_agent_alone_never_leaves_it(topology: TopologyNa
         assert await ben.get_fact(kept.id) is None
         assert not any(share.members.items() for hosted in members.hosted.values() for share in shares_of(hosted))
 
-    among(topology, scenario)
 
-
-def test_the_gate_holds_a_password_back_and_says_so(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_the_gate_holds_a_password_back_and_says_so(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         kept = await ada.store_fact("pump", "The panel of the pump has the password: hunter2-Xy9!")
         await members.settled()
@@ -162,11 +150,9 @@ def test_the_gate_holds_a_password_back_and_says_so(topology: TopologyName):
         assert len(await found(ada, "panel of the pump")) == 1
         assert await found(ben, "panel of the pump") == []
 
-    among(topology, scenario)
 
-
-def test_what_is_shared_under_a_least_confidence_is_filtered_where_it_lies(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_is_shared_under_a_least_confidence_is_filtered_where_it_lies(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         await ada.store_facts([said(f"The red pump is number {number}.", confidence=0.4) for number in range(60)], "ines")
         await ada.store_fact("pump", "In a long sentence there is somewhere also a red pump.", 0.8)
@@ -175,13 +161,11 @@ def test_what_is_shared_under_a_least_confidence_is_filtered_where_it_lies(topol
         hits = await ben.search_facts(Query("red pump", 10, min_confidence=0.7))
         assert [hit.fact.content for hit in hits] == ["In a long sentence there is somewhere also a red pump."]
 
-    among(topology, scenario)
-
 
 @pytest.mark.parametrize("topology", ["federated", "sharded"])
 @pytest.mark.parametrize("agents", [6, 8])
-def test_with_nodes_away_every_answer_says_exactly_how_much_it_reached(topology: TopologyName, agents: int):
-    async def scenario(memories: Agents, members: Members) -> None:
+async def test_with_nodes_away_every_answer_says_exactly_how_much_it_reached(topology: TopologyName, agents: int):
+    async with among(topology, agents) as (memories, members):
         for number, memory in enumerate(memories):
             await memory.store_facts([said(f"Pump {number}-{n} is red.") for n in range(8)], "ines")
         await members.settled()
@@ -201,12 +185,10 @@ def test_with_nodes_away_every_answer_says_exactly_how_much_it_reached(topology:
 
         assert len(stopped) == len(members.topology.nodes) - 1
 
-    among(topology, scenario, agents)
-
 
 @pytest.mark.parametrize("topology", ["federated", "sharded"])
-def test_when_all_others_are_silent_the_answer_comes_by_the_deadline(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_when_all_others_are_silent_the_answer_comes_by_the_deadline(topology: TopologyName):
+    async with among(topology, 8) as (agents, members):
         ada, *_ = agents
         await ada.store_fact("pump", "The pump is red.")
         for agent in agents[1:]:
@@ -223,12 +205,10 @@ def test_when_all_others_are_silent_the_answer_comes_by_the_deadline(topology: T
             assert loop.time() - began_s <= DEADLINE_MS / 1000 * 1.1
             assert ada.completeness < 1.0
 
-    among(topology, scenario, 8)
-
 
 @pytest.mark.parametrize("away", [(a, b) for a, b in combinations(range(1, 6), 2)])
-def test_a_shard_that_keeps_one_replica_is_whole(away: tuple[int, int]):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_a_shard_that_keeps_one_replica_is_whole(away: tuple[int, int]):
+    async with among("sharded", 6) as (agents, members):
         for number, agent in enumerate(agents):
             await agent.store_facts([said(f"Pump {number}-{n} is red.") for n in range(5)], "ines")
         await members.settled()
@@ -243,11 +223,9 @@ def test_a_shard_that_keeps_one_replica_is_whole(away: tuple[int, int]):
         assert (memory.completeness == 1.0) is is_whole
         assert (len(hits) == 30) is is_whole
 
-    among("sharded", scenario, 6)
 
-
-def test_agents_are_answered_while_their_node_is_away_and_tell_it_later(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_agents_are_answered_while_their_node_is_away_and_tell_it_later(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_ = agents
         await members.begin()
         node = members.plan.node_of(AGENTS[0])
@@ -264,8 +242,6 @@ def test_agents_are_answered_while_their_node_is_away_and_tell_it_later(topology
         assert await found(ben, "pump") == ["The pump is red."]
         assert await found(ada, "pump") == ["The pump is red."]
         assert ada.completeness == ben.completeness == 1.0
-
-    among(topology, scenario)
 
 
 def test_a_hive_that_stopped_and_started_has_all_it_acknowledged_and_is_offered_the_rest(
@@ -322,8 +298,8 @@ def shares_of(hosted: HostedNode) -> list[PartitionReplica]:
     return list(hosted.node.partitions.shares.values())
 
 
-def test_an_agent_that_asks_sees_which_facts_of_others_contradict_each_other(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_an_agent_that_asks_sees_which_facts_of_others_contradict_each_other(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, ben, *_, eve = agents
         await ada.store_fact("gateway", "The gateway listens on port 8443.")
         await ben.store_fact("gateway", "The gateway listens on port 9443.")
@@ -335,11 +311,9 @@ def test_an_agent_that_asks_sees_which_facts_of_others_contradict_each_other(top
             "The gateway listens on port 9443.": ["The gateway listens on port 8443."],
         }
 
-    among(topology, scenario)
 
-
-def test_what_contradicts_a_fact_is_shown_with_it_though_it_was_not_found_itself():
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_what_contradicts_a_fact_is_shown_with_it_though_it_was_not_found_itself():
+    async with among("flat") as (agents, members):
         ada, ben, *_, eve = agents
         await ada.store_fact("gateway", "The gateway listens on port 8443.")
         await ben.store_fact("gateway", "The gateway listens on port 9443.")
@@ -348,11 +322,9 @@ def test_what_contradicts_a_fact_is_shown_with_it_though_it_was_not_found_itself
         (hit,) = await eve.search_facts("gateway port 8443", 1)
         assert [rival.content for rival in hit.rivals] == ["The gateway listens on port 9443."]
 
-    among("flat", scenario)
 
-
-def test_aggregations_count_every_fact_of_the_hive_and_of_the_agent_once(topology: TopologyName):
-    async def scenario(agents: Agents, members: Members) -> None:
+async def test_aggregations_count_every_fact_of_the_hive_and_of_the_agent_once(topology: TopologyName):
+    async with among(topology) as (agents, members):
         ada, *others = agents
         for number, agent in enumerate(agents):
             await agent.store_fact("Pump D4", f"Pump D4 moved {number} litres.", 0.9, said_at=f"2025-{number + 1:02}")
@@ -369,5 +341,3 @@ def test_aggregations_count_every_fact_of_the_hive_and_of_the_agent_once(topolog
         own = await ada.aggregate(Aggregation("earliest", "D4", 2))
         assert own.count == len(agents) + 2
         assert [fact.content for fact in own.facts] == ["Pump D4 is my own.", "Pump D4 is red."]
-
-    among(topology, scenario)

@@ -1,7 +1,7 @@
 """Workers that know each other by a real bus alone: found a hive, join it, leave it, and outlive their broker."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,6 @@ from tests.servers.redis_server import RedisServer
 PATIENCE_S = 90
 FOUNDERS = {"flat": {"": ("one", "two")}, "sharded": {"": ("one", "two")}, "federated": {"north": ("one",), "south": ("two",)}}
 QUICK = MembershipSettings(beat_ms=100, suspect_after_ms=3_000, settle_ms=100)
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with RedisServer() as server:
-        yield server
 
 
 def config(folder: Path, url: str, topology: str, name: str) -> WorkerConfig:

@@ -2,12 +2,11 @@
 
 import asyncio
 import os
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from hive_mind import BackendError, CognitiveMemory, DatabaseLocked
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
 from hive_mind.store.sqlite import problems
+from tests.servers.quota import files_of_at_most
 
 MEGABYTE = 1 << 20
 
@@ -112,17 +112,6 @@ def test_a_read_only_disk_is_told_and_nothing_is_changed(small_disk: Path) -> No
     assert (small_disk / "memory.sqlite").read_bytes() == before
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     assert asyncio.run(ids_in(small_disk)) == {kept}
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """As under a quota: the system refuses to write beyond so many bytes of any file."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_quota_refuses_what_goes_beyond_it_and_the_memory_goes_on_when_it_is_raised(tmp_path: Path) -> None:

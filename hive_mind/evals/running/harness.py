@@ -73,9 +73,9 @@ class RunResult:
         return tuple(cell for cell in self.cells if cell.status == "failed")
 
 
-def default_folder(name: str, now: datetime | None = None) -> Path:
+def default_folder(name: str) -> Path:
     """The default folder of a run."""
-    return Path("runs") / f"{name}-{(now or datetime.now(UTC)):%Y%m%d-%H%M%S}"
+    return Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
 def run(order: RunOrder, report: Report) -> RunResult:

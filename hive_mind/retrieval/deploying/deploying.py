@@ -145,11 +145,11 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
         return entry
 
 
-def told_history(workspace: Workspace, now: datetime | None = None) -> tuple[Entry, ...]:
+def told_history(workspace: Workspace) -> tuple[Entry, ...]:
     """Every change, oldest first. What an interrupted command left is put right first, unless somebody is deploying just now."""
     # The history must also be readable without the right to write, and when the active file is broken.
     with suppress(ConfigError, OSError), workspace_lock(workspace.root):
-        recover(workspace, now or datetime.now(UTC))
+        recover(workspace, datetime.now(UTC))
     return history.read_history(workspace.history_file)
 
 

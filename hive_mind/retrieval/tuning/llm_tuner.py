@@ -6,7 +6,7 @@ prompt says is in `prompts/tune.md`; questions and documents are data and stand 
 
 import asyncio
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.resources import files
 
 from pydantic import Field
@@ -24,6 +24,8 @@ from hive_mind.retry import RetrySettings, Sleep, retried
 
 # More would not tell a model more; it bounds what a reply of nonsense costs to ask about.
 _PROBLEMS_MAX = 12
+# Too few cut the JSON of a reply short.
+_REPLY_TOKENS_MAX = 2_048
 
 
 class Reply(Part):
@@ -37,29 +39,14 @@ class Reply(Part):
 _FORM = Form("reply", Reply, "reply with one JSON object", "the instructions", "json", bytes_max=100_000, values_max=2_000)
 
 
-@dataclass(frozen=True, slots=True)
-class LlmTunerSettings:
-    """`reply_tokens_max` bounds a reply; too few cut its JSON short."""
-
-    reply_tokens_max: int = 2_048
-    retry: RetrySettings = field(default_factory=RetrySettings)
-
-
 class LlmTuner:
     """Implements `Tuner`. Raises `BudgetExceeded` before a call that could cost more than is left."""
 
     def __init__(
-        self,
-        model: LanguageModel,
-        budget: Budget,
-        settings: LlmTunerSettings | None = None,
-        *,
-        rng: random.Random | None = None,
-        sleep: Sleep = asyncio.sleep,
+        self, model: LanguageModel, budget: Budget, *, rng: random.Random | None = None, sleep: Sleep = asyncio.sleep
     ) -> None:
         self.budget = budget
         self._model = model
-        self._settings = settings or LlmTunerSettings()
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
         self._sleep = sleep
 
@@ -69,7 +56,7 @@ class LlmTuner:
 
     async def propose(self, situation: Situation) -> Proposal | None:
         """What the model wants to be measured; None when it says that nothing is left to gain."""
-        asked = fenced(_instructions(), told(situation), self._settings.reply_tokens_max)
+        asked = fenced(_instructions(), told(situation), _REPLY_TOKENS_MAX)
         reply, problems = _parsed(await self._reply_to(asked), situation)
         if problems:
             reply, problems = _parsed(await self._reply_to(_corrected(asked, problems)), situation)
@@ -83,7 +70,7 @@ class LlmTuner:
         return Proposal(reply.config, reply.reason or "no reason given")
 
     async def _reply_to(self, asked: Prompt) -> str:
-        return await retried(lambda: self._attempt(asked), self._settings.retry, rng=self._rng, sleep=self._sleep)
+        return await retried(lambda: self._attempt(asked), RetrySettings(), rng=self._rng, sleep=self._sleep)
 
     async def _attempt(self, asked: Prompt) -> str:
         async with self.budget.spending(asked) as spending:

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import os
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,11 +23,7 @@ from hive_mind.runtime.workers.config import WorkerConfig
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import FakePlatform, World, played, surroundings
 
-
-@pytest.fixture(autouse=True)
-def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls a plug here."""
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+pytestmark = pytest.mark.usefixtures("no_disk")
 
 
 def kinds(outcome: Outcome) -> list[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """What a controller can be told besides a manifest: delete, purge, scale, undo, drain, restart, and a request to an agent."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,7 @@ from hive_mind.errors import InvalidInput, ManifestError
 from tests.unit.control.applying import FLAT, agents, apply, source
 from tests.unit.control.fake_platform import World, played, surroundings
 
-
-@pytest.fixture(autouse=True)
-def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls a plug here."""
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+pytestmark = pytest.mark.usefixtures("no_disk")
 
 
 @played

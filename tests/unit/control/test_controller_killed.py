@@ -1,6 +1,5 @@
 """A controller that is killed at any step, in every kind of change, is followed by one that gets there and loses nothing."""
 
-import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from copy import deepcopy
@@ -16,6 +15,8 @@ from hive_mind.control.refounding import Remains
 from hive_mind.control.state import FleetFolder, FleetState
 from tests.unit.control.applying import FLAT, agents, apply, planned, source
 from tests.unit.control.fake_platform import Killed, World, played, surroundings
+
+pytestmark = pytest.mark.usefixtures("no_disk")
 
 FOUR = agents("ada", "bob", "cy", "di")
 CHANGES = {
@@ -37,12 +38,6 @@ CHANGES = {
 UNDONE = ("other agents", "another topology", "shared processes", "to single")
 # Each takes a part of the steps that another takes: "other agents" come and go, and "other settings" change.
 PARTS = ("more agents", "fewer agents", "all others", "settings and agents")
-
-
-@pytest.fixture(autouse=True)
-def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody pulls a plug here."""
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
 
 
 @pytest.mark.parametrize(

@@ -17,19 +17,7 @@ from hive_mind.errors import BackendUnavailable, DatabaseLocked, InvalidInput, M
 from hive_mind.runtime.members.generations import held
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
-from tests.unit.control.archived import SAID, archive_of, exported, manifest, provenance, run, stopped_fleet
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not to be changed."""
-    return stopped_fleet(tmp_path_factory.mktemp("town") / "home")
-
-
-@pytest.fixture(scope="module")
-def archive(home: Path) -> Path:
-    return archive_of(home)
-
+from tests.unit.control.archived import SAID, exported, manifest, provenance, run
 
 # ── there and back ────────────────────────────────────────────────────────────────────────────────────────────────────
 

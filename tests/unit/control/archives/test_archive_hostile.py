@@ -13,20 +13,9 @@ import pytest
 
 from hive_mind.control.archives.archive import import_
 from hive_mind.errors import HiveError
-from tests.unit.control.archived import SAID, archive_of, run, stopped_fleet
+from tests.unit.control.archived import SAID, run
 
 Change = Callable[[dict[str, bytes]], None]
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not to be changed."""
-    return stopped_fleet(tmp_path_factory.mktemp("town") / "home")
-
-
-@pytest.fixture(scope="module")
-def archive(home: Path) -> Path:
-    return archive_of(home)
 
 
 def changed(archive: Path, tmp_path: Path, change: Change, *, resealed: bool = True) -> Path:

@@ -12,18 +12,7 @@ from hive_mind.control.archives import restoring
 from hive_mind.control.archives.archive import export, import_
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
-from tests.unit.control.archived import archive_of, exported, provenance, run, stopped_fleet
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not to be changed."""
-    return stopped_fleet(tmp_path_factory.mktemp("town") / "home")
-
-
-@pytest.fixture(scope="module")
-def archive(home: Path) -> Path:
-    return archive_of(home)
+from tests.unit.control.archived import exported, provenance, run
 
 
 def paths(folder: Path) -> list[str]:

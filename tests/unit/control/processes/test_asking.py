@@ -1,7 +1,8 @@
 """What answers of workers mean, those of nobody and of somebody else too."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -10,11 +11,10 @@ from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError, Inva
 from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.workers.status import Contact
 
-Story = Callable[[Asking, Contact], Awaitable[None]]
 
-
-def told(body: bytes, story: Story, code: str = "200 OK") -> bytes:
-    """Play while somebody answers everything with this; what he was asked."""
+@asynccontextmanager
+async def told(body: bytes, code: str = "200 OK") -> AsyncIterator[tuple[Asking, Contact, bytearray]]:
+    """While somebody answers everything with this; the last is what he was asked."""
     heard, answering = bytearray(), set[asyncio.Task[None] | None]()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -27,31 +27,23 @@ def told(body: bytes, story: Story, code: str = "200 OK") -> bytes:
         writer.close()
         await writer.wait_closed()
 
-    async def whole() -> None:
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        contact = Contact("town-0", 4242, 0.0, server.sockets[0].getsockname()[1], "t0ken", "c")
-        asking = Asking()
-        try:
-            async with asyncio.timeout(60):
-                await story(asking, contact)
-        finally:
-            await asking.close()
-            server.close()
-            await asyncio.gather(*(task for task in answering if task))
-
-    asyncio.run(whole())
-    return bytes(heard)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    asking = Asking()
+    try:
+        yield asking, Contact("town-0", 4242, 0.0, server.sockets[0].getsockname()[1], "t0ken", "c"), heard
+    finally:
+        await asking.close()
+        server.close()
+        await asyncio.gather(*(task for task in answering if task))
 
 
 async def call(asking: Asking, contact: Contact) -> object:
     return await asking.call(contact, "ada", {"do": "stats"}, 30.0)
 
 
-def test_an_agent_is_asked_by_its_name_with_the_token_of_its_worker() -> None:
-    async def story(asking: Asking, contact: Contact) -> None:
+async def test_an_agent_is_asked_by_its_name_with_the_token_of_its_worker() -> None:
+    async with told(b'{"id":0,"ok":{"facts":7}}') as (asking, contact, heard):
         assert await call(asking, contact) == {"facts": 7}
-
-    heard = told(b'{"id":0,"ok":{"facts":7}}', story)
     assert heard.startswith(b"POST /v1/agents/ada HTTP/1.1\r\n")
     assert b"Authorization: Bearer t0ken\r\n" in heard
 
@@ -65,43 +57,33 @@ def test_an_agent_is_asked_by_its_name_with_the_token_of_its_worker() -> None:
         ("DatabaseUnreadable", AgentFailed),
     ],
 )
-def test_what_a_worker_refuses_is_refused_here_for_the_same_reason(kind: str, error: type[HiveError]) -> None:
-    async def story(asking: Asking, contact: Contact) -> None:
+async def test_what_a_worker_refuses_is_refused_here_for_the_same_reason(kind: str, error: type[HiveError]) -> None:
+    body = f'{{"error":"no such luck","kind":"{kind}"}}'.encode()
+    async with told(body, "503 Service Unavailable") as (asking, contact, _):
         with pytest.raises(error, match="no such luck"):
             await call(asking, contact)
 
-    told(f'{{"error":"no such luck","kind":"{kind}"}}'.encode(), story, "503 Service Unavailable")
-
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"7", b"<html>", b"\xff", b"{"])
-def test_who_answers_nonsense_is_no_worker(body: bytes) -> None:
-    async def story(asking: Asking, contact: Contact) -> None:
+async def test_who_answers_nonsense_is_no_worker(body: bytes) -> None:
+    async with told(body) as (asking, contact, _):
         with pytest.raises(BackendUnavailable):
             await call(asking, contact)
-
-    told(body, story)
-
-    async def status(asking: Asking, contact: Contact) -> None:
+    async with told(body) as (asking, contact, _):
         with pytest.raises(BackendUnavailable):
             await asking.status(contact, 30.0)
 
-    told(body, status)
 
-
-def test_who_does_not_know_the_token_is_somebody_else() -> None:
-    async def story(asking: Asking, contact: Contact) -> None:
+async def test_who_does_not_know_the_token_is_somebody_else() -> None:
+    async with told(b'{"error":"who are you?","kind":"ConfigError"}', "401 Unauthorized") as (asking, contact, _):
         with pytest.raises(BackendUnavailable, match="somebody else listens"):
             await call(asking, contact)
 
-    told(b'{"error":"who are you?","kind":"ConfigError"}', story, "401 Unauthorized")
 
-
-def test_who_says_nothing_is_waited_for_as_long_as_was_said() -> None:
-    async def story(asking: Asking, contact: Contact) -> None:
+async def test_who_says_nothing_is_waited_for_as_long_as_was_said() -> None:
+    async with told(b"silence") as (asking, contact, _):
         with pytest.raises(BackendTimeout, match=r"no answer in 0\.1 s"):
             await asking.status(contact, 0.1)
-
-    told(b"silence", story)
 
 
 async def test_where_nobody_listens_it_is_said() -> None:

@@ -1,7 +1,6 @@
 """A controller that watches: what crashed comes back, ever later, and nothing ends it."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,10 +14,7 @@ from hive_mind.control.state import FleetFolder, Restarts
 from tests.unit.control.applying import FLAT, agents, apply, source
 from tests.unit.control.fake_platform import World, played, surroundings
 
-
-@pytest.fixture(autouse=True)
-def _no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+pytestmark = pytest.mark.usefixtures("no_disk")
 
 
 @asynccontextmanager

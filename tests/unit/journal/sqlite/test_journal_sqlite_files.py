@@ -3,14 +3,12 @@
 import asyncio
 import gc
 import os
-import resource
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from hive_mind.hive.effects import Put, Record
 from hive_mind.journal import sqlite
 from hive_mind.journal.sqlite.database import FORMAT, Database
 from hive_mind.sqlite.worker import Worker
+from tests.servers.quota import files_of_at_most
 
 A_RECORD = Put("dots", b"key", b"value")
 
@@ -162,17 +161,6 @@ def test_the_file_says_whose_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "node.sqlite")) as connection:
         assert connection.execute("PRAGMA application_id").fetchone() == (FORMAT.application_id,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """The system refuses to write beyond so many bytes of any file, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 async def test_a_full_disk_refuses_whole_writes_and_the_journal_goes_on_when_there_is_room(tmp_path: Path) -> None:

@@ -4,11 +4,10 @@ import asyncio
 import logging
 import os
 import random
-import resource
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.ledger.sqlite.database import FORMAT, Database
 from hive_mind.model.entry import Entry, Head
 from tests.chance import seed_of_this_run
+from tests.servers.quota import files_of_at_most
 
 FLIPS = 150
 BIG = Entry("step", bytes(range(256)) * 3_000, 1)
@@ -240,17 +240,6 @@ def test_whichever_bit_flips_nothing_false_is_given_out_and_nothing_is_gone_with
 def flipped_twice(whole: bytes) -> bytes:
     """So that flipping the first bit gives back the whole."""
     return bytes([whole[0] ^ 1]) + whole[1:]
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """The system refuses to write beyond so many bytes of any file, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
