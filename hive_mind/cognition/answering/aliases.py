@@ -7,6 +7,7 @@ is the machine as well.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.query import Hit
@@ -16,13 +17,18 @@ from hive_mind.regex import regex
 # "MO-1187" is specific; many facts may mention "K9".
 CODE_LETTERS_MIN = 7
 _DIGIT = regex(r"\d")
+# Few texts have one, and this spares the others a search for names.
+_MAY_BE_CODE = regex(rf"(?<!\S)(?=\S{{{CODE_LETTERS_MIN}}})\S*\d")
 _SEPARATED = regex(r"[\W_]+")
 # More than these are a list, and no names of one thing.
 _ALIASES_MAX = 2
 
 
+@lru_cache(maxsize=256)
 def long_codes(text: str) -> tuple[str, ...]:
     """The identifiers of a text that are long enough to mean one thing."""
+    if _MAY_BE_CODE.search(text) is None:
+        return ()
     return tuple(code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and _is_one_term(code))
 
 
