@@ -61,6 +61,8 @@ class RelevanceSettings:
 class Judgement:
     """How far a fact speaks about what was asked, in shares of it.
 
+    `is_named`: the fact names the identifier asked for. `is_row`: it is the row of a table that is asked for. `is_own`: it shares
+    a word of its own and not only what stands before it. `is_carried`: what stands before it says whom or what it is about.
     `is_typed`: it names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
     """
 
