@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
 from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
 from hive_mind.cognition.answering.described import described_in
+from hive_mind.cognition.answering.indirect import direct
 from hive_mind.cognition.answering.intent import Intent, intent_of
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
@@ -57,7 +58,7 @@ class AnsweringSteps:
 
     async def orient(self, observed: Question) -> Asked:
         """What it asks for."""
-        return Asked(observed, intent_of(observed.text))
+        return Asked(observed, intent_of(direct(observed.text)))
 
     async def decide(self, oriented: Asked) -> Evidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
@@ -68,7 +69,7 @@ class AnsweringSteps:
             if collected.count:
                 return Evidence(asked, SearchResult(), collected)
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
-        query = Query(asked.text, limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
+        query = Query(direct(asked.text), limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
         return Evidence(asked, await self._found(query))
 
     async def _found(self, query: Query) -> SearchResult:

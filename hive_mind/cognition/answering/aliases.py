@@ -17,20 +17,18 @@ from hive_mind.regex import regex
 # "MO-1187" is specific; many facts may mention "K9".
 CODE_LETTERS_MIN = 7
 _DIGIT = regex(r"\d")
+# Few texts have one, and this spares the others a search for names.
+_MAY_BE_CODE = regex(rf"(?<!\S)(?=\S{{{CODE_LETTERS_MIN}}})\S*\d")
 _SEPARATED = regex(r"[\W_]+")
 # More than these are a list, and no names of one thing.
 _ALIASES_MAX = 2
 
 
+@lru_cache(maxsize=256)
 def long_codes(text: str) -> tuple[str, ...]:
     """The identifiers of a text that are long enough to mean one thing."""
-    # No identifier has a space in it, and looking for all names of a text takes a hundred times as long.
-    has_any = any(len(word) >= CODE_LETTERS_MIN and _DIGIT.search(word) for word in text.split())
-    return _long_codes(text) if has_any else ()
-
-
-@lru_cache(maxsize=256)
-def _long_codes(text: str) -> tuple[str, ...]:
+    if _MAY_BE_CODE.search(text) is None:
+        return ()
     return tuple(code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and _is_one_term(code))
 
 

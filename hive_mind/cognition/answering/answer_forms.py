@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -36,6 +37,10 @@ _SPANS = (
     "tage?n?|wochen?|monate?n?|jahre?n?|stunden?|minuten?"
 )
 _MOMENTS = "christmas|easter|now|soon|past|after|before|until|when|since|once"
+_QUANTITIES = (
+    "headcount|pressure|weight|load|temperature|voltage|speed|power|output|consumption|volume|capacity|distance|length|height|width|"
+    "depth|size|age|budget|amount|number|percentage|share"
+)
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
 _LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|miles?|feet|foot|ft|inch\w*|yards?"
 _COLOURS = (
@@ -63,6 +68,8 @@ class _Form(NamedTuple):
     is_time: bool = False
     is_figure: bool = False
     titles: re.Pattern[str] | None = None
+    is_telling: bool = False
+    """What is of this form is rare: where a thing has one, it is the one that is asked for."""
     """One of which a column has, where a bare field of its row may answer."""
 
 
@@ -85,6 +92,12 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
         return _has_number(told, question)
     is_bare = is_row or (reply is not None and len(told.split()) <= _REPLY_WORDS)
     return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
+
+
+def holds_telling(question: str, text: str) -> bool:
+    """Whether a text holds what the question wants, and few texts do: a colour, a weight, the number of a ticket."""
+    form = _form_of(question)
+    return form is not None and form.is_telling and form.holds(text, question)
 
 
 def is_somebody(text: str) -> bool:
@@ -116,7 +129,7 @@ def _has_count(text: str, question: str) -> bool:
     named = _COUNTED.search(question)
     wanted = terms_in(named["noun"]) if named and named["noun"].casefold() not in _ANYBODY else frozenset[str]()
     at = [number for number, word in enumerate(words) if wanted.intersection(tokenize(word))]
-    if not wanted or _OF_THEM.search(text):
+    if not wanted or _OF_THEM.search(text) or wanted & measured_in(text):
         return bool(counts)
     return bool(at and _TOTAL.search(text)) or any(0 < number - count <= _COUNTED_WORDS for number in at for count in counts)
 
@@ -211,7 +224,9 @@ _IN = (
     "through|im|am|ins|auf|an|unter|hinter|neben|aus|bei|beim|zum|zur|vor|nach|vom|über"
 )
 _ARTICLE = "the|an?|our|my|its|their|your|de[mrsn]|die|das|eine[mrn]?"
-_SITE = _pattern(rf"\b(?:{_IN})\s+(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://")
+_SITE = _pattern(
+    rf"\b(?:{_IN})\s+(?!(?:{_DAYS}|{_MONTHS})\b)(?P<at>(?:(?:{_ARTICLE})\s+)?[\w'’./-]+(?:\s[\w'’.-]+)?)|[/\\~]\w+[/\\]|://"
+)
 _PLACE = _pattern(r"\d|@|://|\b(?:street|road|avenue|lane|square|platz|stra(?:ss|ß)e)")
 
 _DATED = regex(
@@ -224,9 +239,11 @@ _LASTING = _pattern(
     rf"\b(?:{_SPANS}|seconds?|ms|milliseconds?|sekunden?|decades?|centuries|until|till|since|bis|seit|always|forever)\b|"
     rf"\d\s?(?:s|min|h|d|{_LENGTHS}|meter)\b(?!/)"
 )
-_WEIGHT = _pattern(r"\d\s?(?:kg|g|mg|t|lbs?|kilo\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d")
+_WEIGHT = _pattern(
+    r"\d\s?(?:kg|g|mg|t|lbs?|kilos?|kilogram\w*|grams?|gramm|tonnes?|tons?|tonnen|pounds?|stone)\b|\bweigh\w*\b.{0,60}\d"
+)
 _SIZE = _pattern(
-    rf"\d\s?(?:[kmgt]i?b|bytes?|lit(?:re|er)s?|cubic|square|quadrat\w*|m²|m³|hectares?|hektar|acres?|pages?|seats?|{_LENGTHS})\b|"
+    rf"\d\s?(?:[kmgt]i?b|bytes?|lit(?:re|er)s?|cubic|square|quadrat\w*|m²|m³|hectares?|hektar|acres?|pages?|seats?|people|persons|members|{_LENGTHS})\b|"
     r"\b(?:size|large|big|small|huge|tiny|groß|klein)\b.{0,60}\d|\d.{0,60}\b(?:size|large|big|groß)\b"
 )
 _SPEED = _pattern(
@@ -268,14 +285,20 @@ _FORMS = (
     _Form(_pattern("電話番号"), partial(_has, _pattern(r"\d"))),
     _Form(_pattern(r"\b(?:what|which)\b.*\bcalled\b|\bwhat(?:['’]s| is| was)\b.*\bname\b|^wie hei(?:ß|ss)"), _has_name),
     _Form(_pattern(r"\b(?:tele)?phone number\b|\btelefonnummer\b"), partial(_has, _PHONE)),
-    _Form(_pattern(r"\bpass(?:word|phrase)\b|\bpasswort\b"), partial(_has, _SECRET)),
+    _Form(
+        _pattern(r"^(?!.*\b(?:what|which) (?:\w+ )?address\b).*(?:\bpass(?:word|phrase)\b|\bpasswort\b)"), partial(_has, _SECRET)
+    ),
     _Form(
         _pattern(r"\b(?:what|which) (?:is |was )?(?:the |its |their )?(?:\w+ )?(?:pin|code)\b(?! (?:is|does|do) )"),
         partial(_has, _CODE),
     ),
     _Form(_pattern(r"\b(?:which|what) (?:company|firm|town|city|village|country|employee|person|colleague)\b"), _has_name),
-    _Form(_pattern(r"\b(?:which|what) (?:case|ticket|incident|reference)(?: number| id)?\b(?! of)"), _has_code),
-    _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS)),
+    _Form(
+        _pattern(r"\b(?:which|what)(?: is| was)?(?: the)? (?:case|ticket|incident|reference)(?: number| id)?\b(?! of)"),
+        _has_code,
+        is_telling=True,
+    ),
+    _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_telling=True),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
     _Form(
         _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
@@ -287,17 +310,35 @@ _FORMS = (
         _pattern(r"\bhow (?:tall|wide|far|deep|thick|thin)\b|^wie (?:tief|breit|dick|weit|lang)\b|\b(?:height|width|depth) of\b"),
         _has_length,
     ),
-    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length),
-    _Form(_pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"), partial(_has, _COLOUR)),
+    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length, is_telling=True),
+    _Form(
+        _pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"),
+        partial(_has, _COLOUR),
+        is_telling=True,
+    ),
     _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
-    _Form(_pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"), partial(_has, _WEIGHT), is_figure=True, titles=_WEIGHT_TITLES),
-    _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED)),
-    _Form(_pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"), partial(_has, _WARMTH)),
+    _Form(
+        _pattern(r"\bhow heavy\b|\bweighs?\b|^wie schwer\b"),
+        partial(_has, _WEIGHT),
+        is_figure=True,
+        titles=_WEIGHT_TITLES,
+        is_telling=True,
+    ),
+    _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED), is_telling=True),
+    _Form(
+        _pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"),
+        partial(_has, _WARMTH),
+        is_telling=True,
+    ),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
-    _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE)),
+    _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE), is_telling=True),
     _Form(_pattern(r"\bhow (?:much|high)\b|^wie (?:viel|hoch)\b"), _has_number),
+    _Form(
+        _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ )?(?:{_QUANTITIES})\b"),
+        _has_number,
+    ),
     _Form(
         _pattern(r"^(?:and |so |but )?(?:when|wann)\b|\b(?:from|until|since) when\b|\bwhat time\b"),
         partial(_has, _WHEN),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hive_mind.cognition.answering.aliases import long_codes
+from hive_mind.cognition.answering.measures import measured_in
 from hive_mind.cognition.answering.question_terms import Asked
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import met_in
@@ -22,7 +23,7 @@ _ANSWER_BONUS = 0.3
 _GAIN = 1.0
 
 # What of facts that only name an identifier is worth reading: a sentence with a few words besides.
-_SENTENCE_BONUS, _TELLING_MIN = 0.5, 4
+_SENTENCE_BONUS, _TELLING_MIN = 0.2, 4
 _SENTENCE_ENDS = (".", "!", "。")
 
 # "Reminder: the pump remains at 5 bar", "Data point: the pump is at 5 bar".
@@ -69,7 +70,7 @@ def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str]
 
 def names_only(asked: Asked, one: Relevant) -> bool:
     """Whether a fact has the identifier that is asked about and no other word of the question."""
-    return one.found.is_named and bool(asked.words) and not met_in(asked.words, _terms_of(one.hit.fact))
+    return one.found.is_named and bool(asked.words) and not met_in(asked.words, _terms_of(asked, one.hit.fact))
 
 
 def _wanted(asked: Asked) -> frozenset[str]:
@@ -79,12 +80,12 @@ def _wanted(asked: Asked) -> frozenset[str]:
 
 def _offered(asked: Asked, one: Relevant, score: float) -> _Offered:
     """Of facts that only name the identifier, those that say more about it in a sentence come first."""
-    terms = _terms_of(one.hit.fact)
+    terms = _terms_of(asked, one.hit.fact)
     if names_only(asked, one):
         said = one.hit.fact.content
         tells = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _TELLING_MIN
         score = min(score, 1.0) + _SENTENCE_BONUS * (tells and said.endswith(_SENTENCE_ENDS))
-    return _Offered(one, score + _ANSWER_BONUS * one.answers, terms)
+    return _Offered(one, score + _ANSWER_BONUS * one.tells, terms)
 
 
 def is_repeated(fact: Fact, other: Fact) -> bool:
@@ -99,8 +100,11 @@ def _said(fact: Fact) -> frozenset[str]:
     return terms_in(content) - _SAID_ANEW
 
 
-def _terms_of(fact: Fact) -> frozenset[str]:
-    return terms_in(" ".join((fact.content, fact.concept, fact.speaker)))
+def _terms_of(asked: Asked, fact: Fact) -> frozenset[str]:
+    """What a fact says, what its figures measure, and its speaker, where asked about: "Mendes" mends nothing."""
+    speaker = terms_in(fact.speaker) & (asked.words | asked.names)
+    said = fact.content.removeprefix(f"{fact.speaker}: ")
+    return terms_in(f"{said} {fact.concept}") | measured_in(said) | speaker
 
 
 def _share(met: frozenset[str], wanted: frozenset[str]) -> float:

@@ -50,20 +50,20 @@ _KINDS = frozenset(tokenize("kind kinds type types sort sorts number name names 
 _LIGHT_VERBS = frozenset(
     """
     go goes come get take need use find put give keep have has had be do done want live tell tells show shows fit fits like
-    cost costs mean happen work used needed taken found given kept said got becom become kostet
+    cost costs mean happen work used needed taken found given kept said got becom become kostet tried try tries told
     """.split()
 )
 # They say how or when, and not what.
 _ADVERBS = frozenset(
     """
-    ever never now first last next meanwhile no not back again still already always usually today wrongly soon called named
+    there ever never now first last next meanwhile no not back again still already always usually today wrongly soon called named
     recently currently besides apart together likely ago up feel felt say said think
     """.split()
 )
 _PARTICLES = frozenset("off out down away".split())
 # A question is asked in a sentence or two.
 _QUESTION_CHARS_MAX = 1000
-_PRONOUNS = frozenset("i we you they he she it one people there this that these those".split())
+_PRONOUNS = frozenset("i we you they he she it one people this that these those".split())
 
 
 @lru_cache(maxsize=64)

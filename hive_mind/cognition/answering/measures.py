@@ -14,6 +14,9 @@ _NUMERAL = (
 )
 
 _MONEY = "price cost budget fund funding spend"
+_SPAN = "period duration interval often"
+SPANS = frozenset(tokenize(_SPAN))
+"""What spans of time are: many texts name one."""
 # A unit after a figure, and the quantities that are measured in it.
 _UNITS = (
     (r"kg|g|mg|kilos?|kilograms?|kilogrammes?|grams?|tonnes?|tons?|t|lbs?", "weight weigh heavy load mass"),
@@ -25,7 +28,7 @@ _UNITS = (
     (r"volts?|kv|v", "voltage"),
     (r"l|lit(?:re|er)s?|gallons?|m³|cubic met(?:re|er)s?", "volume capacity amount"),
     (r"km/h|mph|knots|m/s", "speed"),
-    (r"(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?", "period duration interval rate often"),
+    (r"(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?", _SPAN),
     (r"euros?|dollars?|pounds?|francs?|eur|usd|gbp", _MONEY),
     (r"people|persons|employees|members of staff", "headcount staff team crew personnel"),
     (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from hive_mind.memory.entities import entities
+from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
 # "the reason, the remedy and the damage"
@@ -36,7 +37,8 @@ def parts_of(question: str) -> tuple[str, ...]:
     asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!. ")
     if listed := _LISTED.search(asked):
         return _about(_BETWEEN.split(listed["items"]), asked)
-    if len(several := _ASKED_TOO.split(asked)) > 1:
+    # "…, and what is it?" asks for nothing else.
+    if len(several := [part for part in _ASKED_TOO.split(asked) if tokenize(part)]) > 1:
         return _about(several, asked)
     if _COMPARED.search(asked) and (either := _EITHER.search(asked)):
         return _about([either["one"], either["other"]], asked)

@@ -21,7 +21,7 @@ _FORM_WORDS = frozenset(
 )
 
 # Texts give the value of a property and not its name: a pump is red, and nobody adds that red is a colour.
-_NAMED = "town|city|village|country|company|firm|employee|IP|reference|ticket|case|room|store|site"
+_NAMED = "town|city|village|country|company|firm|employee|IP|reference|ticket|case|room|desk|office|floor|building|store|site"
 _PROPERTIES = f"colour|color|shape|material|place|state|status|{_NAMED}"
 _FIGURES = "size|height|length|width|depth|weight|age|temperature|price|amount|number|time|date|day|month|year"
 _KIND = regex(
@@ -30,6 +30,9 @@ _KIND = regex(
     re.IGNORECASE,
 )
 FIGURE_KINDS = frozenset(tokenize(_FIGURES.replace("|", " ")))
+
+# Where somebody is says where they sit.
+_WHERE = regex(r"^(?:and |so |but )?where\b.*\b(?P<place>sit|sits|sitting|seated|stand|stands|located|situated)\b", re.IGNORECASE)
 
 # "Why" wants a cause, and a text need not call it one.
 _WHY = regex(r"^(?:and |so |but )?why\b", re.IGNORECASE)
@@ -56,7 +59,8 @@ _ROLE = regex(
 _GERMAN_DEED = (
     r"^wer (?:hat|haben|wird|darf|muss|kann|soll) .{1,80} (?P<german>[^\W\d_]{3,40})[?]?$|^wer (?P<does>[^\W\d_]{3,40}t)\b"
 )
-_DEED = regex(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
+_DEED = regex(rf"{_WHO} (?:(?:is|are|has|have|does|was|were) )?(?!not\b)(?P<deed>[a-z]{{2,40}})\b|{_GERMAN_DEED}", re.IGNORECASE)
+_ANYBODY = frozenset(tokenize("person people one man woman"))
 # A section ("44.2170") or an exact figure: a question about it does not mean its neighbour.
 _DOTTED = regex(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
@@ -93,14 +97,14 @@ def asked_of(question: str) -> Asked:
     coded += [terms for terms in dotted if not terms & dated]
     identifiers = frozenset(term for terms in coded for term in terms if _is_code(term))
     # All nouns of German begin with a capital.
-    kinds = _terms(_KIND, question)
+    kinds = _terms(_KIND, question) | _terms(_WHERE, question)
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded and not terms <= kinds]
     names: frozenset[str] = frozenset().union(*proper)
     told = dated.union(*coded, names)
     implied = _IMPLIED if _WHY.match(question) else frozenset()
     words = content_terms(question, (told_terms(question) - told - _FORM_WORDS) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
-    roles, deeds = _terms(_ROLE, question), frozenset(term for term in _terms(_DEED, question) if not is_had(term))
+    roles, deeds = _terms(_ROLE, question) - _ANYBODY, frozenset(term for term in _terms(_DEED, question) if not is_had(term))
     return Asked(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))
 
 

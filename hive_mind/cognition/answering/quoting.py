@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hive_mind.cognition.answering.aliases import as_written
 from hive_mind.cognition.answering.coverage import chosen, names_only
+from hive_mind.cognition.answering.indirect import direct
 from hive_mind.cognition.answering.intent import Kind, intent_of
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import asked_of
@@ -44,15 +45,16 @@ class QuotingSettings:
 
 def quoted_answer(question: Question, hits: Sequence[Hit], settings: QuotingSettings) -> Answer:
     """The relevant hits as quotations, or "not known"."""
-    wants_past = intent_of(question.text).wants_superseded
+    text = direct(question.text)
+    wants_past = intent_of(text).wants_superseded
     now = [hit for hit in hits if wants_past or not hit.fact.superseded_by]
-    judged = relevant(question.text, now, settings.relevance)
+    judged = relevant(text, now, settings.relevance)
     if not judged:
         return not_known(hits)
-    asked = asked_of(as_written(question.text, now))
-    ranked = strong(ordered(question.text, asked, judged), settings.score_share_min)
-    parts = [asked_of(part) for part in asked_about_known(question.text, now, settings.relevance) or parts_of(question.text)]
-    quoted = chosen(asked, ranked, _limit(question.text, settings, all(names_only(asked, one) for one, _ in ranked)), parts)
+    asked = asked_of(as_written(text, now))
+    ranked = strong(ordered(text, asked, judged), settings.score_share_min)
+    parts = [asked_of(part) for part in asked_about_known(text, now, settings.relevance) or parts_of(text)]
+    quoted = chosen(asked, ranked, _limit(text, settings, all(names_only(asked, one) for one, _ in ranked)), parts)
     sources = tuple(one.hit for one in quoted)
     confidence = max(_certainty(one.hit, one.found) for one in quoted)
     return Answer(

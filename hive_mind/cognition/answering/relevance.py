@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
-from hive_mind.cognition.answering.answer_forms import may_answer
+from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.described import described_in, names_told
 from hive_mind.cognition.answering.focus import focus_of
-from hive_mind.cognition.answering.measures import measured_in
+from hive_mind.cognition.answering.measures import SPANS, measured_in
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, Asked, asked_of
 from hive_mind.cognition.answering.subject import named_before, refers, told_of
@@ -63,6 +63,7 @@ class Judgement:
 
     `is_named`: the fact names the identifier asked for. `is_row`: it is the row of a table that is asked for. `is_own`: it shares
     a word of its own and not only what stands before it. `is_carried`: what stands before it says whom or what it is about.
+    `is_typed`: it names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
     """
 
     covered: float
@@ -71,6 +72,7 @@ class Judgement:
     is_own: bool = True
     is_row: bool = False
     is_carried: bool = False
+    is_typed: bool = False
 
     @property
     def share(self) -> float:
@@ -85,6 +87,11 @@ class Relevant:
     hit: Hit
     found: Judgement
     answers: bool
+
+    @property
+    def tells(self) -> bool:
+        """Whether it answers by more than naming what is asked about."""
+        return self.answers and (self.found.told > 0 or self.found.is_typed)
 
 
 # Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
@@ -148,7 +155,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     is_own = bool(met_names or met_in(asked.words, own))
     met = met_in(asked.words, own | around)
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
-    if asked.words and not met:
+    if asked.words - (asked.kinds - FIGURE_KINDS) and not met:
         # The right person and nothing of what was asked about them. A long identifier alone says more than a short one.
         covered = _covered(met_names, asked.words | must) if is_named else 0.0
         return Judgement(covered, 0.0, is_named, is_own, is_row, is_carried)
@@ -268,9 +275,10 @@ def _judged(
 ) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
     asked = replace(asked_of(question), aliases=aliases)
-    found = ((hit, judgement(asked, hit)) for hit in hits)
+    judged = ((hit, judgement(asked, hit)) for hit in hits)
+    found = ((hit, one and replace(one, is_typed=_is_typed(question, asked, hit.fact))) for hit, one in judged)
     return [
-        Relevant(hit, one, _answers(one, hit, settings) and _fits(question, asked, hit, settings))
+        Relevant(hit, one, _states(question, asked, hit, one, settings) and _fits(question, asked, hit, settings))
         for hit, one in found
         if one is not None
     ]
@@ -282,14 +290,13 @@ def _only_asks(fact: Fact) -> bool:
 
 
 def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
-    """Whether a fact is about the one that is meant, tells what is asked, and holds what such a question is answered with."""
+    """Whether a fact is about the one that is meant, and holds what such a question is answered with."""
     told = _told_by(hit.fact)
     is_meant = all(_is_told(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
     return (
         is_meant
         and _is_on_topic(question, asked, hit, settings)
         and _is_of_that_time(question, hit.fact)
-        and _tells_what_is_asked(question, asked, hit, settings)
         and may_define(question, hit.fact)
         and may_answer(
             question,
@@ -298,6 +305,11 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
             titles=hit.fact.before,
         )
     )
+
+
+def _states(question: str, asked: Asked, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
+    """Whether a fact says enough of what is asked, and the very thing, or holds it."""
+    return found.is_typed or (_answers(found, hit, settings) and _tells_what_is_asked(question, asked, hit, settings))
 
 
 def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -309,7 +321,7 @@ def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: Releva
     told = _told_by(hit.fact)
     if not focus or _is_row(hit.fact) or any(_is_told(term, told) for term in focus):
         return True
-    if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & told):
+    if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & told) or asked.words & measured_in(hit.fact.content):
         return True
     return _is_same(question, hit, settings) or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH
 
@@ -370,6 +382,18 @@ def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
     if found.is_row or is_meant or (found.is_own and shares_enough):
         return True
     return hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
+
+
+def _is_typed(question: str, asked: Asked, fact: Fact) -> bool:
+    """Whether a fact names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
+
+    First names alone are too common for that, and so are spans of time.
+    """
+    told = told_terms(_stated(fact)) | (told_terms(named_before(fact)) if refers(fact) else frozenset())
+    if asked.identifiers.isdisjoint(told) and not any(len(name) > 1 and name <= told for name in asked.named):
+        return False
+    said = fact.content.removeprefix(f"{fact.speaker}: ")
+    return bool(asked.words & (measured_in(said) - SPANS)) or holds_telling(question, said)
 
 
 def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:

@@ -20,6 +20,9 @@ from hive_mind.regex import regex
 _SPEAKER_BONUS = 0.2
 _FORM_BONUS = 0.2
 
+# What answers by itself may be this much weaker than what only shares words; weaker still, it is about something else.
+_TELLS_SHARE = 0.5
+
 _WANTS_FIGURE = regex(
     r"\bhow (?:many|much|often|old|big|large|heavy|strong|fast|far|long|wide|tall|high|deep|expensive)\b|"
     r"\b(?:costs?|price|temperature|percentage|what number|which number|number of)\b",
@@ -45,7 +48,7 @@ def ordered(question: str, asked: Asked, judged: Sequence[Relevant]) -> list[tup
 
 
 def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[tuple[Relevant, float]]:
-    """Without what lies below this share of the best that answers.
+    """Without what lies below this share of the best that answers; half of it is enough for what tells the answer itself.
 
     What was added for naming an identifier is left out of it: all of these facts speak about the identifier, and one that
     stands under its heading need not repeat it.
@@ -54,7 +57,11 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     best = max((score for score, (one, _) in zip(own, ranked, strict=True) if one.answers), default=0.0)
     # The best stays in any case, also where rounding has put its own part below 0.
     floor = min(best, best * share_min)
-    return [pair for pair, score in zip(ranked, own, strict=True) if score >= floor]
+    return [
+        pair
+        for pair, score in zip(ranked, own, strict=True)
+        if score >= floor or (pair[0].tells and score >= floor * _TELLS_SHARE)
+    ]
 
 
 def _bonus(asked: Asked, forms: frozenset[str], hit: Hit) -> float:

@@ -52,7 +52,7 @@ _JAPANESE_ASKED = "何誰"
 
 # Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
 _SAME = """
-cost costs price fee fare charge rate expensive pay paid pays preis kostet kosten gebühr
+cost costs price fee fare charge expensive pay paid pays preis kostet kosten gebühr
 start starts begin begins began open opens opened launch anfang beginnt beginn
 end ends stop stops stopped finish close closes closed shut
 arrive arrives visit visits come comes reach reaches delivery

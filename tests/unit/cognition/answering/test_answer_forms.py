@@ -80,3 +80,21 @@ def test_a_figure_in_a_row_is_a_price_where_a_column_is_called_so() -> None:
 @pytest.mark.parametrize("question", ["Why is the door shut?", "What happened to pump D4?", "ペットは泊まれますか?", ""])
 def test_other_questions_may_be_answered_by_anything(question: str) -> None:
     assert may_answer(question, "no matter what")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "may"),
+    [
+        ("How heavy is the engine?", "The engine draws 261 kilowatts.", False),
+        ("How heavy is the engine?", "The engine: 261 kilos.", True),
+        ("How many staff does the bakery have?", "The bakery has 13 people on its list.", True),
+        ("How large is the team?", "16 people is the new headcount.", True),
+        ("What is the headcount of the team?", "We should take a picture of the team.", False),
+        ("Where does Ana sit?", "Ana comes on Wednesdays.", False),
+        ("What is the incident number for the loss of the pump?", "The pump stopped, I opened INC-2024-8276.", True),
+        ("What is the incident number for the loss of the pump?", "The pump stopped.", False),
+        ("From which address did somebody guess the password?", "failed password from 10.75.16.122", True),
+    ],
+)
+def test_what_a_question_of_a_form_is_answered_with(question: str, text: str, may: bool):
+    assert may_answer(question, text) is may

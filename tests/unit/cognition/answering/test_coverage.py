@@ -58,3 +58,10 @@ def test_of_several_things_that_are_asked_for_each_is_told():
     vendor = hit("The vendor of Grey Heron is Tarn Marine.", 0.7)
 
     assert vendor.fact.content in contents("Tell me the budget, the vendor and the opening of Grey Heron", *budgets, vendor)[:2]
+
+
+def test_a_speaker_does_what_their_name_means_only_by_chance():
+    aside = hit("Lina Mendes: Pump D4-2024 is dark, by the way.", 1.0, keyword=5.0, speaker="Lina Mendes")
+    repaired = hit("Repaired. Pump D4-2024 has a new seal.", 0.8, keyword=5.0)
+
+    assert contents("How was D4-2024 repaired?", aside, repaired)[0] == repaired.fact.content

@@ -33,3 +33,8 @@ from hive_mind.cognition.answering.focus import focus_of
 )
 def test_it_is_found_by_the_form_of_the_question(question: str, focus: set[str]) -> None:
     assert focus_of(question) == focus
+
+
+def test_trying_and_there_are_no_focus():
+    assert focus_of("Which employee tried to enter through B101?") == frozenset()
+    assert focus_of("Why are there no touch screens in the hall?") == frozenset({"screen"})

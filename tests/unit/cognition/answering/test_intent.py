@@ -39,10 +39,21 @@ def test_only_the_past_wants_superseded_facts():
     assert not intent_of("What did Ana do before breakfast?").wants_superseded
 
 
-def test_lists_want_more_hits_than_look_ups():
-    assert intent_of("List all owners.").hits > intent_of("Who owns billing?").hits
+def test_yes_or_no_wants_fewer_hits_than_a_look_up():
+    assert intent_of("Does Ana own billing?").hits < intent_of("Who owns billing?").hits
 
 
 @given(st.text())
 def test_any_text_has_an_intent(question: str):
     assert intent_of(question).hits > 0
+
+
+@pytest.mark.parametrize(
+    "question", ["Summarise INC-7: cause and repair.", "Brief me on Grey Heron.", "Give me an overview of the pumps."]
+)
+def test_a_summary_wants_as_many_facts_as_a_list(question: str):
+    assert intent_of(question).kind is Kind.LIST
+
+
+def test_a_question_about_a_disagreement_wants_all_sides():
+    assert intent_of("What conflicting statements are there on the budget?").kind is Kind.COMPARISON

@@ -34,3 +34,7 @@ def test_each_part_is_answered_by_a_fact_of_its_own():
 @given(st.text(max_size=300))
 def test_any_text_has_parts_or_none(text: str):
     assert len(parts_of(text)) <= 8
+
+
+def test_asking_what_it_is_asks_for_nothing_else():
+    assert parts_of("Is the opening of Grey Heron confirmed, and what is it?") == ()

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, judgement, relevant
-from tests.unit.cognition.reading import hit
+from tests.unit.cognition.reading import answer, hit
 
 QUESTION = "Which harbour has deep water?"
 
@@ -242,3 +242,28 @@ def test_a_word_that_the_fact_has_as_a_synonym_is_its_own():
 
 def test_what_kind_of_thing_is_asked_for_is_no_name():
     assert asked_of("What is the current IP of the gateway?").names == frozenset()
+
+
+def known(question: str, text: str) -> bool:
+    return answer(question, hit(text, keyword=4.0)).is_known
+
+
+def test_who_was_not_let_in_is_who_was_refused():
+    assert known("Who was not let in at B100?", "door B100: badge 523044 refused, holder Xenia Berg")
+
+
+def test_the_person_in_charge_is_somebody_who_runs_it():
+    assert known("Who is the person in charge of Grey Heron?", "Ana Berg runs Grey Heron.")
+
+
+def test_where_somebody_sits_is_told_by_a_place():
+    assert known("Where does Ana Berg sit?", "They gave Ana Berg a desk in room 1.162.")
+    assert not known("Where does Ana Berg sit?", "Ana Berg comes on Wednesdays.")
+
+
+def test_a_quantity_of_just_what_is_asked_about_needs_no_other_word():
+    asked = "How heavy may things be that are put on Grey Heron?"
+
+    assert known(asked, "New limit for Grey Heron: 833 kilos.")
+    assert not known(asked, "New limit for Grey Heron: 83 days.")
+    assert not known(asked, "New limit for Grey Gull: 833 kilos.")

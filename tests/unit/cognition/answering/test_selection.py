@@ -48,10 +48,16 @@ def test_equal_facts_keep_the_order_of_the_search():
 
 
 def test_what_lies_far_below_the_best_is_left_out():
-    good, weak = relevant(hit("Ana sailed.", 1.0)), relevant(hit("Ben sailed.", 0.3))
+    good, weak = relevant(hit("Ana sailed.", 1.0)), relevant(hit("Ben sailed.", 0.2))
 
-    assert strong([(good, 1.0), (weak, 0.3)], 0.6) == [(good, 1.0)]
+    assert strong([(good, 1.0), (weak, 0.2)], 0.6) == [(good, 1.0)]
     assert strong([], 0.6) == []
+
+
+def test_what_answers_by_itself_may_be_weaker_than_what_shares_a_word():
+    best, other, aside = relevant(hit("Ana sailed.")), relevant(hit("Ben sailed.")), relevant(hit("Sails."), answers=False)
+
+    assert strong([(best, 1.0), (other, 0.4), (aside, 0.4)], 0.6) == [(best, 1.0), (other, 0.4)]
 
 
 def test_what_only_belongs_to_the_topic_does_not_push_out_what_answers():
