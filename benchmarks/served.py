@@ -3,7 +3,7 @@
 `hive-mind serve` from nothing to its first line, and to an agent that answers with MiniLM; then `hive-mind ask`, and what of
 it a bare interpreter and the request alone take; then requests at a fixed rate, put whether or not the last ones were answered.
 
-    python -m benchmarks.served [--facts 2000] [--asked 21] [--requests 10000] [--rate 200]
+    python -m benchmarks.served [--facts 2000] [--asked 21] [--requests 10000] [--rate 200] [--questions 2000]
 """
 
 import argparse

@@ -63,7 +63,7 @@ def _pages(config: "WorkerConfig", token: str) -> "Mapping[str, web.Application]
         return {}
     run = Path(config.run)
     kept = Decisions(run.parent / "logs" / "decisions.jsonl" if config.models.store != "memory" else None)
-    return {PREFIX: console(FleetOverHttp(run), token, kept, () if is_local else hosts)}
+    return {PREFIX: console(FleetOverHttp(run), token, kept, () if is_local else hosts, name=config.fleet)}
 
 
 @contextmanager

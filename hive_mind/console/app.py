@@ -57,10 +57,12 @@ def console(
     decisions: Decisions,
     hosts: Collection[str] = (),
     clock_s: Callable[[], float] = time.monotonic,
+    name: str = "",
 ) -> web.Application:
     """The application, to be put below `PREFIX`. `token` lets a program ask for a link; `hosts`: by which names it may be asked,
-    where its server does not see to that."""
-    doors = _Doors(Console(fleet, decisions, RunFolders(), PAGES, asyncio.Event()), Sessions(clock_s), token, frozenset(hosts))
+    where its server does not see to that. `name`: of the fleet, by which people tell two consoles apart."""
+    shared = Console(fleet, decisions, RunFolders(), PAGES, asyncio.Event(), name)
+    doors = _Doors(shared, Sessions(clock_s), token, frozenset(hosts))
     app = web.Application(middlewares=[doors.errors])
     app.on_response_prepare.append(_protect)
     app.on_shutdown.append(doors.shut)

@@ -38,13 +38,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """What all pages share. `closing`: no more is sent to who listens."""
+    """What all pages share. `closing`: no more is sent to who listens; `name`: the fleet's."""
 
     fleet: Fleet
     decisions: Decisions
     evaluations: RunFolders
     pages: tuple[Page, ...]
     closing: asyncio.Event
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Visit:
             "here": self.request.path,
             "csrf": self.session.csrf,
             "version": __version__,
+            # Not to a browser that was not let in.
+            "fleet_name": self.console.name if self.session.cookie else "",
         }
         return web.Response(text=render(template, **frame, **values), status=status, content_type="text/html")
 

@@ -58,9 +58,10 @@ class FleetAgent:
 
 
 @asynccontextmanager
-async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[FleetAgent | None]:
+async def fleet_agent(home: Path, fleet: str, agent: str, *, is_looking: bool = False) -> AsyncIterator[FleetAgent | None]:
     """The agent of a running fleet that is meant, told in one line; None where it is one that has no fleet around it.
 
+    `is_looking`: it need not be ready, because it is looked at, and nothing is asked.
     Raises `InvalidInput` for a fleet that is not there or has no such agent, `CommandError` for one that does not run.
     """
     if fleet and fleet not in fleets.fleets_in(home):
@@ -75,7 +76,7 @@ async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[Fleet
                 running.append((controller, status))
         if fleet and not running:
             raise CommandError(f"fleet {fleet!r} does not run: hive-mind apply -f MANIFEST")
-        found = _meant(running, agent, is_named=bool(fleet))
+        found = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
         if names:
             say(_used(found, running, agent), style="dim")
         elif rest := [name for name in fleets.fleets_in(home) if name != RESIDENT]:
@@ -84,7 +85,9 @@ async def fleet_agent(home: Path, fleet: str, agent: str) -> AsyncIterator[Fleet
         yield found
 
 
-def _meant(running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str, *, is_named: bool) -> FleetAgent | None:
+def _meant(
+    running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str, *, is_named: bool, is_looking: bool
+) -> FleetAgent | None:
     if agent:
         for controller, status in running:
             if any(one.name == agent for one in status.agents):
@@ -94,9 +97,12 @@ def _meant(running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str, 
         return None
     others = [one for one in running if one[1].name != RESIDENT]
     if len(others) != 1:
-        return _meant(running, DEFAULT_AGENT, is_named=False)
+        return _meant(running, DEFAULT_AGENT, is_named=False, is_looking=is_looking)
     controller, status = others[0]
     ready = [one.name for one in status.agents if one.is_ready]
+    if is_looking:
+        there = {process.name for process in status.processes if process.pid}
+        ready += [one.name for one in status.agents if one.process in there]
     if not ready:
         raise CommandError(f"no agent of fleet {status.name!r} is ready ({status.phase}): hive-mind status says why")
     return FleetAgent(controller, status.name, ready[0])

@@ -46,7 +46,7 @@ class ClientLines:
             watch = select.poll()
             watch.register(self._wire, select.POLLIN)
             watch.register(self._told, select.POLLIN)
-            # A reader that is gone is reported whatever is asked for.
+            # It tells in any case that nobody reads.
             watch.register(self._heard, 0)
             while (ready := {descriptor for descriptor, _ in watch.poll()}) == {self._wire}:
                 if not (some := os.read(self._wire, _READ_BYTES)):

@@ -143,10 +143,13 @@ class ResidentAgent:
 
 
 @asynccontextmanager
-async def resident_agent(settings: Settings, fleet: str, agent: str) -> AsyncIterator[ResidentAgent]:
-    """The agent that is meant; its process is started where it is in no fleet that runs. Raises `HiveError`."""
+async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looking: bool = False) -> AsyncIterator[ResidentAgent]:
+    """The agent that is meant; its process is started where it is in no fleet that runs. Raises `HiveError`.
+
+    `is_looking`: see `fleet_agent`.
+    """
     if fleet or not is_to_be_started(settings.home):
-        async with fleet_agent(settings.home, fleet, agent) as found:
+        async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking) as found:
             if found is not None:
                 served = ResidentAgent(found, settings)
                 await served.renew()

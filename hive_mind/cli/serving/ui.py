@@ -47,7 +47,7 @@ async def ui(
     The process that has the memory open serves the pages, on this machine alone; it is started where there is none, and runs on
     until hive-mind serve --stop. The link lets one browser in, once.
     """
-    async with resident_agent(settings_for(home), fleet, agent) as served:
+    async with resident_agent(settings_for(home), fleet, agent, is_looking=True) as served:
         link = await _link(served, evaluations)
     if output is Format.JSON:
         show_json({"url": link, "good_for_s": LINK_S})

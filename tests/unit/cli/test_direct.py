@@ -5,13 +5,18 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
 
+from hive_mind.cli.fleet.agents import FleetAgent
 from hive_mind.cli.serving.direct import is_to_be_started, resident
+from hive_mind.cli.serving.resident_agent import ResidentAgent
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.file_lock import try_lock
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import AgentStatus, Contact, WorkerStatus
 
 TOKEN = "".join(("to", "ken"))
@@ -132,3 +137,23 @@ def test_a_process_is_to_be_started_where_there_is_no_other_fleet_and_nobody_hol
         assert not is_to_be_started(tmp_path), "it runs"
     (tmp_path / "fleets" / "town").mkdir()
     assert not is_to_be_started(tmp_path), "another fleet may be meant"
+
+
+class Controller:
+    """Of a fleet whose processes nobody may be asked about: only its record is at hand."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = SimpleNamespace(run=home / "fleets" / "resident" / "run")
+
+    def process_of(self, agent: str) -> str:
+        assert agent == "ada"
+        return "resident-0"
+
+
+def test_where_an_agent_is_asked_is_known_without_the_status_of_its_fleet(tmp_path: Path) -> None:
+    file = contact(tmp_path, 4711)
+    found: Any = FleetAgent(cast(Any, Controller(tmp_path)), "resident", "ada")
+
+    address, token_in = asyncio.run(ResidentAgent(found, Settings(home=tmp_path)).address())
+
+    assert (address, token_in) == ("http://127.0.0.1:4711/v1/agents/ada", str(file))

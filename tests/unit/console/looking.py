@@ -77,7 +77,7 @@ async def looking(folder: Path, *, enters: bool = True, **fields: Any) -> AsyncI
     run, noted = Path(given.run), folder / "decisions.jsonl"
     run.mkdir(parents=True, exist_ok=True)
     async with running(given) as worker, aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-        below = {PREFIX: console(FleetOverHttp(run), TOKEN, Decisions(noted))}
+        below = {PREFIX: console(FleetOverHttp(run), TOKEN, Decisions(noted), name=given.fleet)}
         server = await serve_worker(worker, "127.0.0.1", 0, TOKEN, below)
         contact = Contact(given.process, 1, 0.0, server.port, TOKEN, "")
         (run / f"{given.process}.json").write_bytes(msgspec.json.encode(contact))

@@ -12,10 +12,11 @@ PATHS = [path.removeprefix("/") for page in PAGES for path in page.gets if "{" n
 
 
 async def test_without_a_cookie_no_page_is_shown(tmp_path):
-    async with looking(tmp_path, enters=False) as browser:
+    async with looking(tmp_path, enters=False, fleet="north") as browser:
         for path in PATHS:
             status, page, headers = await browser.get(path)
             assert (status, headers["Content-Security-Policy"]) == (401, POLICY), path
+            assert "north" not in page
             assert "hive-mind ui prints a link" in page
             assert "ada" not in page
 
@@ -31,6 +32,15 @@ async def test_each_page_has_the_policy_and_is_kept_nowhere(tmp_path):
             assert "<script>" not in page
             assert "http://" not in page
             assert "https://" not in page
+
+
+async def test_each_page_names_its_fleet_so_that_two_consoles_can_be_told_apart(tmp_path):
+    async with looking(tmp_path, fleet="north <1>") as browser:
+        for page in PAGES:
+            status, text, _ = await browser.get(page.path.removeprefix("/"))
+            assert status == 200
+            assert "north &lt;1&gt; · hive-mind</title>" in text
+            assert "hive-mind <small>north &lt;1&gt;</small>" in text
 
 
 def test_the_policy_lets_no_script_in_the_text_run():

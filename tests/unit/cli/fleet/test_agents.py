@@ -42,9 +42,9 @@ def home(tmp_path, monkeypatch):
     return add
 
 
-def chosen(home, fleet="", agent=""):
+def chosen(home, fleet="", agent="", *, is_looking=False):
     async def choose():
-        async with fleet_agent(home.path, fleet, agent) as found:
+        async with fleet_agent(home.path, fleet, agent, is_looking=is_looking) as found:
             return (found.fleet, found.name) if found else None
 
     return asyncio.run(choose())
@@ -60,6 +60,16 @@ def test_an_agent_that_is_ready_is_used_and_named(home, capsys):
 
     assert chosen(home) == ("research", "ben")
     assert capsys.readouterr().err == "using agent ben of fleet research\n"
+
+
+def test_one_that_is_only_looked_at_need_not_be_ready_but_runs(home):
+    home("research", ada=False, ben=False)
+
+    with pytest.raises(CommandError, match="no agent of fleet 'research' is ready"):
+        chosen(home)
+    assert chosen(home, is_looking=True) == ("research", "ada")
+    home("research", ada=False, ben=True)
+    assert chosen(home, is_looking=True) == ("research", "ben")
 
 
 def test_an_agent_that_is_named_is_used(home):

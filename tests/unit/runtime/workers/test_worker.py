@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.model.fact import Fact
 from hive_mind.runtime.workers import worker as worker_module
 from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.members.test_damaged_journal import rotten
@@ -28,6 +29,31 @@ async def test_a_worker_whose_nodes_are_the_whole_hive_has_nobody_to_leave_to(tm
     async with running(config(tmp_path, "sharded")) as worker:
         await until(lambda: worker.status().is_ready)
         await worker.leave(5)
+
+
+class Unread(dict[str, Fact]):
+    """Facts that nobody goes through."""
+
+    def values(self) -> Any:
+        raise AssertionError("a status is asked for often, and must cost the same however many facts there are")
+
+    items = __iter__ = values
+
+
+async def test_the_status_counts_facts_without_going_through_them(tmp_path: Path) -> None:
+    async with running(config(tmp_path)) as worker:
+        await until(lambda: worker.status().is_ready)
+        agent = worker._agents["ada"]
+        await worker.call("ada", "store", content="The gate is blue.")
+        state = agent._local._state
+        assert state is not None
+        held = state.recall.facts.held
+        state.recall.facts.held = Unread(held)
+        try:
+            await worker.call("ada", "store", content="The gate is new.")
+            assert [one.facts for one in worker.status().agents if one.name == "ada"] == [2]
+        finally:
+            state.recall.facts.held = held
 
 
 # ── trouble ───────────────────────────────────────────────────────────────────────────────────────────────────────────
