@@ -9,10 +9,8 @@ from hive_mind.control.state import FleetFolder
 from hive_mind.runtime.workers.config import WorkerConfig
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.acceptance.killing import MOMENTS, is_alive, killed_while_refounding, processes
-from tests.acceptance.test_members import FACTS, applied, fleet, listed, redis
+from tests.acceptance.test_members import FACTS, applied, listed
 from tests.servers.redis_server import RedisServer
-
-__all__ = ["fleet", "redis"]
 
 NAMES = {"ada", "bob", "cleo", "dan"}
 
