@@ -67,7 +67,7 @@ chaos: $(VENV)/.dev redis-server  ## kill, stop and cut off real processes for l
 chaos-fleet: $(VENV)/.dev redis-server  ## change a fleet while it, and whoever changes it, is killed: KILLS=50 SEED=
 	$(BIN)/python -m tests.chaos.fleet_storm $(if $(SEED),--seed $(SEED)) --kills $(or $(KILLS),50)
 
-# An hour or more. It writes below TMPDIR.
+# Quarter of an hour to more than an hour. It writes below TMPDIR.
 chaos-mcp: $(VENV)/.dev  ## let clients of MCP write at once while they, and what has the memory open, are killed: CLIENTS=20 WRITES=100000 KILLS=100 SEED=
 	$(BIN)/python -m tests.chaos.mcp_storm $(if $(SEED),--seed $(SEED)) --clients $(or $(CLIENTS),20) --writes $(or $(WRITES),100000) \
 		--kills $(or $(KILLS),100)
