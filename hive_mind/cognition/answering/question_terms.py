@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hive_mind.cognition.answering.subject import Name
-from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, told_terms
+from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, told_terms, without_phrases
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -104,7 +104,8 @@ def asked_of(question: str) -> Asked:
     implied = _IMPLIED if _WHY.match(question) else frozenset()
     words = content_terms(question, (told_terms(question) - told - _FORM_WORDS) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
-    roles, deeds = _terms(_ROLE, question) - _ANYBODY, frozenset(term for term in _terms(_DEED, question) if not is_had(term))
+    roles, done = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
+    deeds = frozenset(term for term in done if not is_had(term))
     return Asked(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))
 
 

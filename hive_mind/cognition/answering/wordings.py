@@ -109,6 +109,11 @@ _PHRASES = {
 _PHRASE = regex(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
 
 
+def without_phrases(text: str) -> str:
+    """A text without what `told_terms` takes for one term: its words by themselves mean something else."""
+    return _PHRASE.sub(" ", text)
+
+
 @lru_cache(maxsize=512)
 def told_terms(text: str) -> frozenset[str]:
     """The terms of a text, with one term for a phrase such as "in charge"."""
