@@ -24,7 +24,10 @@ from tests.laws.run_world import RUN, World
 
 
 class RealWorld(World):
-    """Side effects that outlive the process."""
+    """Side effects that outlive the process, which is killed from outside."""
+
+    def boundary(self) -> None:
+        """Nobody looks."""
 
     async def side_effect(self, call: str) -> None:
         """A line on disk; it may be killed before, in between and after."""
