@@ -64,7 +64,8 @@ class CognitiveMemory:
         self.refining, self._vectors, self._commits = Refining(ranking or RankingSettings()), VectorSource(embedder), Commits()
         self._listener: Listener = lambda _: None
         self._state: Awake | None = None
-        self._times_woken = self._revision = 0
+        self.times_woken = self._revision = 0
+        """`times_woken`: what was known about its facts may be out of date when this has grown."""
         self._transition = Transition()
         self._here = OneLoop(lambda: self._state is None and not self._transition.is_under_way)
         self._is_closed = False
@@ -384,7 +385,7 @@ class CognitiveMemory:
 
     async def _wake_up(self) -> None:
         self._state = await wake(self._open_store, self._vectors, self._new_arm, self.refining.settings)
-        self._times_woken += 1
+        self.times_woken += 1
 
     async def _fall_asleep(self, state: Awake) -> None:
         self._state = None
@@ -392,17 +393,13 @@ class CognitiveMemory:
 
     @property
     def model(self) -> str:
+        """The name of the embedding model."""
         return self._vectors.model
 
     @property
     def trouble(self) -> str:
         """What is wrong with its store, as far as is known without waiting; "" also while it sleeps."""
         return "" if self._state is None else self._state.store.trouble
-
-    @property
-    def times_woken(self) -> int:
-        """How often it has woken; what was known about its facts may be out of date when this has grown."""
-        return self._times_woken
 
     @property
     def facts(self) -> Mapping[str, Fact] | None:
@@ -417,7 +414,7 @@ class CognitiveMemory:
     @property
     def revision(self) -> tuple[int, int]:
         """Another one whenever the facts may be other ones."""
-        return self._times_woken, self._revision
+        return self.times_woken, self._revision
 
     def listen(self, listener: Listener) -> None:
         """Tell this one of every fact that is durable in a new state, as soon as searches see it. It must not fail."""

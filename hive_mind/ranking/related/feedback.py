@@ -17,6 +17,8 @@ from hive_mind.ranking.tokens import tokenize
 _TERMS_MAX = 10
 # A repeated word of a question counts by the square root of how often it is there: three times as much as one that was added.
 _OWN_REPEATS = 9
+# A question as long as this has words enough, and its repeats would travel to everybody.
+_OWN_MAX = 64
 
 
 def expanded(probe: Probe, best: Passage) -> Probe | None:
@@ -28,6 +30,8 @@ def expanded(probe: Probe, best: Passage) -> Probe | None:
 
 
 def with_more(terms: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
-    """The terms of a question with the first of others, each at a third of the weight; as they are where there are no others."""
+    """The terms of a question with the first of others, each at a third of the weight; as they are where none are needed."""
+    if len(terms) > _OWN_MAX:
+        return terms
     others = tuple(dict.fromkeys(term for term in more if term not in terms))[:_TERMS_MAX]
     return terms * _OWN_REPEATS + others if others else terms

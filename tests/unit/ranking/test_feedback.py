@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.model.probe import Anchors, Probe
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.related.feedback import expanded
+from hive_mind.ranking.related.feedback import expanded, with_more
 from hive_mind.ranking.tokens import tokenize
 from tests.builders import fact
 
@@ -37,3 +37,10 @@ def test_of_a_long_passage_it_takes_ten_words_those_said_most_often_first():
 @pytest.mark.parametrize("text", ["The hall is dry.", "Dry halls, dry hall."])
 def test_a_passage_that_says_nothing_else_changes_nothing(text: str):
     assert expanded(PROBE, fact(text)) is None
+
+
+def test_a_long_question_has_words_enough():
+    long = tuple(f"term{number}" for number in range(65))
+
+    assert with_more(long, ["other"]) == long
+    assert "other" in with_more(long[:64], ["other"])
