@@ -25,6 +25,7 @@ FOUND = [
     ("sharded", 644, 100),
     ("sharded", 2060, 60),
     ("sharded", 4727, 60),
+    ("sharded", 4908, 60),
     ("sharded", 6953, 60),
     ("sharded", 8489, 100),
     ("sharded", 13287, 100),
@@ -42,6 +43,7 @@ _LATEST = {
     ("federated", 3509),
     ("federated", 130471),
     ("sharded", 4727),
+    ("sharded", 4908),
     ("sharded", 6953),
     ("sharded", 130351),
 }

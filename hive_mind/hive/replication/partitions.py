@@ -5,6 +5,7 @@ it. Every change returns records to persist, and names the facts that searches m
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from hive_mind.hive.effects import Delete, Held, Kept, Promotion, Put, Record, Retracted, SetAside
 from hive_mind.hive.index.replica import Shares
@@ -17,8 +18,16 @@ from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
 from hive_mind.model.ids import fact_id
 
 INCOMING, HELD = "incoming", "held"
-# What a record of a partition says that moved away, and is kept until others have it: whether everything of it is here.
-_WHOLE, _PART = b"whole", b"part"
+# What a record of a partition says that moved away, and is kept until others have it: whether everything of it is here, and to
+# whom it went.
+_WHOLE, _PART = "whole", "part"
+
+
+class _Left(NamedTuple):
+    """A partition that moved away: whether everything of it was here, and who held it next."""
+
+    is_whole: bool
+    heirs: Sequence[str]
 
 
 class Partitions:
@@ -187,7 +196,7 @@ class Partitions:
         """Another topology holds. What moves away stays until a new holder has it.
 
         Where it is not the next one, who had a partition before is not known: then only somebody who has everything of it can say
-        that it is whole.
+        that it is whole. One that had everything, left and comes back lacks only what was said to those who followed it.
         """
         former, self.topology = self.topology, topology
         self._former.update(former.nodes)
@@ -198,24 +207,23 @@ class Partitions:
             share.is_holder = True
             before = former.holders(name) if is_next else (*former.holders(name), *topology.holders(name))
             sources = tuple(dict.fromkeys(node for node in before if node != self.node))
-            self.leaving.pop(name, None)
+            is_back = self.leaving.pop(name, None) is not None and share.is_complete
             share.is_complete = not sources
             if sources:
-                unheard = sources if is_next else ()
+                unheard = sources if is_next or is_back else ()
                 self.sources[name], self._unheard[name] = sources, set(unheard)
                 records.append(_incoming(name, sources, unheard))
         for name in sorted(was_held - held):
             self.share(name).is_holder = False
-            records += [*self._arrived(name), self._leaves(name)]
-        for name in self.leaving:
-            # Also what was on its way to nodes that are holders no longer.
-            self.leaving[name] = {node for node in topology.holders(name) if node != self.node}
-        return records
+            records += self._arrived(name)
+        # Also what was on its way to nodes that are holders no longer.
+        return records + [self._leaves(name) for name in sorted({*self.leaving, *(was_held - held)})]
 
     def _leaves(self, partition: str) -> Record:
         """Keep a partition that moved away until others have it, restarts or not: they wait for its word, though it is empty."""
         self.leaving[partition] = {node for node in self.topology.holders(partition) if node != self.node}
-        return Put(HELD, _key(partition), _WHOLE if self.share(partition).is_complete else _PART)
+        extent = _WHOLE if self.share(partition).is_complete else _PART
+        return Put(HELD, _key(partition), "\n".join((extent, *sorted(self.leaving[partition]))).encode())
 
     def is_astray(self, partition: str) -> bool:
         """Whether something came here that others hold now; then it is kept until they have it."""
@@ -275,7 +283,7 @@ class Partitions:
         """
         lost: set[str] = set()
         was_held: set[str] = set()
-        has_left: dict[str, bool] = {}
+        has_left: dict[str, _Left] = {}
         up_to: dict[str, dict[Actor, int]] = {}
         beyond: dict[str, list[Dot]] = {}
         for record in kept:
@@ -288,7 +296,8 @@ class Partitions:
             elif record.table == BEYOND:
                 beyond.setdefault(partition, []).append(key)
             elif record.table == HELD and record.value:
-                has_left[partition] = record.value == _WHOLE
+                extent, *heirs = record.value.decode().split("\n")
+                has_left[partition] = _Left(extent == _WHOLE, heirs)
             elif record.table == HELD:
                 was_held.add(partition)
             elif record.table == INCOMING:
@@ -302,7 +311,7 @@ class Partitions:
         for partition in {*up_to, *beyond, *self.shares}:
             self.share(partition).finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
         records = self._moved_away(was_held, has_left)
-        records += self._taken_over(was_held, is_founding=is_founding and not was_held and not has_left)
+        records += self._taken_over(was_held, has_left, is_founding=is_founding and not was_held and not has_left)
         # Of which partition a record was whose key is damaged, too, nobody can say.
         for partition in lost if lost <= self.shares.keys() else tuple(self.shares):
             records += self._copied_anew(partition)
@@ -317,7 +326,7 @@ class Partitions:
         records = share.forget_seen()
         if partition in self.leaving:
             share.is_complete = False
-            records.append(Put(HELD, _key(partition), _PART))
+            records.append(Put(HELD, _key(partition), _PART.encode()))
         sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
         self.has_lost = self.has_lost or (share.is_holder and not sources)
         if share.is_holder and sources:
@@ -327,26 +336,30 @@ class Partitions:
             records.append(_incoming(partition, sources, self._unheard.get(partition, ())))
         return records
 
-    def _moved_away(self, was_held: set[str], has_left: Mapping[str, bool]) -> list[Record]:
+    def _moved_away(self, was_held: set[str], has_left: Mapping[str, _Left]) -> list[Record]:
         """Partitions that were to be handed over, or went to others while this node was away."""
         held = self.topology.held_by(self.node)
         records: list[Record] = []
         for name in sorted(was_held.union(has_left).difference(held)):
             share = self.share(name)
-            share.is_complete = has_left.get(name, share.is_complete)
+            share.is_complete = has_left[name].is_whole if name in has_left else share.is_complete
             records += [*self._arrived(name), self._leaves(name)]
         return records
 
-    def _taken_over(self, was_held: set[str], *, is_founding: bool) -> list[Record]:
+    def _taken_over(self, was_held: set[str], has_left: Mapping[str, _Left], *, is_founding: bool) -> list[Record]:
         """Partitions that came to this node while it was away."""
         new = [name for name in self.topology.held_by(self.node) if name not in was_held]
         records: list[Record] = [Put(HELD, _key(name), b"") for name in new]
         for name in [] if is_founding else new:
-            sources = tuple(node for node in self.topology.holders(name) if node != self.node)
+            left = has_left.get(name, _Left(False, ()))
+            others = (*left.heirs, *self.topology.holders(name))
+            sources = tuple(dict.fromkeys(node for node in others if node != self.node))
             if sources and name not in self.sources:
                 self.sources[name] = sources
                 self.share(name).is_complete = False
-                records.append(_incoming(name, sources))
+                if left.is_whole and left.heirs:
+                    self._unheard[name] = set(sources)
+                records.append(_incoming(name, sources, self._unheard.get(name, ())))
         return records
 
     def _arrived(self, partition: str) -> list[Record]:

@@ -248,6 +248,32 @@ def test_a_partition_that_moved_while_its_holder_was_away_is_handed_over_all_the
     assert not any(node.partitions.sources or node.partitions.leaving for node in hive.nodes.values())
 
 
+@pytest.mark.parametrize("is_jump", [False, True], ids=["restarted with the next topology", "heard of it later"])
+def test_the_only_complete_holder_that_left_and_comes_back_waits_for_those_in_between_alone(is_jump):
+    """Its fellow is gone for good, and those in between never heard from either: nobody else could complete them."""
+    hive = filled(Sharded(first_placement(["n0", "n1"], 2, 8)))
+    hive.is_lost = lambda *_: True
+    hive.rearrange(hive.topology.with_nodes(["n2", "n3"]), knows_former=True)
+    hive.say("n2")
+    hive.down |= {"n0", "n1"}
+    between = hive.topology
+    hive.rearrange(between.with_nodes(["n0", "n4"]))
+    if is_jump:
+        hive.boot("n0", between)
+        hive.tell("n0", Rearrange(hive.topology, is_next=False))
+    else:
+        hive.boot("n0", is_founding=False)
+    assert not any(share.is_complete for share in hive.nodes["n0"].partitions.shares.values())
+
+    hive.is_lost = lambda *_: False
+    hive.wait(90_000)
+
+    assert not any(
+        hive.nodes[name].partitions.sources or hive.nodes[name].partitions.leaving for name in ("n0", "n2", "n3", "n4")
+    )
+    assert all(hive.who_has(text) >= {"n0", "n4"} for text in (*FACTS, PUMP))
+
+
 def test_what_came_by_chance_is_not_everything():
     """A stray assertion at a node that never held the partition completes nobody who holds it now."""
     hive = filled(sharded(6))
