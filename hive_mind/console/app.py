@@ -103,8 +103,17 @@ class _Doors:
             raise web.HTTPUnauthorized(reason="this link was used, or is too old: hive-mind ui prints another one")
         _log.info("the console let a browser in, for %g h", SESSION_S / 3600)
         response = web.Response(status=303, headers={"Location": f"{PREFIX}/"})
-        name = _cookie_of(request)
-        response.set_cookie(name, session.cookie, max_age=int(SESSION_S), path=PREFIX, httponly=True, samesite="Strict")
+        # Behind a proxy that speaks TLS, what arrives here is plain HTTP.
+        is_secure = request.secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+        response.set_cookie(
+            _cookie_of(request),
+            session.cookie,
+            max_age=int(SESSION_S),
+            path=PREFIX,
+            secure=is_secure,
+            httponly=True,
+            samesite="Strict",
+        )
         return response
 
     def seen(self, handler: Handler) -> _Plain:
@@ -167,9 +176,14 @@ def _cookie_of(request: web.Request) -> str:
 
 
 def _is_own(request: web.Request) -> bool:
-    """Whether a browser says that the form stood on a page of this host and port. An old one does not say."""
-    origin, site = request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", "same-origin")
-    return site == "same-origin" and (not origin or urlsplit(origin).netloc == request.headers.get("Host", ""))
+    """Whether a browser says that the form stood on a page of ours. An old one does not say.
+
+    Over TLS and on this machine a browser compares the two itself; a proxy may have changed the host that arrives here.
+    """
+    if site := request.headers.get("Sec-Fetch-Site"):
+        return site == "same-origin"
+    origin = request.headers.get("Origin", "")
+    return not origin or urlsplit(origin).netloc == request.headers.get("Host", "")
 
 
 async def _protect(request: web.Request, response: web.StreamResponse) -> None:

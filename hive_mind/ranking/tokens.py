@@ -58,6 +58,12 @@ def terms_in(text: str) -> frozenset[str]:
     return frozenset(tokenize(text))
 
 
+def forget_texts() -> None:
+    """Drop the texts and words remembered in this process: some may have been erased."""
+    for remembered in (terms_in, _known_terms_of, _stem):
+        remembered.cache_clear()
+
+
 def runs_of_all(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     """The runs of characters in many texts that `terms_of` makes terms of, and how many each text has."""
     marked = _MARK.join(texts)

@@ -23,6 +23,7 @@ from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
 from hive_mind.model.messages import RegistryEntry
+from hive_mind.ranking.tokens import forget_texts
 
 REGISTRY = "registry"
 _TAKING_BACK = frozenset({"retracted", "redacted"})
@@ -154,6 +155,7 @@ class RegistryService:
         if wanted <= self._erased or not (is_time_known or is_just_written):
             return
         self._partitions.withdraw(self._partitions.erased(), by, stamp, taken, at, is_just_written=is_just_written)
+        forget_texts()
         self._erased.update(wanted if is_time_known else ())
 
     def disown(self, taken: dict[str, Taken], at: PolicyNow) -> list[Record]:

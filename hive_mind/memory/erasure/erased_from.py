@@ -6,6 +6,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erasing import Found, erase, found_in
 from hive_mind.memory.opening import Awake
 from hive_mind.model.erasure import Erasure, Erasures
+from hive_mind.ranking.tokens import forget_texts
 
 
 async def lacking(memory: CognitiveMemory, wanted: Sequence[Erasure]) -> Sequence[Erasure]:
@@ -29,6 +30,7 @@ async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: 
         found = await erase(awake.store, wanted, at_us, everything=everything)
         # Nothing is put aside of what is in RAM: it still has what was erased.
         awake.recall.tokenized = 0
+        forget_texts()
         return found
 
     return await memory.overhaul(work)

@@ -62,6 +62,7 @@ async def test_a_link_lets_one_browser_in_once(tmp_path):
         assert status == 303
         cookie = headers["Set-Cookie"]
         assert cookie.startswith(f"hive-mind-{browser.root.port}=")
+        assert "Secure" not in cookie
         assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/ui"))
         assert (await browser.get(path))[0] == 401
         assert (await browser.get("enter/guessed"))[0] == 401
@@ -86,6 +87,22 @@ async def test_a_form_that_is_not_ours_changes_nothing(tmp_path, headers):
         assert (await browser.post(f"{path}/retract", {**form, "csrf": ""}))[0] == 403
         assert (await browser.worker.call("ada", "facts"))["facts"][0]["sharing"] != "retracted"
         assert not browser.decisions.exists()
+
+
+async def test_behind_a_proxy_that_speaks_tls_forms_are_ours_and_the_cookie_never_travels_without_it(tmp_path):
+    """The proxy asks by its own name for us; the browser knows the public one."""
+    proxied = {"Origin": "https://town.example", "Sec-Fetch-Site": "same-origin", "X-Forwarded-Proto": "https"}
+    async with looking(tmp_path) as browser:
+        link = msgspec.json.decode((await browser.link())[1])["path"].removeprefix("/ui/")
+        assert "; Secure" in (await browser.get(link, allow_redirects=False, headers=proxied))[2]["Set-Cookie"]
+
+    async with looking(tmp_path) as browser:
+        kept = await browser.worker.call("ada", "store", content="The pump is red.")
+        path = f"facts/{kept['fact_id']}"
+        form = {"agent": "ada", "reason": "because", "csrf": await browser.csrf(f"{path}?agent=ada")}
+        foreign = {**proxied, "Sec-Fetch-Site": "cross-site"}
+        assert (await browser.post(f"{path}/retract", form, headers=foreign))[0] == 403
+        assert (await browser.post(f"{path}/retract", form, headers=proxied, allow_redirects=False))[0] < 400
 
 
 async def test_a_defect_is_told_in_the_log_alone(tmp_path, monkeypatch, caplog):

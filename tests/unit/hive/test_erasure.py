@@ -6,6 +6,7 @@ from hive_mind.hive.topology.base import Topology
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsRequest, ListRequest, PoolRequest, Replicate
+from hive_mind.ranking.tokens import terms_in
 from tests.hives import MODERATOR, PUMP, Hive, federated, flat, sharded
 
 ADA = "Ada Lovelace lives at 12 Elm Street."
@@ -37,7 +38,9 @@ def test_no_journal_has_it_though_one_was_away_and_everything_else_stays(topolog
     assert names_it(hive)
     hive.down.add(last)
 
+    terms_in(ADA)
     assert erase(hive, first, SUBJECT) == [""]
+    assert terms_in.cache_info().currsize == 0
     hive.wait(20_000)
     assert names_it(hive) <= {last}
     hive.boot(last)

@@ -11,6 +11,7 @@ from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erased_from import erase_from
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.erasure import Erasures, erasure_of, words_of
+from hive_mind.ranking.tokens import terms_in
 from tests.builders import BagOfWords
 
 ADA = "Ada Lovelace lives at 12 Elm Street."
@@ -38,6 +39,13 @@ def files_with(folder: Path, text: str) -> Iterator[str]:
     return (file.name for file in sorted(folder.rglob("*")) if file.is_file() and wanted in file.read_bytes().lower())
 
 
+def is_remembered(text: str) -> bool:
+    """Whether this process had the terms of a text at hand; it has then."""
+    before = terms_in.cache_info().hits
+    terms_in(text)
+    return terms_in.cache_info().hits > before
+
+
 async def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: Path) -> None:
     memory = memory_at(tmp_path / "memory.sqlite")
     await taught(memory)
@@ -56,6 +64,18 @@ async def test_of_a_subject_no_byte_is_left_and_everything_else_stays(tmp_path: 
         assert awake.recall.vectors_missing == 0
     await memory.close()
     assert list(files_with(tmp_path, "lovelace")) == []
+
+
+async def test_of_what_was_erased_no_text_is_remembered_for_speed(tmp_path: Path) -> None:
+    memory = memory_at(tmp_path / "memory.sqlite")
+    await taught(memory)
+    terms_in(ADA)
+    assert is_remembered(ADA)
+
+    await erase_from(memory, [erasure_of("subject", "Ada Lovelace")], 1)
+
+    assert not is_remembered(ADA)
+    await memory.close()
 
 
 async def test_what_was_erased_is_refused_whoever_says_it_and_after_a_restart(tmp_path: Path) -> None:
