@@ -26,6 +26,7 @@ FOUND = [
     ("sharded", 2060, 60),
     ("sharded", 4727, 60),
     ("sharded", 4908, 60),
+    ("sharded", 5012, 60),
     ("sharded", 6953, 60),
     ("sharded", 8489, 100),
     ("sharded", 13287, 100),
@@ -44,6 +45,7 @@ _LATEST = {
     ("federated", 130471),
     ("sharded", 4727),
     ("sharded", 4908),
+    ("sharded", 5012),
     ("sharded", 6953),
     ("sharded", 130351),
 }

@@ -3,12 +3,14 @@
 import msgspec
 import pytest
 
+from benchmarks.crowd import ALL
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.replication.digest import Digest
 from hive_mind.hive.replication.exchange import Answer
 from hive_mind.hive.replication.exchange_steps import Named, joinable
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.proofs import Proofs
-from hive_mind.model.evidence import Removal, Stamp, counter_of, dot
+from hive_mind.model.evidence import Removal, Stamp, actor_id, counter_of, dot
 from hive_mind.model.messages import Span, SyncStep
 from tests.unit.hive.exchanging import NOW, first_steps, meet, steps, two
 
@@ -68,6 +70,23 @@ def test_who_claims_to_have_seen_everything_neither_empties_a_replica_nor_makes_
     assert len(ada.contents()) == 2
     assert ada.share.members.context.last[actor] == dot(actor, 2)
     assert b"\xee" * 8 not in ada.share.members.context.last
+
+
+@pytest.mark.parametrize("who_begins", [0, 1], ids=["the one that was deceived begins", "its author begins"])
+def test_what_a_liar_made_one_see_that_it_never_had_comes_whoever_begins(who_begins):
+    """An author that hands its facts over is the only one that begins."""
+    ada, bert = members = two()
+    ada.shares[ALL] = PartitionReplica(ALL, actor_id("ada", ada.incarnation), "ada", ada.incarnation, is_wary=True)
+    bert.say("The pump is red.", "The door is open.")
+    actor = bert.share.members.actor
+    ada.share.join({actor: 1 << 39}, (), bert.share.own_heads(), ada.authority)
+    assert ada.share.members.has_seen(dot(actor, 2))
+    assert ada.contents() == []
+
+    meet(members[who_begins], members[1 - who_begins])
+
+    assert sorted(ada.contents()) == ["The door is open.", "The pump is red."]
+    assert ada.share.members == bert.share.members
 
 
 def test_a_past_is_not_joined_once_the_facts_differ_again():
