@@ -1,5 +1,7 @@
 """Facts as they follow from live assertions: what counts, where it counts, what is found, and in which state."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -178,6 +180,16 @@ def test_least_confidence_counts_as_it_is_now():
     assert desk.fact().confidence == 0.4
     # What was said stays what was said.
     assert [row.confidence for row in desk.fact().provenance] == [0.8]
+
+
+def test_as_of_a_time_what_was_said_later_takes_no_place_in_the_pool():
+    desk = Desk()
+    desk.say(assertion(), *(assertion(f"The pump is red, look {number}.", ms=FIRST_MS + 10 + number) for number in range(5)))
+
+    asked = replace(probe(depth=1), as_of_ms=FIRST_MS + 9)
+
+    assert desk.replica.pool(asked, 0.0, desk.judge)[0].ids == (PUMP_ID,)
+    assert desk.replica.pool_of_all(replace(asked, as_of_ms=FIRST_MS - 1), 0.0, desk.judge)[0].ids == ()
 
 
 def test_lists_are_newest_first_by_concept_and_as_long_as_asked():

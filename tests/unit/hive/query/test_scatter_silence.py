@@ -61,6 +61,17 @@ def test_a_slow_reply_gets_a_rival_and_the_first_answer_counts():
     assert (scatter.gathered().pool.ids, scatter.gathered().silent) == (("1",), ())
 
 
+def test_a_reply_that_comes_again_is_no_slow_reply():
+    latencies = taught(20)
+    for times in (1, 300):
+        scatter = scatter_of(ONE, latencies=latencies)
+        scatter.start(0)
+        for again in range(times):
+            scatter.take("a", pool_reply("s", "1"), 10 + 900 * (again > 0))
+
+    assert latencies.slow_ms == 20
+
+
 def test_rivals_have_a_budget():
     latencies = taught(20)
     sets = [ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}",)) for n in range(100)]

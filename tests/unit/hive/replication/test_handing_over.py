@@ -139,3 +139,22 @@ def test_an_offer_asks_for_proof_only_where_something_is_left():
     assert offers
     assert not any(one.is_leaving for offer in offers for one in offer.summaries)
     assert not any(state.taken_over for state in states)
+
+
+def test_of_two_new_holders_each_has_to_prove_it():
+    hive = Hive(Sharded(first_placement(["n0", "n1"], 2, 8)))
+    hive.say("n0")
+    hive.wait(15_000)
+    hive.rearrange(hive.topology.with_nodes(["n2", "n3"]), knows_former=True)
+    hive.down.add("n3")
+    hive.wait(60_000)
+
+    partition = hive.topology.home(PUMP_ID, "")
+    for leaver in ("n0", "n1"):
+        assert hive.nodes[leaver].partitions.leaving[partition] == {"n3"}
+    assert hive.who_has() == {"n0", "n1", "n2"}
+
+    hive.boot("n3").partitions.expect(["n0", "n1"])
+    hive.wait(60_000)
+    assert not any(hive.nodes[leaver].partitions.leaving for leaver in ("n0", "n1"))
+    assert hive.who_has() >= {"n2", "n3"}
