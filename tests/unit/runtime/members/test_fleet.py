@@ -37,3 +37,11 @@ async def test_a_fleet_that_was_given_no_embedder_has_its_own_and_closes_it(
 
     assert embedder.passages == ["The gateway listens on port 8443."]
     assert embedder.times_closed == 1
+
+
+@pytest.mark.parametrize("agents", [(), ("ada", "ben", "ada")])
+async def test_a_fleet_of_nobody_or_of_two_with_one_name_is_refused(agents: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="at least one agent, and each name once"):
+        await open_fleet(Settings(home=tmp_path, store="memory", embed="none"), FleetPlan("flat", agents), NoEmbedder())
+
+    assert not any(tmp_path.iterdir())
