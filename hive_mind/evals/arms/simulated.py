@@ -12,7 +12,7 @@ from pathlib import Path
 from hive_mind import backends
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.dealing import deal_by, names_of
+from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, refuse, slow_of, topology_of
@@ -96,13 +96,10 @@ class SimulatedArm:
         return DistributedCognitiveMemory(local, self._hive.nodes[name], agent=name, gate=_GATE)
 
     async def _teach(self) -> None:
-        names, deal = list(self._memories), deal_by(self._cell.arm.deal, self._cell.seed)
-        taught = lessons(self._scope, deal(self._scope.documents, len(names)))
-        for number, (agent, some) in enumerate(taught, start=1):
+        memories = list(self._memories.values())
+        for agent, some in lessons(self._cell, self._scope, self._means.progress):
             self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
-            await keep(self._memories[names[agent]], some, None)
-            if self._means.progress:
-                self._means.progress(f"{some.name}: lessons", number, len(taught))
+            await keep(memories[agent], some, None)
 
     async def _tell_shared(self) -> None:
         """Agents hear that others keep their facts, and then search their own no more."""

@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets._qrels import judged_questions, read_qrels
 from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
-from hive_mind.evals.datasets.files import in_words, read_lines
+from hive_mind.evals.datasets.files import in_words, one_of, read_lines
 from hive_mind.evals.datasets.reasons import (
     NO_DOCUMENT_LEFT,
     REPEATED_JUDGEMENT,
@@ -60,12 +60,8 @@ def _part(folder: Path, part: str) -> Path:
     names = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
     if not names:
         raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
-    if not part and _USUAL_PART not in names and len(names) > 1:
-        raise InvalidInput(f"{folder}: holds several parts; name one of {', '.join(names)}")
-    chosen = part or (_USUAL_PART if _USUAL_PART in names else names[0])
-    if chosen not in names:
-        raise InvalidInput(f"{folder}: holds no part {chosen!r}; name one of {', '.join(names)}")
-    return folder / QRELS / f"{chosen}.tsv"
+    wanted = part or (_USUAL_PART if _USUAL_PART in names else "")
+    return folder / QRELS / f"{one_of(folder, names, wanted, 'part')}.tsv"
 
 
 def _corpus(folder: Path, name: str) -> Corpus:
@@ -99,8 +95,5 @@ def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]
             left_out[NO_DOCUMENT_LEFT] += 1
     unknown = [judged for question, judged in judgements.by_question.items() if question not in asked]
     left_out.update({REPEATED_JUDGEMENT: judgements.repeated, UNKNOWN_QUESTION: sum(map(len, unknown))})
-    left_out[UNJUDGED_QUESTION] = len(asked - _judged_anywhere(folder))
-
-
-def _judged_anywhere(folder: Path) -> set[str]:
-    return {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
+    judged = {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
+    left_out[UNJUDGED_QUESTION] = len(asked - judged)

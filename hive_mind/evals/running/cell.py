@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -26,15 +25,14 @@ from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments.values import Cell, Experiment
 from hive_mind.evals.rows import CellReport, Learned, Row
 from hive_mind.evals.running.data import asked_of, row_id
-from hive_mind.evals.running.folder import NOTES, CellFolder, Pen, RunFolder, as_json
+from hive_mind.evals.running.folder import CellFolder, Pen, RunFolder, as_json
 from hive_mind.evals.running.question import Asking, put
+from hive_mind.evals.running.reading import NOTES
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.measure.cohesion import cohesion
 from hive_mind.memory.intake import statement
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
-
-N = TypeVar("N", int, float)
 
 Tell = Callable[[str, int, int], None]
 
@@ -44,20 +42,12 @@ UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
 
 def together(learned: Sequence[Learned]) -> Learned:
     """Costs add up; a lag and an agent's memory are the largest. What was not measured everywhere is not known of all."""
-    return Learned(
-        facts=sum(one.facts for one in learned),
-        messages=_of(sum, [one.messages for one in learned]),
-        bytes=_of(sum, [one.bytes for one in learned]),
-        replica_lag_s=_of(max, [one.replica_lag_s for one in learned]),
-        cpu_s=_of(sum, [one.cpu_s for one in learned]),
-        wall_s=_of(sum, [one.wall_s for one in learned]),
-        memory_per_agent_bytes=_of(max, [one.memory_per_agent_bytes for one in learned]),
-    )
-
-
-def _of(combined: Callable[[list[N]], N], values: Sequence[N | None]) -> N | None:
-    known = [value for value in values if value is not None]
-    return combined(known) if known and len(known) == len(values) else None
+    found = {}
+    for name in Learned.__struct_fields__:
+        values = [getattr(one, name) for one in learned]
+        combined = max if name in ("replica_lag_s", "memory_per_agent_bytes") else sum
+        found[name] = combined(values) if values and None not in values else None
+    return Learned(**found | {"facts": found["facts"] or 0})
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,6 @@ class CollectionIndex:
 
     @property
     def has_embeddings(self) -> bool:
-        """Whether there is a model at all."""
         return self._vectors.is_on
 
     async def update(self, report: Report | None = None) -> Indexed:
@@ -95,7 +94,6 @@ class CollectionIndex:
         return tuple(sorted(self._file.states()))
 
     def counts(self) -> tuple[int, int]:
-        """How many documents and chunks are indexed."""
         return self._file.counts()
 
     def is_current(self) -> bool:
@@ -241,7 +239,6 @@ class CollectionIndex:
         return (reranked(candidates, scores) if scores else candidates), note
 
     def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
-        """Candidates with what is kept of them."""
         rows = self._file.chunks_at(memory.numbers[one.row] for one in candidates)
         pairs = [(one, rows.get(memory.numbers[one.row])) for one in candidates]
         # One that is gone was taken out by another process this very moment.

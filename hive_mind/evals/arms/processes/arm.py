@@ -16,7 +16,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.dealing import deal_by, names_of
+from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import candidate_of, documents_by_fact, facts_of, lessons, worded
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, groups_of, refuse
@@ -140,13 +140,9 @@ class ProcessesArm:
         )
 
     async def _teach(self) -> None:
-        deal = deal_by(self._cell.arm.deal, self._cell.seed)
-        taught = lessons(self._scope, deal(self._scope.documents, len(self._names)))
-        for number, (agent, some) in enumerate(taught, start=1):
+        for agent, some in lessons(self._cell, self._scope, self._means.progress):
             await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
             await self._keep(self._names[agent], worded(some.documents))
-            if self._means.progress:
-                self._means.progress(f"{some.name}: lessons", number, len(taught))
 
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
         for start in range(0, len(documents), _STORE_BATCH):
