@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.dealing import names_of
+from hive_mind.evals.arms.keeping import documents_by_fact
+from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell
+from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, spec_of
 from hive_mind.runtime.members.fleet import GROUP_SIZE
@@ -16,6 +19,19 @@ ANOTHER_MOMENT_MS = 2
 """Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, it is clear who said it first."""
 
 _HIVES = tuple(SPECS)
+
+
+class PerAgentArm:
+    """What arms with a node for each agent begin with."""
+
+    def __init__(self, cell: Cell, scope: Scope, means: Means) -> None:
+        self._cell, self._scope, self._means = cell, scope, means
+        self._names = names_of(cell.arm.agents)
+        self._askers = askers_of(cell, scope)
+        self._find = search_in(cell.retrieval.mode, newness_of(scope.documents))
+        self.documents = documents_by_fact(scope.documents)
+        """Ids of the documents by the fact they became."""
+        self.learned = Learned()
 
 
 def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:

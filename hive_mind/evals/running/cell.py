@@ -4,7 +4,7 @@ Interrupted, it learns again and asks what was not asked; rows depend on the see
 before, so the file is the same as if nothing had been interrupted.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from hive_mind.evals.answers.judging import Judge, open_judge
 from hive_mind.evals.answers.scoring import lacks_verdict
 from hive_mind.evals.answers.spending import FILE as TOKENS
 from hive_mind.evals.answers.spending import RunBudget
-from hive_mind.evals.arms.base import Means, OpenArm
+from hive_mind.evals.arms.base import Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import candidate_of, worded
 from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments.values import Cell, Experiment
@@ -33,8 +33,6 @@ from hive_mind.measure.cohesion import cohesion
 from hive_mind.memory.intake import statement
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
-
-Tell = Callable[[str, int, int], None]
 
 UNANSWERED = "questions the answerer gave no answer to, the first one because: "
 UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
@@ -71,7 +69,7 @@ class _Parts:
     judge: Judge | None
 
 
-async def run_cell(order: CellOrder, tell: Tell) -> CellReport:
+async def run_cell(order: CellOrder, tell: Progress) -> CellReport:
     """Run it and write its report. Raises `HiveError` where it can't be run; the report of that is the caller's."""
     folder = RunFolder(order.folder).cell(order.cell.id)
     dataset = await asked_of(order.cell.data, order.cell.seed, order.experiment, order.settings)
@@ -91,7 +89,7 @@ def failed_report(order: CellOrder, why: str) -> CellReport:
 
 
 @asynccontextmanager
-async def _opened(order: CellOrder, tell: Tell) -> AsyncIterator[_Parts]:
+async def _opened(order: CellOrder, tell: Progress) -> AsyncIterator[_Parts]:
     async with AsyncExitStack() as stack:
 
         async def open_real() -> Embedder:
@@ -114,7 +112,7 @@ def _budget(order: CellOrder) -> RunBudget:
     return RunBudget(order.settings.token_budget, order.folder / TOKENS)
 
 
-async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, tell: Tell) -> Learned:
+async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, tell: Progress) -> Learned:
     """Ask what was not asked yet. Everything is learned again: what learning takes is part of the report."""
     before: Sequence[str] = [row.question for row in folder.answered()]
     learned: list[Learned] = []
@@ -138,7 +136,7 @@ def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Aski
 
 
 async def _ask_scope(
-    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, tell: Tell
+    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, tell: Progress
 ) -> Sequence[str]:
     """Ask a scope's questions, but for those that were asked before; what is left of these for the next scope."""
     for number, question in enumerate(scope.questions, start=1):
