@@ -255,22 +255,8 @@ class CollectionIndex:
 
     def _result(self, rank: int, memory: MemoryIndex, one: Candidate, row: ChunkRow) -> Result:
         document = memory.document_at(one.row).id
-        return Result(
-            rank=rank,
-            chunk_id=f"{document}#{row.ordinal}",
-            document=document,
-            heading=row.heading,
-            text=row.text,
-            score=one.score,
-            keyword=one.keyword,
-            vector=one.vector,
-            keyword_rank=one.keyword_rank,
-            vector_rank=one.vector_rank,
-            exact=one.exact,
-            boost=one.boost,
-            disagreement=one.disagreement,
-            flags=one.flags,
-        )
+        scores = {name: getattr(one, name) for name in Candidate.__slots__ if name not in ("row", "id")}
+        return Result(rank, f"{document}#{row.ordinal}", document, row.heading, row.text, **scores)
 
     def _told(self, changes: Changes, embedded: int, note: str) -> Indexed:
         return Indexed(
