@@ -110,6 +110,11 @@ def test_columns_drawn_together_do_not_disturb_each_other():
     assert randomisation_ps([first, second]) == [*randomisation_ps([first]), *randomisation_ps([second])]
 
 
+def test_a_difference_that_is_there_is_never_called_impossible():
+    # Of 2^19 flips two go as far, which ten thousand draws hardly ever meet; the bound of Hoeffding is not small enough here.
+    assert 0 < difference(*[(1.0, 0.0)] * 19).p < 0.001
+
+
 def test_what_is_beyond_doubt_is_not_cut_off_by_the_number_of_draws():
     # All of twenty the same way: 2 of 2^20 flips. Draws could only say 1 in 10,001.
     assert 2 / 2**20 <= difference(*[(1.0, 0.0)] * 20).p < 1 / 10_001
