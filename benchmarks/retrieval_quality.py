@@ -26,8 +26,8 @@ from benchmarks.sentences import embedded
 from hive_mind.embed.base import Matrix
 from hive_mind.evals.arms.keeping import candidate_of
 from hive_mind.evals.datasets import Document, Scope, load_jsonl, load_locomo
+from hive_mind.measure.differences import differences
 from hive_mind.measure.ranking import ndcg_at_k, recall_at_k
-from hive_mind.measure.statistics import paired_difference
 from hive_mind.memory.intake import new_fact
 from hive_mind.memory.recall import Recall
 from hive_mind.memory.vectors import VectorSource
@@ -147,8 +147,8 @@ def against(values: Mapping[str, list[float | None]], base: Mapping[str, list[fl
     row: dict[str, object] = {}
     for name, column in values.items():
         row[name] = 100 * float(np.mean([value for value in column if value is not None]))
-        moved = paired_difference(column, base[name], rng=np.random.default_rng(7))
-        row[f"{name} moved"] = [round(100 * figure, 2) for figure in (moved.mean, moved.low, moved.high)] if moved else None
+        (moved,) = differences([list(zip(column, base[name], strict=True))])
+        row[f"{name} moved"] = [round(100 * figure, 2) for figure in (moved.difference, moved.low, moved.high)] if moved else None
     return row
 
 

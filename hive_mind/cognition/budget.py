@@ -3,12 +3,15 @@
 A call reserves the most it can cost and settles what it did cost, so calls that run side by side can't overspend together.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from random import Random
 
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnreachable, BudgetExceeded
-from hive_mind.llm.base import Completion, Prompt, Usage
+from hive_mind.llm.base import Completion, LanguageModel, Prompt, Usage
+from hive_mind.retry import RetrySettings, Sleep, retried
 
 # English text has about four bytes to a token; code and other scripts have fewer. Three errs on the safe side.
 _BYTES_PER_TOKEN = 3
@@ -77,6 +80,21 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"Budget({self._spent.tokens} of {self.max_tokens} tokens spent in {self._spent.calls} calls)"
+
+
+async def reply_of(
+    model: LanguageModel, prompt: Prompt, budget: Budget, retry: RetrySettings, *, rng: Random, sleep: Sleep = asyncio.sleep
+) -> str:
+    """What a model replies, asked again while trouble may pass. Every call is counted. Raises `BudgetExceeded` before one that
+    does not fit, and `BackendError`."""
+
+    async def attempt() -> str:
+        async with budget.spending(prompt) as call:
+            completion = await model.complete(prompt)
+            call.used = used_by(prompt, completion)
+        return completion.text
+
+    return await retried(attempt, retry, rng=rng, sleep=sleep)
 
 
 def estimated_input_tokens(prompt: Prompt) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from hive_mind.cognition.answering.quoting import not_known
-from hive_mind.cognition.budget import Budget, used_by
+from hive_mind.cognition.budget import Budget, reply_of
 from hive_mind.cognition.dates.temporal import normalised, resolved_dates
 from hive_mind.cognition.extraction.batches import batches
 from hive_mind.cognition.prompts import prompt
@@ -36,7 +36,7 @@ from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
-from hive_mind.retry import RetrySettings, Sleep, retried
+from hive_mind.retry import RetrySettings, Sleep
 
 _T = TypeVar("_T")
 
@@ -158,13 +158,7 @@ class PromptedReader:
             ) from None
 
     async def _reply_to(self, asked: Prompt) -> str:
-        return await retried(lambda: self._attempt(asked), self._settings.retry, rng=self._rng, sleep=self._sleep)
-
-    async def _attempt(self, asked: Prompt) -> str:
-        async with self.budget.spending(asked) as spending:
-            completion = await self._model.complete(asked)
-            spending.used = used_by(asked, completion)
-        return completion.text
+        return await reply_of(self._model, asked, self.budget, self._settings.retry, rng=self._rng, sleep=self._sleep)
 
 
 def _framed(content: Content, said_at: str, part: str) -> str:

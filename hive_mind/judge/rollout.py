@@ -7,7 +7,7 @@ every case of a smaller one, and who does not know the key can't tell which case
 from hashlib import blake2b
 from typing import NamedTuple
 
-from hive_mind.measure.statistics import wilson_bounds
+from hive_mind.measure.shares import wilson_bounds
 
 STEPS = (0.1, 0.5, 1.0)
 """The shares of the cases that a rule decides, one after the other."""

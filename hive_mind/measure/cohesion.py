@@ -50,7 +50,6 @@ def _grouped(topics: Sequence[str], has_vector: NDArray[np.bool_]) -> list[NDArr
 
 
 def _within(groups: list[NDArray[np.intp]], rng: np.random.Generator, pairs: int) -> _Pairs | None:
-    """Pairs of two texts of one topic."""
     sizes = np.array([len(group) for group in groups], np.int64)
     ways = sizes * (sizes - 1) // 2
     if not ways.sum():
@@ -68,7 +67,6 @@ def _within(groups: list[NDArray[np.intp]], rng: np.random.Generator, pairs: int
 
 
 def _across(groups: list[NDArray[np.intp]], rng: np.random.Generator, pairs: int) -> _Pairs | None:
-    """Pairs of two texts of different topics."""
     if len(groups) < 2:
         return None
     sizes = np.array([len(group) for group in groups], np.int64)

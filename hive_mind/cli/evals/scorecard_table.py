@@ -19,7 +19,8 @@ _NAME_COLUMNS = 30
 
 if TYPE_CHECKING:
     from hive_mind.evals.report.selecting import Setting
-    from hive_mind.evals.scorecards.card import CellCard, Estimate, Scorecard
+    from hive_mind.evals.scorecards.card import CellCard, Scorecard
+    from hive_mind.measure.intervals import Estimate
 
 _NOTHING = "–"
 # What a terminal has room for beside the costs.
@@ -94,7 +95,7 @@ def show_without_figures(card: "Scorecard") -> None:
 
 
 def _show_setting(setting: "Setting", limit: int) -> None:
-    from hive_mind.evals.scorecards.card import JUDGED_MIN
+    from hive_mind.measure.differences import JUDGED_MIN
 
     first = setting.cells[0]
     by = f", embedded by {first.embedding}" if first.embedding else ""

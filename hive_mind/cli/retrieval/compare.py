@@ -1,22 +1,24 @@
 """`hive-mind retrieval compare` and `diff`: two configurations side by side, by what they find and by what they say."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import plain, show, show_indented, show_json, show_table
+from hive_mind.cli.output import figure, plain, show, show_indented, show_json, show_table
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
-from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, figure, picture_file, plain_evaluation, questions_of, short, signed
+from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, picture_file, plain_evaluation, questions_of, short, signed
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
+    from hive_mind.measure.differences import MetricChange
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.measuring.comparing import Comparison, Difference, Place
+    from hive_mind.retrieval.measuring.comparing import Comparison, Place
+    from hive_mind.retrieval.measuring.measured import Metric
 
 First = Annotated[str, typer.Argument(metavar="A", help="What to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
@@ -96,7 +98,7 @@ def plain_comparison(found: "Comparison") -> dict[str, Any]:
     return {
         "before": plain_evaluation(found.before, with_questions=False),
         "after": plain_evaluation(found.after, with_questions=False),
-        "differences": {one.metric: plain(one) | {"change": one.change} for one in found.differences},
+        "differences": {one.metric: _plain_change(one) for one in found.changes},
         "won": found.won,
         "lost": found.lost,
         "more_distractors": found.more_distractors,
@@ -111,7 +113,7 @@ def show_comparison(found: "Comparison", moves: int, *, can_show_more: bool = Fa
     names = f"{before.config.name} → {after.config.name}"
     show(f"{names}: {questions_of(after)}", style="bold")
     titles = ["", "before", "after", "change", "95 % interval", "p"]
-    show_table(titles, [_difference_row(one) for one in found.differences], right=range(1, len(titles)))
+    show_table(titles, [_difference_row(one) for one in found.changes], right=range(1, len(titles)))
     show(
         f"distractors: {before.distractors} → {after.distractors}, in the first 5 {before.distractors_in(5)} → "
         f"{after.distractors_in(5)}; at {before.contaminated} → {after.contaminated} questions; "
@@ -133,10 +135,19 @@ def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "Retr
     return workspaces.config_of(folder, first), workspaces.config_of(folder, second)
 
 
-def _difference_row(one: "Difference") -> Sequence[str]:
-    interval = f"{one.interval.low:+.3f} to {one.interval.high:+.3f}" if one.interval else "–"
-    change = signed(one.change if one.interval else None)
-    return SHOWN_AS[one.metric], figure(one.before), figure(one.after), change, interval, figure(one.p, ".4f")
+def _plain_change(one: "MetricChange") -> dict[str, Any]:
+    told: dict[str, Any] = {"metric": one.metric, "before": one.before, "after": one.after}
+    if (found := one.difference) is None:
+        return told | {"interval": None, "p": None, "change": 0.0}
+    interval = {"mean": found.difference, "low": found.low, "high": found.high, "confidence": 0.95}
+    return told | {"interval": interval, "p": found.p, "change": found.difference}
+
+
+def _difference_row(one: "MetricChange") -> Sequence[str]:
+    found, means = one.difference, (SHOWN_AS[cast("Metric", one.metric)], figure(one.before), figure(one.after))
+    if found is None:
+        return *means, "–", "–", "–"
+    return *means, signed(found.difference), f"{found.low:+.3f} to {found.high:+.3f}", figure(found.p, ".4f")
 
 
 def _place(one: "Place") -> str:

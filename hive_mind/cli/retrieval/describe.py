@@ -45,22 +45,23 @@ async def describe(
     files = [folder.collection(name) for name in names]
     held = [contents(folder, one) for one in files]
     shown = [described(one, h.facets, len(h.documents), h.skipped) for one, h in zip(files, held, strict=True)]
-    about = _about(folder)
+    deployment, questions = folder.deployment(), _questions(folder)
+    configs, active = folder.configs(), deployment.config if deployment else None
     if output is Format.JSON:
+        about = {"configs": list(configs), "active": active, "questions": questions}
         show_json({"collections": [plain(one) for one in shown], **about})
         return
     for file, one in zip(files, shown, strict=True):
         _show_collection(file, one)
-    _show_about(about)
-
-
-def _about(folder: "Workspace") -> dict[str, object]:
-    deployment = folder.deployment()
-    return {
-        "configs": list(folder.configs()),
-        "active": deployment.config if deployment else None,
-        "questions": _questions(folder),
-    }
+    named = [f"{name} (active)" if name == active else name for name in configs]
+    show(f"configurations: {', '.join(named) or 'none'}")
+    if questions is None:
+        show("golden set: none; without evals/golden.json nothing can be measured")
+        return
+    show(
+        f"golden set: {questions['all']} questions, {questions['train']} to tune on, {questions['test']} held out; "
+        f"{questions['relevant']} relevant documents, {questions['distractors']} distractors"
+    )
 
 
 def _questions(folder: "Workspace") -> dict[str, int] | None:
@@ -97,20 +98,3 @@ def _row(field: "FieldDescription") -> tuple[str, str, str, str]:
         values = " · ".join(f"{value} {count}" for value, count in some)
         values += f" · … {field.values_count} in all" if len(some) < field.values_count else ""
     return field.name, field.type, "yes" if field.is_filterable else "no", values
-
-
-def _show_about(about: dict[str, object]) -> None:
-    configs = [f"{name} (active)" if name == about["active"] else name for name in _strings(about["configs"])]
-    show(f"configurations: {', '.join(configs) or 'none'}")
-    counts = about["questions"]
-    if isinstance(counts, dict):
-        show(
-            f"golden set: {counts['all']} questions, {counts['train']} to tune on, {counts['test']} held out; "
-            f"{counts['relevant']} relevant documents, {counts['distractors']} distractors"
-        )
-    else:
-        show("golden set: none; without evals/golden.json nothing can be measured")
-
-
-def _strings(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []

@@ -35,7 +35,6 @@ class Questions(StrEnum):
 
     @property
     def as_split(self) -> "Split | None":
-        """As golden sets call it."""
         match self:
             case Questions.TRAIN:
                 return "train"

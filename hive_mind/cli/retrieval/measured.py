@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli.output import plain, printable, say, show, show_table
+from hive_mind.cli.output import figure, plain, printable, say, show, show_table
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -68,11 +68,6 @@ def picture_file(plot: Path | None) -> Picture | None:
     if not plot.absolute().parent.is_dir():
         raise InvalidInput(f"--plot: there is no folder {plot.parent}; make it, or name another file")
     return Picture(plot)
-
-
-def figure(value: float | None, form: str = ".3f") -> str:
-    """A number, or a dash for None."""
-    return "–" if value is None else f"{value:{form}}"
 
 
 def signed(value: float | None) -> str:
@@ -137,16 +132,19 @@ def short(text: str) -> str:
 
 
 def _plain_metric(one: "Evaluation", metric: "Metric") -> dict[str, object]:
-    mean, interval = one.mean(metric), one.interval(metric)
-    bounds = [interval.low, interval.high] if interval else None
-    return {"mean": mean.mean, "interval": bounds, "questions": mean.defined}
+    found = one.estimate(metric)
+    if found is None:
+        return {"mean": None, "interval": None, "questions": 0}
+    return {"mean": found.mean, "interval": [found.low, found.high], "questions": found.n}
 
 
 def _mean_row(one: "Evaluation", metric: "Metric") -> Sequence[str]:
-    mean, interval = one.mean(metric), one.interval(metric)
-    left_out = mean.undefined
+    found = one.estimate(metric)
+    left_out = len(one.rows) - (found.n if found else 0)
     note = f"without {left_out} that have no relevant document" if left_out else ""
-    return SHOWN_AS[metric], figure(mean.mean), f"{interval.low:.3f} to {interval.high:.3f}" if interval else "–", note
+    if found is None:
+        return SHOWN_AS[metric], "–", "–", note
+    return SHOWN_AS[metric], figure(found.mean), f"{found.low:.3f} to {found.high:.3f}", note
 
 
 def _question_row(row: "Row", measures: "Measures") -> Sequence[str]:

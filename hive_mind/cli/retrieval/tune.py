@@ -169,7 +169,6 @@ async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
         async with _llm_tuner() as tuner:
             yield tuner
     elif how is How.PERSON:
-        from hive_mind.cli.retrieval.tune import Keyboard
         from hive_mind.retrieval.tuning.person_tuner import PersonTuner
 
         yield PersonTuner(Keyboard().ask, say)

@@ -13,16 +13,16 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from hive_mind.cognition.budget import Budget, used_by
+from hive_mind.cognition.budget import Budget, reply_of
 from hive_mind.cognition.prompts import fenced
 from hive_mind.cognition.replies import numbered
 from hive_mind.errors import BackendError, BudgetExceeded, InvalidInput
 from hive_mind.evals.answers.answering import GivenAnswer
 from hive_mind.evals.answers.spending import Metered, MeteredModel
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.llm.base import LanguageModel, Prompt
+from hive_mind.llm.base import LanguageModel
 from hive_mind.model.query import Hit
-from hive_mind.retry import RetrySettings, Sleep, retried
+from hive_mind.retry import RetrySettings, Sleep
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_model
 
@@ -88,7 +88,7 @@ class ModelJudge(MeteredModel):
             return False
         asked = fenced(_instructions(), _told(question, answer, hits), _VERDICT_TOKENS_MAX)
         try:
-            reply = await retried(lambda: self._attempt(asked), self._retry, rng=self._rng, sleep=self._sleep)
+            reply = await reply_of(self._model, asked, self._budget, self._retry, rng=self._rng, sleep=self._sleep)
         except (BackendError, BudgetExceeded) as error:
             self._no_verdict(question, str(error))
             return None
@@ -96,12 +96,6 @@ class ModelJudge(MeteredModel):
         if verdict is None:
             self._no_verdict(question, "its reply can't be used")
         return verdict
-
-    async def _attempt(self, asked: Prompt) -> str:
-        async with self._budget.spending(asked) as spending:
-            completion = await self._model.complete(asked)
-            spending.used = used_by(asked, completion)
-        return completion.text
 
     def _no_verdict(self, question: LabelledQuestion, why: str) -> None:
         _log.warning("judge %s gave no verdict on question %s: %s", self.name, question.id, why)

@@ -1,14 +1,18 @@
 """Documents as facts: what a memory is given to keep, and which documents a fact stands for afterwards."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hive_mind.evals.arms.base import Progress
-from hive_mind.evals.datasets import Document, Scope
+from hive_mind.evals.arms.dealing import deal_by
+from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
+from hive_mind.evals.experiments.values import Cell
 from hive_mind.memory.base import Memory
 from hive_mind.memory.intake import new_fact, statement
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
+from hive_mind.model.query import Hit
 
 _STORE_BATCH = 256
 _CONFIDENCE = 0.8
@@ -40,16 +44,21 @@ def documents_by_fact(documents: Iterable[Document]) -> dict[str, list[str]]:
     return named
 
 
-def lessons(scope: Scope, dealt: Sequence[Sequence[Document]]) -> list[tuple[int, Scope]]:
-    """The documents of each agent, by its number, in order. Of documents with the same text only the first is taught.
+def lessons(cell: Cell, scope: Scope, progress: Progress | None = None) -> Iterator[tuple[int, Scope]]:
+    """The documents of each agent of a cell, by its number, in order. Of documents with the same text only the first is taught.
 
     So every arm holds the same facts with the same dates and surroundings, each vouched for by one agent, as one memory does that
     gets everything from one source. A second agent with the same fact would confirm it and raise its rank: a difference in
     learning, not a property of a topology.
     """
     first = {names[0] for names in documents_by_fact(scope.documents).values()}
-    taught = ((number, tuple(one for one in some if one.id in first)) for number, some in enumerate(dealt))
-    return [(number, Scope(scope.name, some, ())) for number, some in taught if some]
+    dealt = deal_by(cell.arm.deal, cell.seed)(scope.documents, cell.arm.agents)
+    taught = [(number, tuple(one for one in some if one.id in first)) for number, some in enumerate(dealt)]
+    taught = [(number, some) for number, some in taught if some]
+    for done, (number, some) in enumerate(taught, start=1):
+        yield number, Scope(scope.name, some, ())
+        if progress:
+            progress(f"{scope.name}: lessons", done, len(taught))
 
 
 def facts_of(scope: Scope) -> list[Fact]:
@@ -80,3 +89,25 @@ def _confidence_of(document: Document) -> float:
     except ValueError:
         return _CONFIDENCE
     return said if 0.0 <= said <= 1.0 else _CONFIDENCE
+
+
+def firsts_of(documents: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """For each document the first one of the same text, which counts once; `documents` are given by the fact they became.
+
+    Counted as documents, ten copies of one text would fill the first ten, and finding nine of ten would be a miss.
+    """
+    return {document: same[0] for same in documents.values() for document in same}
+
+
+def by_texts(question: LabelledQuestion, firsts: Mapping[str, str]) -> LabelledQuestion:
+    """The question with one judgement of each text, the best of its documents, under the first of them."""
+    relevant: dict[str, int] = {}
+    for document, judgement in question.relevant.items():
+        first = firsts.get(document, document)
+        relevant[first] = max(judgement, relevant.get(first, judgement))
+    return replace(question, relevant=relevant)
+
+
+def texts_found(hits: Iterable[Hit], documents: Mapping[str, Sequence[str]]) -> list[str]:
+    """The first document of each hit, best first; a hit that is no document of the set is left out."""
+    return [same[0] for hit in hits if (same := documents.get(hit.fact.id))]

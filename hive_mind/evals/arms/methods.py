@@ -113,7 +113,7 @@ def search_by(method: str) -> Search:
 
 
 def search_in(mode: Mode, newness: Newness) -> Search:
-    """The search of an experiment's mode; `newness` is that of the scope's documents (`recency.newness_of`)."""
+    """The search of an experiment's mode; `newness` is that of the scope's documents."""
     if mode == "recent":
         return partial(_recent, newness=newness)
     return partial(_own, method=_METHOD_OF[mode])

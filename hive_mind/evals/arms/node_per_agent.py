@@ -1,28 +1,43 @@
-"""Hives with a node for each agent, as where every agent is a machine of its own: what places other than this process share."""
+"""What can be an arm, and hives with a node for each agent, as where every agent is a machine of its own."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.dealing import names_of
+from hive_mind.evals.arms.keeping import documents_by_fact
+from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell
+from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.spec import SPECS, Founding, spec_of
+from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, spec_of
+from hive_mind.runtime.members.fleet import GROUP_SIZE
 
-# As in a fleet of one process that does not say how many groups it has.
-_GROUP_SIZE = 5
 ANOTHER_MOMENT_MS = 2
 """Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, it is clear who said it first."""
 
 _HIVES = tuple(SPECS)
 
 
+class PerAgentArm:
+    """What arms with a node for each agent begin with."""
+
+    def __init__(self, cell: Cell, scope: Scope, means: Means) -> None:
+        self._cell, self._scope, self._means = cell, scope, means
+        self._names = names_of(cell.arm.agents)
+        self._askers = askers_of(cell, scope)
+        self._find = search_in(cell.retrieval.mode, newness_of(scope.documents))
+        self.documents = documents_by_fact(scope.documents)
+        """Ids of the documents by the fact they became."""
+        self.learned = Learned()
+
+
 def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:
     """Agents by group, as many in each as can be, in their order."""
     names = names_of(arm.agents)
-    groups = arm.groups or -(-arm.agents // _GROUP_SIZE)
+    groups = arm.groups or -(-arm.agents // GROUP_SIZE)
     if groups > arm.agents:
         raise InvalidInput(f"{groups} groups of {arm.agents} agents leave some empty; have fewer groups")
     ends = [arm.agents * number // groups for number in range(groups + 1)]
@@ -30,19 +45,22 @@ def groups_of(arm: Arm) -> Mapping[str, tuple[str, ...]]:
 
 
 def refuse(cell: Cell, means: Means) -> None:
-    """Raises `InvalidInput` for an arm without a hive, and for faults or searches that it does not support."""
+    """Raises `InvalidInput` for an arm that can't run in its place, and for faults or searches that it does not support."""
     arm, fault = cell.arm, cell.fault
-    if arm.kind not in _HIVES:
+    is_here, has_hive = arm.place == "in-process", arm.kind in (*_HIVES, "seed-federated", "routed")
+    if not is_here and arm.kind not in _HIVES:
         raise InvalidInput(f"a {arm.kind} arm can't run in place {arm.place!r}: choose {', '.join(_HIVES)}, or in-process")
     if arm.agents < 1:
         raise InvalidInput(f"an arm needs at least one agent, not {arm.agents}")
-    if fault.down >= arm.agents:
+    if fault.down and not has_hive:
+        raise InvalidInput(f"a {arm.kind} arm has no nodes that could be down: choose a topology, or leave that out")
+    if not is_here and fault.down >= arm.agents:
         raise InvalidInput(f"with {fault.down} of {arm.agents} nodes down no node is left to ask; stop fewer")
     if not 0.0 <= fault.loss <= 1.0 or min(fault.down, fault.slow, fault.slow_ms) < 0:
         raise InvalidInput("a loss is a share of messages between 0 and 1; down, slow and slow_ms are numbers of 0 or more")
     if (fault.loss or fault.slow) and arm.place != "simulator":
         raise InvalidInput("messages are lost and members slow in the simulator only: set place to simulator, or leave that out")
-    if cell.retrieval.mode == "semantic" and not means.embedder.dimension:
+    if cell.retrieval.mode == "semantic" and (has_hive or arm.kind == SINGLE) and not means.embedder.dimension:
         raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")
 
 
@@ -55,12 +73,12 @@ def topology_of(arm: Arm) -> Topology:
 
 def down_of(cell: Cell) -> frozenset[str]:
     """Which nodes are stopped; the seed says it, and of the same seed more are these and others."""
-    return frozenset(_shuffled(cell)[: cell.fault.down])
+    return frozenset(shuffled(cell, names_of(cell.arm.agents))[: cell.fault.down])
 
 
 def slow_of(cell: Cell) -> frozenset[str]:
     """Which of the others answer late."""
-    return frozenset(_shuffled(cell)[cell.fault.down :][: cell.fault.slow])
+    return frozenset(shuffled(cell, names_of(cell.arm.agents))[cell.fault.down :][: cell.fault.slow])
 
 
 def askers_of(cell: Cell, scope: Scope) -> Mapping[str, str]:
@@ -70,7 +88,8 @@ def askers_of(cell: Cell, scope: Scope) -> Mapping[str, str]:
     return {question.id: asking[place % len(asking)] for place, question in enumerate(scope.questions)}
 
 
-def _shuffled(cell: Cell) -> list[str]:
-    names = list(names_of(cell.arm.agents))
+def shuffled(cell: Cell, nodes: Iterable[str]) -> list[str]:
+    """In the order in which the seed stops them: of more, those that fewer would be are some."""
+    names = sorted(nodes)
     random.Random(f"{cell.seed} down").shuffle(names)  # noqa: S311 - it has to be the same again
     return names

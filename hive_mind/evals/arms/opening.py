@@ -3,16 +3,15 @@
 from importlib import import_module
 from typing import cast
 
-from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms import baselines, fleet_arm, memory_arm, routed, seed_federated
+from hive_mind.evals.arms import baselines, memory_arm, routed, seed_federated, trained_fleet
 from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
 from hive_mind.evals.arms.methods import Search, newness_of, search_in
+from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.hive.topology.spec import SINGLE, SPECS
 
 _ELSEWHERE = {"simulator": "simulated", "redis": "processes.arm"}
-_HIVES = (*SPECS, "seed-federated", "routed")
 
 
 async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
@@ -26,10 +25,10 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
 
 async def open_here(cell: Cell, scope: Scope, means: Means, search: Search | None = None) -> OpenArm:
     """An arm of this process. `search` is another way to search than the cell's mode. Raises `InvalidInput`."""
-    _refuse(cell, means)
+    refuse(cell, means)
     search = search or search_in(cell.retrieval.mode, newness_of(scope.documents))
     if cell.arm.kind in SPECS:
-        return await fleet_arm.open_arm(cell, scope, means, search)
+        return await trained_fleet.open_arm(cell, scope, means, search)
     if cell.arm.kind == SINGLE:
         return await memory_arm.open_arm(cell, scope, means, search)
     match cell.arm.kind:
@@ -43,15 +42,3 @@ async def open_here(cell: Cell, scope: Scope, means: Means, search: Search | Non
             return baselines.chance(scope, cell.seed)
         case _:
             return baselines.full_context(scope)
-
-
-def _refuse(cell: Cell, means: Means) -> None:
-    arm, fault = cell.arm, cell.fault
-    if fault.loss or fault.slow:
-        raise InvalidInput("messages are lost and members slow in the simulator only: set place to simulator, or leave that out")
-    if fault.down and arm.kind not in _HIVES:
-        raise InvalidInput(f"a {arm.kind} arm has no nodes that could be down: choose a topology, or leave that out")
-    if arm.agents < 1:
-        raise InvalidInput(f"an arm needs at least one agent, not {arm.agents}")
-    if cell.retrieval.mode == "semantic" and arm.kind in (SINGLE, *_HIVES) and not means.embedder.dimension:
-        raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")

@@ -6,7 +6,6 @@ statistics of these alone: the protocol is that of any hive, over a part of it. 
 were searched. Where meaning says who knows, as with whole sessions per agent, less is lost than where facts are dealt at random.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +15,12 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.costs import outcome_of
-from hive_mind.evals.arms.dealing import deal_by, names_of
+from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import facts_of, lessons
 from hive_mind.evals.arms.methods import Search
-from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
+from hive_mind.evals.arms.trained_fleet import HiveArm, TrainedFleet, plan_of, train
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
-from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.base import ReplicaSet, Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.memory.base import Hive
@@ -71,15 +69,14 @@ class _Chosen:
         return await self._hive.ask(probe, confidence_min=confidence_min, domains=domains or self.names)
 
 
-class RoutedArm:
+class RoutedArm(HiveArm):
     """A hive that has learned a scope. The asker coordinates, from its node, and adds no facts of its own."""
 
     def __init__(self, trained: TrainedFleet, search: Search, centroids: NDArray[np.float32], cell: Cell, means: Means) -> None:
-        self._trained, self._search, self._centroids, self._means = trained, search, centroids, means
+        super().__init__(trained)
+        self._search, self._centroids, self._means = search, centroids, means
         self._agents, self._fan_out, self._ranking = names_of(cell.arm.agents), cell.arm.fan_out, cell.retrieval.ranking
         self._coordinators: dict[str, tuple[_Chosen, DistributedCognitiveMemory]] = {}
-        self.documents: Mapping[str, Sequence[str]] = trained.documents
-        self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         trained = self._trained
@@ -102,7 +99,7 @@ class RoutedArm:
     async def close(self) -> None:
         for _, memory in self._coordinators.values():
             await memory.close()
-        await self._trained.close()
+        await super().close()
 
     def _nearest(self, vector: NDArray[np.float32]) -> tuple[str, ...]:
         """The `fan_out` agents nearest to a question."""
@@ -139,8 +136,7 @@ async def _centroids(cell: Cell, scope: Scope, embedder: Embedder) -> NDArray[np
     """The mean of each agent's vectors as a unit row; a zero row for one that learned nothing."""
     vectors = VectorSource(Borrowed(embedder))
     rows = np.zeros((cell.arm.agents, embedder.dimension), np.float32)
-    dealt = deal_by(cell.arm.deal, cell.seed)(scope.documents, cell.arm.agents)
-    for number, some in lessons(scope, dealt):
+    for number, some in lessons(cell, scope):
         found, _ = await vectors.of_facts(facts_of(some))
         if found:
             mean = np.mean(list(found.values()), axis=0)

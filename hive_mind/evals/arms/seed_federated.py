@@ -16,11 +16,10 @@ from dataclasses import dataclass
 
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.costs import outcome_of
-from hive_mind.evals.arms.trained_fleet import TrainedFleet, plan_of, train
+from hive_mind.evals.arms.trained_fleet import HiveArm, plan_of, train
 from hive_mind.evals.arms.weighing import weight_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
-from hive_mind.evals.rows import Learned
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
@@ -55,13 +54,8 @@ class _Returned:
         return weight_of(pool) + weight_of(FactsReply("", self.facts))
 
 
-class SeedFederatedArm:
+class SeedFederatedArm(HiveArm):
     """Groups that have learned a scope."""
-
-    def __init__(self, trained: TrainedFleet) -> None:
-        self._trained = trained
-        self.documents: Mapping[str, Sequence[str]] = trained.documents
-        self.learned: Learned = trained.learned
 
     async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
         """Put one question. A group that is down is asked in vain."""
@@ -74,9 +68,6 @@ class SeedFederatedArm:
             return _merged(returned.values(), limit)
 
         return await outcome_of(search, lambda _: self._cost(own, probe, returned))
-
-    async def close(self) -> None:
-        await self._trained.close()
 
     @property
     def _groups(self) -> list[str]:

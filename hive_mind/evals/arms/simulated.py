@@ -12,10 +12,8 @@ from pathlib import Path
 from hive_mind import backends
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.dealing import deal_by, names_of
-from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
-from hive_mind.evals.arms.methods import newness_of, search_in
-from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, refuse, slow_of, topology_of
+from hive_mind.evals.arms.keeping import keep, lessons
+from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, refuse, slow_of, topology_of
 from hive_mind.evals.arms.virtual_hive import VirtualHive
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
@@ -31,12 +29,12 @@ from hive_mind.runtime.wiring import vector_arms
 _GATE = PromotionSettings(is_open=True)
 
 
-class SimulatedArm:
+class SimulatedArm(PerAgentArm):
     """Agents with a node each, in virtual time. They learn in `open_arm`."""
 
     def __init__(self, cell: Cell, scope: Scope, means: Means) -> None:
         new_arm, dimension = vector_arms(means.settings), means.embedder.dimension
-        self._cell, self._scope, self._means = cell, scope, means
+        super().__init__(cell, scope, means)
         self._hive = VirtualHive(
             topology_of(cell.arm),
             HiveSettings(model=means.embedder.model),
@@ -44,13 +42,7 @@ class SimulatedArm:
             cell.seed,
             cell.fault,
         )
-        self._memories = {name: self._memory(name) for name in names_of(cell.arm.agents)}
-        self._askers = askers_of(cell, scope)
-        self._find = search_in(cell.retrieval.mode, newness_of(scope.documents))
-        self.documents = documents_by_fact(scope.documents)
-        """Ids of the documents by the fact they became."""
-        self.learned = Learned()
-        """What learning took; times but the CPU's are virtual."""
+        self._memories = {name: self._memory(name) for name in self._names}
 
     async def learn(self) -> None:
         """Everybody learns its part and shares it; then what is to be wrong is wrong."""
@@ -59,6 +51,7 @@ class SimulatedArm:
         await self._teach()
         lag_ms = hive.settle()
         await self._tell_shared()
+        # Times but the CPU's are virtual.
         self.learned = Learned(
             facts=len(self.documents),
             messages=hive.traffic.messages,
@@ -96,13 +89,10 @@ class SimulatedArm:
         return DistributedCognitiveMemory(local, self._hive.nodes[name], agent=name, gate=_GATE)
 
     async def _teach(self) -> None:
-        names, deal = list(self._memories), deal_by(self._cell.arm.deal, self._cell.seed)
-        taught = lessons(self._scope, deal(self._scope.documents, len(names)))
-        for number, (agent, some) in enumerate(taught, start=1):
+        memories = list(self._memories.values())
+        for agent, some in lessons(self._cell, self._scope, self._means.progress):
             self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
-            await keep(self._memories[names[agent]], some, None)
-            if self._means.progress:
-                self._means.progress(f"{some.name}: lessons", number, len(taught))
+            await keep(memories[agent], some, None)
 
     async def _tell_shared(self) -> None:
         """Agents hear that others keep their facts, and then search their own no more."""

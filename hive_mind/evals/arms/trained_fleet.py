@@ -7,15 +7,17 @@ to be in vain; what it is in a hive of processes is measured there.
 """
 
 import asyncio
-import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import cast
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import Cost, Means
-from hive_mind.evals.arms.costs import Learning, prepare
-from hive_mind.evals.arms.dealing import deal_by, names_of
+from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
+from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
-from hive_mind.evals.arms.node_per_agent import groups_of
+from hive_mind.evals.arms.methods import Search
+from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, groups_of, shuffled
 from hive_mind.evals.arms.weighing import Scales
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
@@ -24,6 +26,7 @@ from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, HostedNode, open_fleet
 from hive_mind.runtime.node.runner import RunnerSettings
@@ -32,8 +35,6 @@ from hive_mind.runtime.node.runner import RunnerSettings
 _DEADLINE_MS = 60_000
 _PATIENT = RunnerSettings(ask_deadline_ms=_DEADLINE_MS, fetch_deadline_ms=_DEADLINE_MS)
 _UNHURRIED = ScatterSettings(reask_ms=_DEADLINE_MS, hedge_budget=0.0, hedge_burst=0, doubted_ms=2)
-# Facts are stamped by the millisecond. Of two agents that say the same in one of them, chance would decide who said it first.
-_ANOTHER_MOMENT_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,43 @@ class TrainedFleet:
         messages, size = self.scales.weighed(only_questions=True)
         return Cost(messages, size, fan_out, completeness)
 
+
+class HiveArm:
+    """An arm over a trained fleet."""
+
+    def __init__(self, trained: TrainedFleet) -> None:
+        self._trained, self.documents, self.learned = trained, trained.documents, trained.learned
+
     async def close(self) -> None:
-        """Close memories, nodes and bus."""
-        await self.fleet.close()
+        await self._trained.fleet.close()
+
+
+class FleetArm(HiveArm):
+    """A flat, federated or sharded hive that has learned a scope, asked in one way: each question by one of its agents.
+
+    A flat hive of one process is one node that all agents are attached to, a federated one a node per group, a sharded one a node
+    per agent.
+    """
+
+    def __init__(self, trained: TrainedFleet, search: Search) -> None:
+        super().__init__(trained)
+        self._search = search
+
+    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+        trained, agent = self._trained, self._trained.asker(question)
+        trained.node_of(agent)
+        memory = trained.fleet.memory(agent)
+
+        def cost(found: SearchResult) -> Cost:
+            return trained.cost(len(found.gathered.asked) if found.gathered else 0, found.completeness)
+
+        trained.begin()
+        return await outcome_of(lambda: self._search(memory, question.text, limit), cost)
+
+
+async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> FleetArm:
+    """The hive of a cell. Raises `InvalidInput` for groups or nodes down that can't be."""
+    return FleetArm(await train(cell, scope, means, plan_of(cell, cast(TopologyName, cell.arm.kind))), search)
 
 
 def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
@@ -91,15 +126,16 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
     """Deal a scope to the agents of a fleet, let them share it, and stop whom the seed says. Raises `InvalidInput`."""
     arranged = plan.arranged()
     nodes = arranged.nodes if arranged else ()
-    down = _down(nodes, cell)
-    deal = deal_by(cell.arm.deal, cell.seed)
+    if cell.fault.down >= max(len(nodes), 1):
+        raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down no node is left to ask; stop fewer")
+    down = frozenset(shuffled(cell, nodes)[: cell.fault.down])
     await prepare(scope, means.settings, means.embedder)
     learning, scales = Learning(), Scales(len(nodes))
     fleet = await open_fleet(replace(means.settings, store="memory"), plan, means.embedder)
     try:
         await fleet.bus.watch(plan.runner.hive, scales.see)
         scales.is_on = True
-        await _learn(fleet, lessons(scope, deal(scope.documents, cell.arm.agents)), learning, means)
+        await _learn(fleet, lessons(cell, scope, means.progress), learning)
         measured, scales.is_on = learning.done(), False
         documents, traffic = documents_by_fact(scope.documents), scales.weighed(only_questions=False)
         for name in sorted(down):
@@ -111,22 +147,11 @@ async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> Trai
     return TrainedFleet(fleet, scales, measured.of(len(documents), cell.arm.agents, traffic), documents, down, places)
 
 
-async def _learn(fleet: Fleet, trained: list[tuple[int, Scope]], learning: Learning, means: Means) -> None:
+async def _learn(fleet: Fleet, taught: Iterable[tuple[int, Scope]], learning: Learning) -> None:
     """One agent after the other, so that what a node knows when it gets a fact does not depend on timing."""
     memories = list(fleet.memories.values())
-    for done, (number, some) in enumerate(trained, start=1):
-        await asyncio.sleep(_ANOTHER_MOMENT_S)
+    for number, some in taught:
+        await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
         await keep(memories[number], some, None)
         learning.kept()
         await fleet.settled()
-        if means.progress:
-            means.progress(f"{some.name}: lessons", done, len(trained))
-
-
-def _down(nodes: tuple[str, ...], cell: Cell) -> frozenset[str]:
-    """Whom the seed stops: of more, those that fewer would be are some."""
-    if cell.fault.down >= len(nodes):
-        raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down no node is left to ask; stop fewer")
-    names = sorted(nodes)
-    random.Random(f"{cell.seed} down").shuffle(names)  # noqa: S311 - it has to be the same again
-    return frozenset(names[: cell.fault.down])

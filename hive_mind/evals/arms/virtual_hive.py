@@ -50,7 +50,6 @@ class Traffic:
     """Nodes that were sent a request."""
 
     def count(self, to: Sequence[str], message: Message) -> None:
-        """A message goes to these nodes."""
         if not self.is_weighed or not is_caused(message):
             return
         self.messages += len(to)
@@ -107,7 +106,6 @@ class VirtualHive:
             self._perform(one, one.node.start((), self._now))
 
     def tell_time_us(self) -> int:
-        """The wall clock of everybody."""
         return 1000 * (START_MS + self.schedule.now_ms)
 
     # ── phases ────────────────────────────────────────────────────────────────────────────────────────────────────

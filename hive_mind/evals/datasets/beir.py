@@ -4,18 +4,19 @@ A document's title and text are one text, because that is what is searched. Ques
 belong to another measurement.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.datasets._qrels import judged_questions, read_qrels
 from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
-from hive_mind.evals.datasets.files import in_words, read_lines
+from hive_mind.evals.datasets.files import in_words, one_of, read_lines, read_text
 from hive_mind.evals.datasets.reasons import (
     NO_DOCUMENT_LEFT,
     REPEATED_JUDGEMENT,
@@ -24,6 +25,7 @@ from hive_mind.evals.datasets.reasons import (
     UNJUDGED_QUESTION,
     UNKNOWN_QUESTION,
 )
+from hive_mind.regex import regex
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
 _USUAL_PART = "test"
@@ -60,12 +62,8 @@ def _part(folder: Path, part: str) -> Path:
     names = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
     if not names:
         raise InvalidInput(f"{folder}: holds no {QRELS}/PART.tsv; add the judgements, as {QRELS}/{_USUAL_PART}.tsv")
-    if not part and _USUAL_PART not in names and len(names) > 1:
-        raise InvalidInput(f"{folder}: holds several parts; name one of {', '.join(names)}")
-    chosen = part or (_USUAL_PART if _USUAL_PART in names else names[0])
-    if chosen not in names:
-        raise InvalidInput(f"{folder}: holds no part {chosen!r}; name one of {', '.join(names)}")
-    return folder / QRELS / f"{chosen}.tsv"
+    wanted = part or (_USUAL_PART if _USUAL_PART in names else "")
+    return folder / QRELS / f"{one_of(folder, names, wanted, 'part')}.tsv"
 
 
 def _corpus(folder: Path, name: str) -> Corpus:
@@ -99,8 +97,69 @@ def _questions(folder: Path, qrels: Path, corpus: Corpus, left_out: Counter[str]
             left_out[NO_DOCUMENT_LEFT] += 1
     unknown = [judged for question, judged in judgements.by_question.items() if question not in asked]
     left_out.update({REPEATED_JUDGEMENT: judgements.repeated, UNKNOWN_QUESTION: sum(map(len, unknown))})
-    left_out[UNJUDGED_QUESTION] = len(asked - _judged_anywhere(folder))
+    judged = {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
+    left_out[UNJUDGED_QUESTION] = len(asked - judged)
 
 
-def _judged_anywhere(folder: Path) -> set[str]:
-    return {question for path in (folder / QRELS).glob("*.tsv") for question in judged_questions(path)}
+# Some sets write 1.0, which is the same judgement.
+_WHOLE = regex(r"(-?\d{1,9})(?:\.0+)?", re.ASCII)
+
+
+@dataclass(slots=True)
+class Judgements:
+    """By question, in the order of the file. `repeated` counts lines that say again what is said already."""
+
+    by_question: dict[str, dict[str, int]] = field(default_factory=dict)
+    repeated: int = 0
+
+
+def read_qrels(path: Path) -> Judgements:
+    """The judgements of a file: lines of question id, document id and a whole number, below one line of titles.
+
+    Raises `InvalidInput` with the line.
+    """
+    found = Judgements()
+    first_seen: dict[tuple[str, str], int] = {}
+    for number, question, document, said in _rows(path):
+        place = f"{path}, line {number}"
+        grade = _grade(said, place)
+        judged = found.by_question.setdefault(question, {})
+        if judged.setdefault(document, grade) != grade:
+            first = first_seen[question, document]
+            raise InvalidInput(
+                f"{place}: question {question!r} and document {document!r} are judged {grade} here and {judged[document]} "
+                f"on line {first}; keep one"
+            )
+        if (question, document) in first_seen:
+            found.repeated += 1
+        first_seen.setdefault((question, document), number)
+    return found
+
+
+def judged_questions(path: Path) -> set[str]:
+    """Ids of the questions that a file judges. Raises `InvalidInput`."""
+    return {question for _, question, _, _ in _rows(path)}
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        columns = [column.strip() for column in line.rstrip("\r").split("\t")]
+        if len(columns) != 3 or not all(columns):
+            raise InvalidInput(
+                f"{path}, line {number}: not three values; write question id, document id and judgement with tabs between them"
+            )
+        question, document, said = columns
+        # Titles, unless somebody left them out.
+        if number > 1 or _WHOLE.fullmatch(said):
+            yield number, question, document, said
+
+
+def _grade(said: str, place: str) -> int:
+    whole = _WHOLE.fullmatch(said)
+    if whole is None or int(whole[1]) < -1:
+        raise InvalidInput(
+            f"{place}: judgement must be a whole number of at least -1, not {said!r}; -1 is a distractor, above 0 is relevant"
+        )
+    return int(whole[1])

@@ -1,7 +1,7 @@
 """Reading files whose content is not trusted: every failure names the file, the place in it, and what to do."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -81,6 +81,16 @@ def shaped(value: Any, shape: type[T], place: str) -> T:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{place}: {error}; correct it or download the file again") from error
+
+
+def one_of(folder: Path, names: Sequence[str], name: str, what: str) -> str:
+    """The named one of what a folder holds, or the only one there is. Raises `InvalidInput`."""
+    if not name and len(names) > 1:
+        raise InvalidInput(f"{folder}: holds several {what}s; name one of {', '.join(names)}")
+    chosen = name or names[0]
+    if chosen not in names:
+        raise InvalidInput(f"{folder}: holds no {what} {chosen!r}; name one of {', '.join(names)}")
+    return chosen
 
 
 def in_words(value: Any) -> str:

@@ -20,7 +20,7 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
-from hive_mind.evals.datasets.files import in_words, read_lines
+from hive_mind.evals.datasets.files import in_words, one_of, read_lines
 from hive_mind.evals.datasets.reasons import SILENT_DOCUMENT, SILENT_QUESTION
 from hive_mind.runtime.files import write_whole
 
@@ -111,11 +111,7 @@ def _files_in(folder: Path, name: str) -> _Files:
     names = sorted(path.name.removesuffix(CORPUS_SUFFIX) for path in folder.glob(f"*{CORPUS_SUFFIX}"))
     if not names:
         raise InvalidInput(f"{folder}: holds no NAME{CORPUS_SUFFIX}; give the folder that does")
-    if not name and len(names) > 1:
-        raise InvalidInput(f"{folder}: holds several data sets; name one of {', '.join(names)}")
-    chosen = name or names[0]
-    if chosen not in names:
-        raise InvalidInput(f"{folder}: holds no data set {chosen!r}; name one of {', '.join(names)}")
+    chosen = one_of(folder, names, name, "data set")
     return _Files(chosen, folder / f"{chosen}{CORPUS_SUFFIX}", folder / f"{chosen}.queries.jsonl")
 
 
@@ -156,23 +152,9 @@ def _questions(files: _Files, corpus: Corpus, left_out: Counter[str], groups: di
 
 
 def _labelled(line: QueryLine, relevant: dict[str, int]) -> LabelledQuestion:
-    meta = line.meta
-    return LabelledQuestion(
-        id=line.id,
-        text=line.text,
-        relevant=relevant,
-        category=in_words(meta.category),
-        answer=in_words(meta.answer),
-        intent=meta.intent,
-        source_bias=meta.source_bias,
-        required=meta.required,
-        acceptable=meta.acceptable,
-        forbidden=meta.forbidden,
-        superseded=meta.superseded,
-        is_answerable=meta.is_answerable,
-        gap=meta.gap,
-        asked_at=meta.asked_at,
-    )
+    known = {key: value for key, value in msgspec.structs.asdict(line.meta).items() if key != "group"}
+    known |= {key: in_words(known[key]) for key in ("category", "answer")}
+    return LabelledQuestion(line.id, line.text, relevant, **known)
 
 
 def write_jsonl(dataset: Dataset, folder: Path) -> tuple[Path, Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hive_mind.evals.demo import KINDS, DemoQuestion
-from hive_mind.measure.statistics import macro_mean
+from hive_mind.measure.intervals import macro_mean
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Hit
 
@@ -56,8 +56,8 @@ def _summary(kind: str, group: Sequence[Outcome]) -> Summary:
     return Summary(
         kind,
         len(group),
-        macro_mean(one.recall for one in group).mean,
-        macro_mean(one.reciprocal_rank for one in group).mean,
+        macro_mean(one.recall for one in group),
+        macro_mean(one.reciprocal_rank for one in group),
         sum(one.is_right for one in group),
         sum(not one.is_known for one in group),
     )

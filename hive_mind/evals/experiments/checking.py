@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from hive_mind.evals.arms.dealing import DEALS
-from hive_mind.evals.experiments.arms import arms_in, faults_in
-from hive_mind.evals.experiments.form import ArmForm, DataForm, ExperimentForm
+from hive_mind.evals.experiments.form import ArmForm, DataForm, ExperimentForm, arms_in, faults_in
 from hive_mind.evals.experiments.matrix import ALONE, GROUPED, TOPOLOGIES, takes
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.forms.finding import Finding

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.errors import ExperimentError, InvalidInput, Problem
-from hive_mind.evals.experiments.arms import AGENTS, arms_in, faults_in
 from hive_mind.evals.experiments.checking import contradictions
-from hive_mind.evals.experiments.form import EXPERIMENT, DataForm, ExperimentForm, RetrievalForm
+from hive_mind.evals.experiments.form import AGENTS, EXPERIMENT, DataForm, ExperimentForm, RetrievalForm, arms_in, faults_in
 from hive_mind.evals.experiments.values import Chosen, DataSource, Experiment, Retrieval
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.form import Form

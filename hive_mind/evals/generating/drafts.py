@@ -75,7 +75,6 @@ class Story:
 
     @property
     def turns(self) -> int:
-        """How many turns there are."""
         return sum(len(exchange.turns) for exchange in self.exchanges)
 
 

@@ -13,7 +13,6 @@ from hive_mind.evals.generating.incidents import IncidentPair
 from hive_mind.evals.generating.people import Colleagues
 from hive_mind.evals.generating.projects import ProjectPair
 from hive_mind.evals.generating.security import SecurityPair
-from hive_mind.evals.generating.smalltalk import small_talk
 from hive_mind.evals.generating.world import World
 
 CATEGORIES = (
@@ -110,3 +109,21 @@ def _labelled(id_: str, draft: Draft, documents: dict[Turn, Document]) -> Labell
         is_answerable=bool(draft.relevant),
         gap=draft.gap,
     )
+
+
+def small_talk(world: World, turns: int) -> Iterator[Exchange]:
+    """As many turns, of all agents in turn."""
+    words, chance = world.words.smalltalk, world.chance("small talk")
+    order = chance.sample(range(world.agents), world.agents)
+    lists = {name: getattr(words, name) for name in ("weather", "mood", "thing", "food", "event", "colour", "weekday")}
+    for number in range(turns):
+        drawn = {name: chance.choice(values) for name, values in lists.items()}
+        drawn |= {"Mood": _capital(drawn["mood"]), "Weekday": drawn["weekday"], "number": str(chance.randint(2, 11))}
+        text = _capital(chance.choice(words.patterns).format_map(drawn))
+        agent = order[number % world.agents]
+        slot = chance.randrange(world.slots)
+        yield Exchange(slot, world.domain_of(agent), "chat", chance.random(), (Turn(text, world.agent(agent)),))
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -69,7 +69,6 @@ class Naming:
         return bearers
 
     def hosts(self, pair: int) -> tuple[str, str]:
-        """Two machines whose numbers follow each other."""
         rest, word = divmod(pair, len(self._hosts))
         row, role = divmod(rest, len(self._roles))
         stem = f"{self._hosts[word]}-{self._roles[role]}"
@@ -81,7 +80,6 @@ class Naming:
         return f"svc-{self._hosts[word]}-{100 + 2 * row}", f"svc-{self._hosts[word]}-{101 + 2 * row}"
 
     def doors(self, pair: int) -> tuple[str, str]:
-        """Two doors side by side."""
         row, letter = divmod(pair, 26)
         return f"{chr(65 + letter)}{100 + 2 * row}", f"{chr(65 + letter)}{101 + 2 * row}"
 
@@ -92,7 +90,6 @@ class Naming:
         return f"INC-{year}-{first}", f"INC-{year}-{first + 1}", f"INC-{year}-{first + 2}"
 
     def domain(self, number: int) -> str:
-        """What a group of agents deals with."""
         return self._domains[number]
 
 

@@ -27,7 +27,6 @@ class Asks:
     name: str
 
     def plain(self, category: str, told: Told, twin: Told | None = None) -> Draft:
-        """An attribute that was said once."""
         misleading = [twin] if twin else []
         return self._asking(category, told, misleading)
 
@@ -36,12 +35,10 @@ class Asks:
         return self._asking("near-duplicate", told, [twin], intent="adversarial")
 
     def current(self, history: Sequence[Told], twin: Told) -> Draft:
-        """What holds after the last change."""
         old = tuple(told.value for told in history[:-1])
         return self._asking("current-value", history[-1], [*history[:-1], twin], superseded=old)
 
     def former(self, history: Sequence[Told], twin: Told) -> Draft:
-        """What held before the only change."""
         text = self._of(self.words.former, history[0])
         return self._asking("former-value", history[0], [*history[1:], twin], text)
 

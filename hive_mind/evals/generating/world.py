@@ -34,7 +34,6 @@ class World:
 
     @cached_property
     def words(self) -> Words:
-        """Vocabulary."""
         return words()
 
     @cached_property
@@ -44,12 +43,10 @@ class World:
 
     @cached_property
     def domains(self) -> int:
-        """How many groups of agents there are."""
         return max(1, min(self.agents // _AGENTS_PER_DOMAIN, len(self.words.names.domains.split())))
 
     @cached_property
     def slots(self) -> int:
-        """How often each domain meets."""
         return max(_SLOTS_MIN, min(self.turns // (self.domains * _TURNS_PER_SESSION), _SLOTS_MAX))
 
     @cached_property
@@ -65,7 +62,6 @@ class World:
         return self.names.person(number % self.agents)
 
     def domain_of(self, number: int) -> int:
-        """The domain an agent belongs to."""
         return number % self.agents % self.domains
 
     def team(self, domain: int, size: int, chance: Random) -> list[int]:

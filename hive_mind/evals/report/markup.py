@@ -5,9 +5,10 @@ characters and those that turn the direction of writing are taken out.
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Generic, TypeVar
 
 # Characters that make the text after them run the other way.
 _TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
@@ -68,17 +69,27 @@ def _visible(one: str) -> str:
     return "\N{REPLACEMENT CHARACTER}" if hidden else one
 
 
+Item = TypeVar("Item")
+
+
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A heading, and whether its cells are numbers (which stand to the right). `hint` says what is meant."""
+class Column(Generic[Item]):
+    """A heading, and what stands below it for an item. Numbers stand to the right. `hint` says what is meant."""
 
     name: str
+    of: Callable[[Item], Content]
     is_number: bool = True
     hint: str = ""
 
 
-def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Content]], *, note: str = "") -> Markup:
-    """A table with its caption; every row begins with what it is about. Nothing where there are no rows."""
+def words(name: str, of: Callable[[Item], Content]) -> Column[Item]:
+    """A column of words."""
+    return Column(name, of, is_number=False)
+
+
+def table(caption: str, columns: Sequence[Column[Item]], items: Iterable[Item], *, note: str = "") -> Markup:
+    """A table with its caption, and a row for each item, which begins with what it is about. Nothing where there are none."""
+    rows = [[column.of(item) for column in columns] for item in items]
     if not rows:
         return Markup()
     head = tag(
@@ -89,11 +100,11 @@ def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Conte
     return tag("div", whole, class_="scroll", role="region", aria_label=caption, tabindex=0)
 
 
-def _cells(columns: Sequence[Column], row: Sequence[Content]) -> list[Markup]:
+def _cells(columns: Sequence[Column[Item]], row: Sequence[Content]) -> list[Markup]:
     first, *others = row
     rest = (tag("td", value, class_=_css(column)) for column, value in zip(columns[1:], others, strict=True))
     return [tag("th", first, scope="row"), *rest]
 
 
-def _css(column: Column) -> str | None:
+def _css(column: Column[Item]) -> str | None:
     return "number" if column.is_number else None

@@ -1,13 +1,42 @@
 """What a page is made of: the scorecard, its settings, the drawings, and the rows where a section names single questions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hive_mind.evals.report.pictures import Drawings, Plot
 from hive_mind.evals.report.selecting import Setting, quality_metric, settings_of
-from hive_mind.evals.scorecards.card import CellCard, Difference, Scorecard
-from hive_mind.evals.scorecards.cells import MeasuredRun
-from hive_mind.evals.scorecards.differences import differences, groups_of_both, paired
+from hive_mind.evals.running.reading import MeasuredRun
+from hive_mind.evals.scorecards.card import CellCard, Scorecard
+from hive_mind.evals.scorecards.metrics import groups_of_both, paired
+from hive_mind.measure.differences import Difference, differences
+
+# Here and not beside matplotlib, because a page is also made where that is not installed.
+MISSING = "Drawings are left out, the tables have all figures. To draw, install matplotlib: pip install 'hive-mind[plots]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """`name` is its file's without the ending, `told` is its text alternative."""
+
+    name: str
+    title: str
+    told: str
+    png: bytes
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawings:
+    """All drawings by where they stand: those of each setting, in the order of the settings, then failures and costs."""
+
+    settings: tuple[tuple[Plot, ...], ...] = ()
+    failures: tuple[Plot, ...] = ()
+    costs: tuple[Plot, ...] = ()
+    missing: str = field(default="")
+    """The reason why they are missing, or ""."""
+
+    @property
+    def all(self) -> tuple[Plot, ...]:
+        return tuple(plot for plots in (*self.settings, self.failures, self.costs) for plot in plots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +61,6 @@ class Material:
         return (self.quality, second) if second in there and second != self.quality else (self.quality,)
 
     def plots(self, setting: Setting) -> tuple[Plot, ...]:
-        """The drawings of one setting."""
         place = self.settings.index(setting)
         return self.drawings.settings[place] if place < len(self.drawings.settings) else ()
 

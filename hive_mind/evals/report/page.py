@@ -6,9 +6,8 @@ from pathlib import Path
 from string import Template
 
 from hive_mind.evals.report.markup import Markup, joined, tag
-from hive_mind.evals.report.material import Material, material_of
+from hive_mind.evals.report.material import MISSING, Drawings, Material, material_of
 from hive_mind.evals.report.palette import declarations
-from hive_mind.evals.report.pictures import MISSING, Drawings
 from hive_mind.evals.report.sections.answers import examples
 from hive_mind.evals.report.sections.cost import cost
 from hive_mind.evals.report.sections.failures import failures
@@ -19,8 +18,8 @@ from hive_mind.evals.report.sections.results import results
 from hive_mind.evals.report.sections.summary import summary
 from hive_mind.evals.report.sections.topologies import baselines, merged_by_rank, parity
 from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv
+from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import Scorecard, read_scorecard
-from hive_mind.evals.scorecards.cells import read_run
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 

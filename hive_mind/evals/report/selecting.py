@@ -41,12 +41,10 @@ class Setting:
 
     @property
     def faulty(self) -> tuple[CellCard, ...]:
-        """Cells in which something was."""
         return tuple(cell for cell in self.cells if cell.fault != Fault())
 
     @property
     def has_seeds(self) -> bool:
-        """Whether cells differ by their seeds."""
         return len({cell.seed for cell in self.cells}) > 1
 
     @property

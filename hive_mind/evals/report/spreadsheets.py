@@ -12,8 +12,8 @@ import msgspec
 
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.rows import Row, Timing
+from hive_mind.evals.running.reading import MeasuredRun
 from hive_mind.evals.scorecards.card import CellCard, Scorecard
-from hive_mind.evals.scorecards.cells import MeasuredRun
 from hive_mind.evals.scorecards.metrics import COSTS
 
 # Spreadsheets look behind white space, and take these for the beginning of a formula.

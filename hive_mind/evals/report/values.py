@@ -1,11 +1,49 @@
 """Measured values as they stand in a table: the figure, its interval beside it, and whether a difference is real."""
 
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
+
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Markup, joined, tag, trusted
-from hive_mind.evals.report.pictures import Plot
-from hive_mind.evals.scorecards.card import CellCard, Difference, Estimate, Middle
-from hive_mind.evals.scorecards.metrics import sense_of
+from hive_mind.evals.report.markup import Column, Content, Markup, joined, tag, trusted, words
+from hive_mind.evals.report.material import Plot
+from hive_mind.evals.report.naming import PLACES, cell_name, metric_name
+from hive_mind.evals.report.selecting import Setting
+from hive_mind.evals.scorecards.card import CellCard, System
 from hive_mind.hive.topology.spec import SINGLE
+from hive_mind.measure.differences import Difference, sense_of
+from hive_mind.measure.intervals import Estimate, Middle
+
+CellColumn = Column[CellCard]
+Spent = TypeVar("Spent")
+
+
+def arm(setting: Setting) -> CellColumn:
+    """What a cell is called in its setting."""
+    return Column("arm", lambda cell: cell_name(cell, with_seed=setting.has_seeds))
+
+
+def means(metrics: Iterable[str]) -> list[CellColumn]:
+    """A column for each metric: its mean with the interval."""
+    return [Column(metric_name(one), partial(_mean, one)) for one in metrics]
+
+
+def beside_single(metrics: Iterable[str]) -> list[CellColumn]:
+    """A column for each metric: how far from the single memory."""
+    return [Column(f"{metric_name(one)} beside single", partial(against, metric=one)) for one in metrics]
+
+
+def spent(name: str, written: Callable[[Spent], Content], of: Callable[[System], Spent], hint: str = "") -> CellColumn:
+    """Something that answering took; a dash where nothing was answered."""
+    return Column(name, lambda cell: written(of(cell.system)) if cell.system else figures.NOTHING, hint=hint)
+
+
+MESSAGES = spent("messages per query", figures.number, lambda one: one.messages.mean)
+RAN: CellColumn = words("ran", lambda cell: PLACES[cell.arm.place])
+
+
+def _mean(metric: str, cell: CellCard) -> Markup:
+    return estimate(cell.metrics.get(metric))
 
 
 def estimate(one: Estimate | None) -> Markup:

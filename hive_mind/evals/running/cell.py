@@ -4,11 +4,10 @@ Interrupted, it learns again and asks what was not asked; rows depend on the see
 before, so the file is the same as if nothing had been interrupted.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -20,23 +19,20 @@ from hive_mind.evals.answers.judging import Judge, open_judge
 from hive_mind.evals.answers.scoring import lacks_verdict
 from hive_mind.evals.answers.spending import FILE as TOKENS
 from hive_mind.evals.answers.spending import RunBudget
-from hive_mind.evals.arms.base import Means, OpenArm
+from hive_mind.evals.arms.base import Means, OpenArm, Progress
 from hive_mind.evals.arms.keeping import candidate_of, worded
 from hive_mind.evals.datasets import Dataset, Scope
 from hive_mind.evals.experiments.values import Cell, Experiment
 from hive_mind.evals.rows import CellReport, Learned, Row
 from hive_mind.evals.running.data import asked_of, row_id
-from hive_mind.evals.running.folder import NOTES, CellFolder, Pen, RunFolder, as_json
+from hive_mind.evals.running.folder import CellFolder, Pen, RunFolder, as_json
 from hive_mind.evals.running.question import Asking, put
+from hive_mind.evals.running.reading import NOTES
 from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.measure.cohesion import cohesion
 from hive_mind.memory.intake import statement
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
-
-N = TypeVar("N", int, float)
-
-Tell = Callable[[str, int, int], None]
 
 UNANSWERED = "questions the answerer gave no answer to, the first one because: "
 UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
@@ -44,20 +40,12 @@ UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
 
 def together(learned: Sequence[Learned]) -> Learned:
     """Costs add up; a lag and an agent's memory are the largest. What was not measured everywhere is not known of all."""
-    return Learned(
-        facts=sum(one.facts for one in learned),
-        messages=_of(sum, [one.messages for one in learned]),
-        bytes=_of(sum, [one.bytes for one in learned]),
-        replica_lag_s=_of(max, [one.replica_lag_s for one in learned]),
-        cpu_s=_of(sum, [one.cpu_s for one in learned]),
-        wall_s=_of(sum, [one.wall_s for one in learned]),
-        memory_per_agent_bytes=_of(max, [one.memory_per_agent_bytes for one in learned]),
-    )
-
-
-def _of(combined: Callable[[list[N]], N], values: Sequence[N | None]) -> N | None:
-    known = [value for value in values if value is not None]
-    return combined(known) if known and len(known) == len(values) else None
+    found = {}
+    for name in Learned.__struct_fields__:
+        values = [getattr(one, name) for one in learned]
+        combined = max if name in ("replica_lag_s", "memory_per_agent_bytes") else sum
+        found[name] = combined(values) if values and None not in values else None
+    return Learned(**found | {"facts": found["facts"] or 0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +69,7 @@ class _Parts:
     judge: Judge | None
 
 
-async def run_cell(order: CellOrder, tell: Tell) -> CellReport:
+async def run_cell(order: CellOrder, tell: Progress) -> CellReport:
     """Run it and write its report. Raises `HiveError` where it can't be run; the report of that is the caller's."""
     folder = RunFolder(order.folder).cell(order.cell.id)
     dataset = await asked_of(order.cell.data, order.cell.seed, order.experiment, order.settings)
@@ -101,7 +89,7 @@ def failed_report(order: CellOrder, why: str) -> CellReport:
 
 
 @asynccontextmanager
-async def _opened(order: CellOrder, tell: Tell) -> AsyncIterator[_Parts]:
+async def _opened(order: CellOrder, tell: Progress) -> AsyncIterator[_Parts]:
     async with AsyncExitStack() as stack:
 
         async def open_real() -> Embedder:
@@ -124,7 +112,7 @@ def _budget(order: CellOrder) -> RunBudget:
     return RunBudget(order.settings.token_budget, order.folder / TOKENS)
 
 
-async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, tell: Tell) -> Learned:
+async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, tell: Progress) -> Learned:
     """Ask what was not asked yet. Everything is learned again: what learning takes is part of the report."""
     before: Sequence[str] = [row.question for row in folder.answered()]
     learned: list[Learned] = []
@@ -148,7 +136,7 @@ def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Aski
 
 
 async def _ask_scope(
-    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, tell: Tell
+    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, tell: Progress
 ) -> Sequence[str]:
     """Ask a scope's questions, but for those that were asked before; what is left of these for the next scope."""
     for number, question in enumerate(scope.questions, start=1):

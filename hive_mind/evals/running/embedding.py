@@ -4,11 +4,12 @@ Texts go to the model in chunks that depend on nothing but the data: a model's a
 batch, so a fill that was interrupted must ask in the same company to get the same vectors.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hive_mind.embed.base import Embedder
+from hive_mind.evals.arms.base import Progress
 from hive_mind.evals.arms.keeping import candidate_of, worded
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.running.vector_cache import Vectors
@@ -16,8 +17,6 @@ from hive_mind.memory.intake import new_fact
 from hive_mind.ranking.form import texts_to_embed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
-
-Tell = Callable[[str, int, int], None]
 
 # A few seconds' worth, so that progress moves; sorted by length, so that a batch is not as long as one long text.
 _CHUNK = 256
@@ -31,7 +30,7 @@ class Filled:
     embedded: int = 0
 
 
-async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, tell: Tell) -> Filled:
+async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, tell: Progress) -> Filled:
     """Embed what is not in the cache. Without a model the result is a `Vectors` without dimension."""
     tell("loading the embedding model", 0, 0)
     embedder = await open_embedder(settings)
@@ -54,7 +53,7 @@ def queries_of(dataset: Dataset) -> list[str]:
     return list(dict.fromkeys(question.text for scope in dataset.scopes for question in scope.questions))
 
 
-async def stored(vectors: Vectors, datasets: Sequence[Dataset], embedder: Embedder, tell: Tell) -> int:
+async def stored(vectors: Vectors, datasets: Sequence[Dataset], embedder: Embedder, tell: Progress) -> int:
     """Have everything that these data sets need in the cache; how many texts were new to it."""
     cache = vectors.open()
     chunks = [chunk for dataset in datasets for chunk in _chunks(passages_of(dataset))]

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,16 +17,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
+from hive_mind.evals.running.reading import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.file_lock import try_lock
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
-
-EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
-ROWS, TIMES, CELL = "rows.jsonl", "times.jsonl", "cell.json"
-NOTES = "notes.txt"
 
 # What rows are made with: in words, and what sets it.
 _MEANS = {
@@ -51,7 +46,6 @@ class RunFolder:
     is_resumed: bool = False
 
     def cell(self, id: str) -> "CellFolder":
-        """The folder of one of its cells."""
         return CellFolder(self.path / "cells" / id)
 
 
@@ -85,24 +79,6 @@ def as_json(value: object) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
 
 
-def digest(experiment: Experiment) -> str:
-    """What tells experiments apart: equal ones have equal digests."""
-    return blake2b(msgspec.json.encode(as_json(experiment), order="deterministic"), digest_size=16).hexdigest()
-
-
-def experiment_in(folder: Path) -> Experiment:
-    """The experiment of a run's folder. Raises `InvalidInput`."""
-    return experiment_of(_json(folder / EXPERIMENT), folder / EXPERIMENT)
-
-
-def experiment_of(told: dict[str, Any], path: Path) -> Experiment:
-    """The experiment that a file of a run tells. Raises `InvalidInput`."""
-    try:
-        return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
-
-
 class CellFolder:
     """What one cell wrote down so far."""
 
@@ -120,13 +96,7 @@ class CellFolder:
 
     def report(self) -> CellReport | None:
         """How it went; None while it is not finished. Raises `InvalidInput` for a damaged report."""
-        file = self.path / CELL
-        if not file.exists():
-            return None
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=CellReport)
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"{file}: {error}; delete {self.path}, and run the cell again") from error
+        return report_in(self.path)
 
     def answered(self) -> list[Row]:
         """The questions that need not be asked again. What is half written is cut off."""
@@ -194,12 +164,12 @@ class Pen:
 
 
 def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
-    there = _json(path / EXPERIMENT)
+    there = read_plain(path / EXPERIMENT)
     given = as_json(experiment)
     different = sorted(key for key in {*there, *given} if there.get(key) != given.get(key))
     if different:
         raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
-    begun = _json(path / ENVIRONMENT)
+    begun = read_plain(path / ENVIRONMENT)
     _refuse_other_data(path, begun.get("data") or {}, environment.get("data") or {})
     _refuse_other_means(path, begun, environment)
 
@@ -223,13 +193,6 @@ def _refuse_other_means(path: Path, begun: dict[str, Any], now: dict[str, Any]) 
             raise InvalidInput(
                 f"{path} was begun with {before} and this run has {after}; give {setting} of the run, or another --out"
             )
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError) as error:
-        raise InvalidInput(f"{path} can't be read ({error}); give --out another folder") from error
 
 
 def _readable(value: object) -> bytes:
@@ -259,42 +222,3 @@ def _cut(path: Path, lines: int) -> None:
         if len(kept) != path.stat().st_size:
             with path.open("r+b") as file:
                 file.truncate(len(kept))
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """One run: its cells that are done, have failed, and are left. `damage` says why it can't be read, where it can't be."""
-
-    folder: str
-    experiment: str
-    started: str
-    done: int
-    failed: int
-    left: int
-    damage: str = ""
-
-
-def runs_in(folder: Path) -> list[RunLine]:
-    """The runs of a folder, or the folder itself where it is one, by the time they began. Other folders are skipped.
-
-    A run that is damaged is one of them: it may be an evaluation of hours, of which a file can be restored.
-    """
-    found = [folder] if (folder / EXPERIMENT).is_file() else sorted(path.parent for path in folder.glob(f"*/{EXPERIMENT}"))
-    return sorted((_line(path) for path in found), key=lambda line: (line.started, line.folder))
-
-
-def _line(folder: Path) -> RunLine:
-    try:
-        experiment = experiment_in(folder)
-        environment = msgspec.json.decode((folder / ENVIRONMENT).read_bytes(), type=dict[str, Any])
-        reports = [_report(folder / "cells" / cell.id / CELL) for cell in cells_of(experiment)]
-    except (InvalidInput, OSError, msgspec.DecodeError):
-        return RunLine(str(folder), "", "", 0, 0, 0, f"hive-mind eval report {folder} says what is damaged")
-    done = sum(1 for one in reports if one and one.status == "done")
-    failed = sum(1 for one in reports if one and one.status == "failed")
-    started = str(environment.get("started", ""))
-    return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
-
-
-def _report(path: Path) -> CellReport | None:
-    return msgspec.json.decode(path.read_bytes(), type=CellReport) if path.exists() else None

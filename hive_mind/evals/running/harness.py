@@ -7,7 +7,8 @@ when it is started again into the same folder. Progress goes to `Report`; printi
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,6 @@ from hive_mind.evals.running.data import asked_of, data_key, fingerprint, unknow
 from hive_mind.evals.running.embedding import Filled, fill
 from hive_mind.evals.running.environment import environment_of
 from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
-from hive_mind.evals.running.notes import noted
 from hive_mind.evals.running.standing import Standing, spoken, weight_of
 from hive_mind.evals.running.vector_cache import Vectors
 from hive_mind.evals.running.workers import Ended, Job, Tell, Told, run_jobs
@@ -69,7 +69,6 @@ class RunResult:
 
     @property
     def failed(self) -> tuple[CellReport, ...]:
-        """Cells without figures."""
         return tuple(cell for cell in self.cells if cell.status == "failed")
 
 
@@ -257,3 +256,23 @@ def _report_of(folder: RunFolder, cell: Cell) -> CellReport:
     found = folder.cell(cell.id).report()
     assert found is not None, f"{cell.id} ended without a report"  # noqa: S101 - every job ends in one
     return found
+
+
+@contextmanager
+def noted(file: Path) -> Iterator[None]:
+    """While this is open, warnings of ours go to the file, which is made with the first, and nowhere else.
+
+    With members that are gone on purpose there is one per question. On the terminal they would hide which cell is done.
+    """
+    ours = logging.getLogger("hive_mind")
+    handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    goes_on, ours.propagate = ours.propagate, False
+    ours.addHandler(handler)
+    try:
+        yield
+    finally:
+        ours.removeHandler(handler)
+        ours.propagate = goes_on
+        handler.close()

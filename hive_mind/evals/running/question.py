@@ -14,8 +14,8 @@ from hive_mind.evals.answers.judging import Judge
 from hive_mind.evals.answers.scoring import GROUNDED, Figures, answered_figures, score, shown_scores
 from hive_mind.evals.answers.spending import since
 from hive_mind.evals.arms.base import OpenArm, Outcome
+from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.distinct import by_texts, firsts_of, texts_found
 from hive_mind.evals.experiments.values import ArmKind
 from hive_mind.evals.rows import Row, Timing
 from hive_mind.llm.base import Usage
@@ -46,10 +46,16 @@ async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row,
             outcome = await asking.arm.ask(question, asking.limit)
     except HiveError as error:
         return _labelled(Row(id, error=str(error)), question), Timing(id, 0.0, 0.0)
+    return await measured(asking, question, id, outcome)
+
+
+async def measured(asking: Asking, question: LabelledQuestion, id: str, outcome: Outcome) -> tuple[Row, Timing]:
+    """What was found, answered where somebody answers, and scored."""
     hits = outcome.hits[: asking.limit]
     before = _spent(asking)
     answer, unanswered = await _answered(asking, question, outcome.hits)
-    found = _found(asking, hits)
+    # The first document of each text, best first.
+    found = texts_found(hits, asking.arm.documents)[: asking.limit]
     figures = await _figures(asking, question, found, hits, answer)
     grounded = await _judged(asking, question, answer, outcome.hits)
     row = _row(id, outcome, found, hits, figures | grounded, answer)
@@ -102,11 +108,6 @@ def _labelled(row: Row, question: LabelledQuestion) -> Row:
     return msgspec.structs.replace(
         row, asked=question.text, category=question.category, intent=question.intent, source_bias=question.source_bias
     )
-
-
-def _found(asking: Asking, hits: Sequence[Hit]) -> list[str]:
-    """The first document of each text, best first."""
-    return texts_found(hits, asking.arm.documents)[: asking.limit]
 
 
 async def _figures(

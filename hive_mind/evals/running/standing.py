@@ -38,12 +38,10 @@ class Standing:
         self.parts[cell] = _NEARLY * min(done / total, 1.0) if total else 0.0
 
     def ended(self, cell: str) -> None:
-        """A cell is done, or failed."""
         self.parts[cell] = 1.0
 
     @property
     def done(self) -> int:
-        """How many cells are done."""
         return sum(1 for part in self.parts.values() if part == 1.0)
 
     def left_s(self, now: float) -> float | None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder, Matrix
 from hive_mind.retrieval.files.writing import writable
+from hive_mind.runtime.members.nodes import Borrowed
 
 Kind = Literal["passage", "query"]
 _KEY_BYTES = 16
@@ -24,14 +25,13 @@ _KEY_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Which vectors a run uses: of this model, kept in this folder. Without a dimension there is no model."""
+    """Which vectors a run uses: of this model, kept in this folder, or in RAM. Without a dimension there is no model."""
 
-    folder: Path
+    folder: Path | None
     model: str = ""
     dimension: int = 0
 
     def open(self) -> "VectorCache":
-        """The cache as it is now."""
         return VectorCache(self)
 
 
@@ -40,7 +40,7 @@ class VectorCache:
 
     def __init__(self, vectors: Vectors) -> None:
         self._record = np.dtype([("key", "u1", _KEY_BYTES), ("vector", "<f2", vectors.dimension)])
-        self._path = vectors.folder / _file_name(vectors)
+        self._path = vectors.folder / _file_name(vectors) if vectors.folder else None
         self._rows = self._read()
         self._places = {key.tobytes(): number for number, key in enumerate(self._rows["key"])}
         self._new: dict[bytes, NDArray[np.float32]] = {}
@@ -49,7 +49,6 @@ class VectorCache:
         return len(self._places) + len(self._new)
 
     def get(self, kind: Kind, text: str) -> NDArray[np.float32] | None:
-        """The vector of a text, or None."""
         key = _key(kind, text)
         place = self._places.get(key)
         if place is None:
@@ -68,15 +67,20 @@ class VectorCache:
     def keep(self, kind: Kind, texts: Sequence[str], vectors: Matrix) -> None:
         """Write down those that are new. One process at a time may do this."""
         fresh = [(text, vector) for text, vector in zip(texts, vectors, strict=True) if not self.has(kind, text)]
+        for text, vector in fresh:
+            self.hold(kind, text, vector)
+        if self._path is None:
+            return
         records = np.zeros(len(fresh), self._record)
         for number, (text, vector) in enumerate(fresh):
             records[number]["key"] = np.frombuffer(_key(kind, text), np.uint8)
             records[number]["vector"] = vector
-            self.hold(kind, text, vector)
         with writable(self._path), self._path.open("ab") as file:
             file.write(records.tobytes())
 
     def _read(self) -> NDArray[Any]:
+        if self._path is None:
+            return np.zeros(0, self._record)
         with writable(self._path.parent):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         size = self._path.stat().st_size if self._path.exists() else 0
@@ -88,13 +92,16 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An embedder that looks in the cache, and opens the real one only for what is not there."""
+    """An embedder that looks in the cache, and opens the real one only for what is not there.
 
-    def __init__(self, vectors: Vectors, open_real: Callable[[], Awaitable[Embedder]]) -> None:
+    `keeps`: what is new is written down. Otherwise it is known for as long as this lives, so that processes share a cache.
+    """
+
+    def __init__(self, vectors: Vectors, open_real: Callable[[], Awaitable[Embedder]], *, keeps: bool = False) -> None:
         self.model = vectors.model
         self.dimension = vectors.dimension
         self.misses = 0
-        self._cache = vectors.open()
+        self._cache, self._keeps = vectors.open(), keeps
         self._open_real = open_real
         self._real: Embedder | None = None
 
@@ -102,15 +109,12 @@ class CachedEmbedder:
         """Unit rows, one per text."""
         new = [text for text in dict.fromkeys(texts) if not self._cache.has("passage", text)]
         if new:
-            self.misses += len(new)
-            for text, vector in zip(new, await (await self._opened()).embed_passages(new), strict=True):
-                self._cache.hold("passage", text, vector)
+            self._learn("passage", new, await (await self._opened()).embed_passages(new))
         return self._rows(texts)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         if not self._cache.has("query", text):
-            self.misses += 1
-            self._cache.hold("query", text, await (await self._opened()).embed_query(text))
+            self._learn("query", [text], (await (await self._opened()).embed_query(text)).reshape(1, -1))
         found = self._cache.get("query", text)
         assert found is not None  # noqa: S101 - it was just put there
         return found
@@ -121,6 +125,14 @@ class CachedEmbedder:
             await self._real.close()
             self._real = None
 
+    def _learn(self, kind: Kind, texts: Sequence[str], vectors: Matrix) -> None:
+        self.misses += len(texts)
+        if self._keeps:
+            self._cache.keep(kind, texts, vectors)
+            return
+        for text, vector in zip(texts, vectors, strict=True):
+            self._cache.hold(kind, text, vector)
+
     def _rows(self, texts: Iterable[str]) -> Matrix:
         found = [self._cache.get("passage", text) for text in texts]
         return np.array(found, np.float32).reshape(len(found), self.dimension)
@@ -129,6 +141,17 @@ class CachedEmbedder:
         if self._real is None:
             self._real = await self._open_real()
         return self._real
+
+
+def remembering(embedder: Embedder, folder: Path | None = None) -> Embedder:
+    """An embedder that embeds no text twice, nor what an earlier one over the same folder did; closing it does nothing."""
+    if not embedder.dimension:
+        return Borrowed(embedder)
+
+    async def opened() -> Embedder:
+        return Borrowed(embedder)
+
+    return CachedEmbedder(Vectors(folder, embedder.model, embedder.dimension), opened, keeps=True)
 
 
 def _key(kind: Kind, text: str) -> bytes:

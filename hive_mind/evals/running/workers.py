@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -63,7 +63,6 @@ class _Running:
     job: Job
     process: BaseProcess
     pipe: "Connection[Any, Any]"
-    last: Told | None = field(default=None)
 
 
 def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[Told | Ended | None]:

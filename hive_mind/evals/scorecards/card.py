@@ -11,54 +11,10 @@ import msgspec
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Fault, Mode
+from hive_mind.measure.differences import JUDGED_MIN, Difference
+from hive_mind.measure.intervals import Estimate, Middle
 
 FILE = "scorecard.json"
-JUDGED_MIN = 20
-"""Questions from which on anything is judged. With eleven the least p there is, 2 to the power of -10, does not survive sixty
-comparisons, and an interval is too narrow."""
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """A macro mean over the `n` questions for which it is defined, and its 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-class Middle(msgspec.Struct, frozen=True):
-    """A median over `n` questions with its 95 % interval (order statistics; None below six questions), and the slow end."""
-
-    median: float
-    low: float | None
-    high: float | None
-    p95: float
-    n: int
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """This cell minus the reference, paired by question: mean, 95 % bootstrap interval, randomisation p, over `n` questions.
-
-    `p_holm` is p after Holm's correction for all differences of the scorecard, 1 at most: below 0.05 a difference is real.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    n: int
-
-    @property
-    def is_real(self) -> bool:
-        """Whether chance is ruled out, with all that was compared taken into account."""
-        return self.p_holm < 0.05
-
-    @property
-    def has_too_few_questions(self) -> bool:
-        """Whether nothing could have been found out; what is real all the same is real."""
-        return self.n < JUDGED_MIN and not self.is_real
 
 
 class AgainstSingle(msgspec.Struct, frozen=True):
@@ -161,12 +117,10 @@ class Scorecard(msgspec.Struct, frozen=True):
 
     @property
     def done(self) -> list[CellCard]:
-        """Cells with figures."""
         return [cell for cell in self.cells if cell.status == "done"]
 
     @property
     def without_figures(self) -> list[CellCard]:
-        """Cells that failed or were not finished."""
         return [cell for cell in self.cells if cell.status != "done"]
 
 

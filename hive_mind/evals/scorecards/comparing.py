@@ -11,11 +11,10 @@ from pathlib import Path
 from statistics import median
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.scorecards.card import Difference, Estimate
-from hive_mind.evals.scorecards.cells import MeasuredCell, MeasuredRun, read_run
-from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
-from hive_mind.evals.scorecards.intervals import defined, estimate, median_interval
-from hive_mind.evals.scorecards.metrics import Sense, chosen_metrics, sense_of
+from hive_mind.evals.running.reading import MeasuredCell, MeasuredRun, read_run
+from hive_mind.evals.scorecards.metrics import chosen_metrics, groups_of_both, identical, paired
+from hive_mind.measure.differences import MetricChange, Pairs, metric_changes
+from hive_mind.measure.intervals import Estimate, defined, estimate, median_interval
 
 TIMES = ("cpu_ms", "wall_ms")
 
@@ -27,36 +26,6 @@ class Side:
     name: str
     run: MeasuredRun
     cells: tuple[MeasuredCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MetricChange:
-    """A metric of two cells. The means are over the paired questions; None where no question has it on both sides."""
-
-    metric: str
-    sense: Sense
-    before: float | None
-    after: float | None
-    difference: Difference | None
-    defined: tuple[int, int]
-    """For how many of the questions that both answered it is defined, before and after."""
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether the 95 % interval lies wholly on the worse side."""
-        worst, best = self.bounds
-        return best < 0 if self.sense == "better" else worst > 0 if self.sense == "worse" else False
-
-    @property
-    def loss_max(self) -> float:
-        """The greatest loss that the interval leaves open; 0 or less where it leaves none."""
-        worst, best = self.bounds
-        return -worst if self.sense == "better" else best if self.sense == "worse" else 0.0
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Of the difference; zeros where it is undefined."""
-        return (self.difference.low, self.difference.high) if self.difference else (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +90,7 @@ def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunC
     named = chosen_metrics([row for some in every for row in some], wanted) if wanted else ()
     names = [named or chosen_metrics(some) for some in every]
     columns = [(name, *_column(old, new, name)) for (old, new), some in zip(pairs, names, strict=True) for name in some]
-    changes = iter(_metric_changes(columns))
+    changes = metric_changes(columns)
     cells = []
     for (old, new), some in zip(pairs, names, strict=True):
         unpaired = _unpaired(before.name, old, new) | _unpaired(after.name, new, old)
@@ -174,7 +143,6 @@ def has_other_data(before: Side, after: Side, old: str, new: str) -> bool:
 
 
 def _both(before: MeasuredCell, after: MeasuredCell) -> list[str]:
-    """Questions that both answered, in sorted order."""
     answered = {row.question for row in before.answered}
     return sorted(row.question for row in after.answered if row.question in answered)
 
@@ -184,16 +152,6 @@ def _column(before: MeasuredCell, after: MeasuredCell, metric: str) -> tuple[Pai
     both = _both(before, after)
     new, old = ({one: cell.rows[one] for one in both} for cell in (after, before))
     return paired(new, old, metric), groups_of_both(new, old)
-
-
-def _metric_changes(columns: Sequence[tuple[str, Pairs, list[str]]]) -> Iterator[MetricChange]:
-    found = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
-    for (name, pairs, _), difference in zip(columns, found, strict=True):
-        both = [(new, old) for new, old in pairs if new is not None and old is not None]
-        before = sum(old for _, old in both) / len(both) if both else None
-        after = sum(new for new, _ in both) / len(both) if both else None
-        counts = (sum(old is not None for _, old in pairs), sum(new is not None for new, _ in pairs))
-        yield MetricChange(name, sense_of(name), before, after, difference, counts)
 
 
 def _time_changes(before: MeasuredCell, after: MeasuredCell) -> Iterator[TimeChange]:

@@ -21,7 +21,7 @@ from hive_mind.evals.datasets.files import read_json
 from hive_mind.evals.experiments.matrix import BASELINES
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.running.harness import Report, RunOrder, run
-from hive_mind.evals.scorecards.cells import MeasuredRun, read_run
+from hive_mind.evals.running.reading import MeasuredRun, read_run
 from hive_mind.evals.scorecards.comparing import Side
 from hive_mind.evals.scorecards.gating import Judgement, judge_run
 from hive_mind.hive.topology.spec import SINGLE, TopologyName, has_node_per, reads
@@ -72,7 +72,6 @@ class Findable:
     ann: str
 
     def settings(self, base: Settings) -> Settings:
-        """Settings that embed as the fleet does."""
         model = self.embed_model or base.embed_model
         return replace(base, embed=self.embed, embed_model=model, embed_url=self.embed_url, ann=self.ann)
 

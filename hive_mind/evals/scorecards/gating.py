@@ -9,21 +9,12 @@ or the verdict that is judged.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hive_mind.counted import first_of
 from hive_mind.evals.answers.scoring import ANSWERED, GROUNDED, lacks_verdict
-from hive_mind.evals.scorecards.cells import MeasuredCell
-from hive_mind.evals.scorecards.comparing import (
-    CellChange,
-    MetricChange,
-    RunChange,
-    Side,
-    compare_sides,
-    has_other_data,
-    paired_cells,
-)
-from hive_mind.evals.scorecards.metrics import sense_of
+from hive_mind.evals.running.reading import MeasuredCell
+from hive_mind.evals.scorecards.comparing import CellChange, RunChange, Side, compare_sides, has_other_data, paired_cells
+from hive_mind.measure.differences import SAME, MetricChange, sense_of
 
-# Sums of the same numbers in another order differ by less.
-_SAME = 1e-9
 # More of these buys something, so they are judged only on request.
 _ONLY_NAMED = ("messages", "bytes", "fan_out")
 
@@ -100,9 +91,9 @@ def _other_work(old: MeasuredCell, new: MeasuredCell) -> Iterator[str]:
     """Why two cells did not do the same work."""
     for name, here, there in (("this run", new, old), ("the baseline", old, new)):
         if alone := sorted(here.rows.keys() - there.rows.keys()):
-            yield f"{_named(alone)} asked only in {name}"
+            yield f"{_questions(alone)} asked only in {name}"
         if failed := sorted(row.question for row in here.rows.values() if row.error):
-            yield f"{_named(failed)} without a result in {name}: {here.rows[failed[0]].error}"
+            yield f"{_questions(failed)} without a result in {name}: {here.rows[failed[0]].error}"
     if not old.answered and not new.answered:
         yield "no question was answered"
     documents = [cell.report.documents if cell.report else 0 for cell in (old, new)]
@@ -115,7 +106,7 @@ def _unanswered(baseline: Side, candidate: Side) -> Iterator[str]:
     for old, new in paired_cells(baseline, candidate)[0]:
         for name, cell in (("this run", new), ("the baseline", old)):
             if silent := sorted(row.question for row in cell.rows.values() if row.unanswered):
-                yield f"{new.id}: {_named(silent)} without an answer in {name}: {cell.rows[silent[0]].unanswered}"
+                yield f"{new.id}: {_questions(silent)} without an answer in {name}: {cell.rows[silent[0]].unanswered}"
 
 
 def _without_verdict(baseline: Side, candidate: Side) -> Iterator[str]:
@@ -123,7 +114,7 @@ def _without_verdict(baseline: Side, candidate: Side) -> Iterator[str]:
     for old, new in paired_cells(baseline, candidate)[0]:
         for name, cell in (("this run", new), ("the baseline", old)):
             if unjudged := sorted(row.question for row in cell.rows.values() if lacks_verdict(row.metrics)):
-                yield f"{new.id}: {_named(unjudged)} without the judge's verdict in {name}"
+                yield f"{new.id}: {_questions(unjudged)} without the judge's verdict in {name}"
 
 
 def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:
@@ -149,7 +140,7 @@ def _uncertain(change: RunChange, certain: Sequence[str]) -> Iterator[str]:
 def _ground(cell: CellChange, one: MetricChange, certain: Sequence[str]) -> Ground | None:
     if one.is_worse:
         return Ground(cell.after, one.metric, f"{one.metric} is worse: {evidence(one)}")
-    if one.metric.split("@")[0] in certain and one.loss_max > _SAME:
+    if one.metric.split("@")[0] in certain and one.loss_max > SAME:
         return Ground(
             cell.after, one.metric, f"a loss of up to {one.loss_max:.3f} {one.metric} can't be ruled out: {evidence(one)}"
         )
@@ -159,19 +150,14 @@ def _ground(cell: CellChange, one: MetricChange, certain: Sequence[str]) -> Grou
 def evidence(one: MetricChange) -> str:
     """A difference in a line."""
     found = one.difference
-    if found is None or one.before is None or one.after is None:
-        return "undefined"
-    return (
-        f"{one.after:.3f} after {one.before:.3f} ({found.difference:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}, "
-        f"p {_chance(found.p)}, with all comparisons {_chance(found.p_holm)}; {found.n} questions)"
-    )
+    if found is None:
+        return one.evidence()
+    return one.evidence(f"p {_chance(found.p)}", f"with all comparisons {_chance(found.p_holm)}; {found.n} questions")
 
 
 def _chance(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def _named(questions: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(questions) - most} more" if len(questions) > most else ""
-    noun = "question" if len(questions) == 1 else "questions"
-    return f"{noun} {', '.join(questions[:most])}{more}"
+def _questions(ids: Sequence[str]) -> str:
+    return f"{'question' if len(ids) == 1 else 'questions'} {first_of(ids)}"

@@ -13,23 +13,12 @@ import msgspec
 from hive_mind.evals.experiments.matrix import BASELINES
 from hive_mind.evals.experiments.values import Cell, Fault
 from hive_mind.evals.rows import Learned, Row
-from hive_mind.evals.scorecards.card import (
-    FILE,
-    AgainstSingle,
-    CellCard,
-    DataPart,
-    Difference,
-    Estimate,
-    Learning,
-    RetrievalPart,
-    Scorecard,
-    System,
-)
-from hive_mind.evals.scorecards.cells import MeasuredCell, read_run
-from hive_mind.evals.scorecards.differences import Pairs, differences, groups_of_both, identical, paired
-from hive_mind.evals.scorecards.intervals import estimates, middle
-from hive_mind.evals.scorecards.metrics import metrics_of, value_of
+from hive_mind.evals.running.reading import MeasuredCell, read_run
+from hive_mind.evals.scorecards.card import FILE, AgainstSingle, CellCard, DataPart, Learning, RetrievalPart, Scorecard, System
+from hive_mind.evals.scorecards.metrics import groups_of_both, identical, metrics_of, paired, value_of
 from hive_mind.hive.topology.spec import SINGLE
+from hive_mind.measure.differences import Difference, Pairs, differences
+from hive_mind.measure.intervals import Estimate, estimates, middle
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
@@ -155,7 +144,6 @@ def _differences(done: Mapping[str, MeasuredCell], references: Mapping[str, str]
 
 
 def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
-    """A cell without its figures."""
     data, report = planned.data, cell.report
     card = CellCard(
         id=cell.id,
@@ -198,10 +186,7 @@ def _system(cell: MeasuredCell, own: Figures) -> System | None:
         return None
     usd = usd_of(answered)
     return System(
-        messages=own["system", "messages"],
-        bytes=own["system", "bytes"],
-        fan_out=own["system", "fan_out"],
-        completeness=own["system", "completeness"],
+        **{name: own["system", name] for name in _PER_QUESTION},
         cpu_ms=cpu,
         wall_ms=wall,
         tokens_in_total=sum(row.tokens_in for row in answered),
@@ -216,12 +201,5 @@ def _learning(learned: Learned) -> Learning:
     def per_fact(total: int | None) -> float | None:
         return None if total is None or not learned.facts else total / learned.facts
 
-    return Learning(
-        facts=learned.facts,
-        messages_per_fact=per_fact(learned.messages),
-        bytes_per_fact=per_fact(learned.bytes),
-        replica_lag_s=learned.replica_lag_s,
-        cpu_s=learned.cpu_s,
-        wall_s=learned.wall_s,
-        memory_per_agent_bytes=learned.memory_per_agent_bytes,
-    )
+    same = {name: getattr(learned, name) for name in ("facts", "replica_lag_s", "cpu_s", "wall_s", "memory_per_agent_bytes")}
+    return Learning(messages_per_fact=per_fact(learned.messages), bytes_per_fact=per_fact(learned.bytes), **same)

@@ -1,20 +1,11 @@
-"""What a higher value of a metric means: better, worse, or neither. Comparisons and gates depend on it."""
+"""Metrics of rows: by their names, and those of two cells side by side, paired by question."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.rows import Row
+from hive_mind.measure.differences import Pairs
 
-Sense = Literal["better", "worse", "neither"]
-
-# Cut metrics without their "@k". How many answers are "unknown", and how alike results are on average, is no merit in itself.
-_SENSES: Mapping[str, Sense] = {
-    **dict.fromkeys(("recall", "mrr", "ndcg", "nudcg", "keyword_hit", "required_hit"), "better"),
-    **dict.fromkeys(("abstention_right", "grounded", "source_diversity", "completeness"), "better"),
-    **dict.fromkeys(("distractors", "near_duplicates", "coverage_gap", "forbidden_hit", "stale"), "worse"),
-    **dict.fromkeys(("messages", "bytes", "fan_out"), "worse"),
-}
 COSTS: Mapping[str, Callable[[Row], float]] = {
     "messages": lambda row: row.messages,
     "bytes": lambda row: row.bytes,
@@ -22,11 +13,6 @@ COSTS: Mapping[str, Callable[[Row], float]] = {
     "completeness": lambda row: row.completeness,
 }
 """What every row says of its hive, as a metric."""
-
-
-def sense_of(metric: str) -> Sense:
-    """Whether more of it is better."""
-    return _SENSES.get(metric.split("@")[0], "neither")
 
 
 def value_of(row: Row, metric: str) -> float | None:
@@ -55,3 +41,22 @@ def chosen_metrics(rows: Iterable[Row], wanted: Iterable[str] = ()) -> list[str]
             raise InvalidInput(f"no question has a metric {name!r}; there are: {', '.join(known)}")
         found[full] = None
     return list(found) or known
+
+
+def paired(new: Mapping[str, Row], old: Mapping[str, Row], metric: str) -> Pairs:
+    """A metric of the questions that both were asked, in sorted order."""
+    return [(value_of(new[one], metric), value_of(old[one], metric)) for one in sorted(new.keys() & old.keys())]
+
+
+def groups_of_both(new: Mapping[str, Row], old: Mapping[str, Row]) -> list[str]:
+    """The group of each question of `paired`. Runs of before did not write it down."""
+    return [new[one].group or old[one].group for one in sorted(new.keys() & old.keys())]
+
+
+def identical(new: Mapping[str, Row], old: Mapping[str, Row], limit: int) -> list[float | None]:
+    """For each question of `paired`, whether the first `limit` facts are the same, in the same order: 1 or 0.
+
+    None where one of them has no result.
+    """
+    both = ((new[one], old[one]) for one in sorted(new.keys() & old.keys()))
+    return [None if a.error or b.error else float(a.facts[:limit] == b.facts[:limit]) for a, b in both]

@@ -16,8 +16,7 @@ from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.retrieval.deploying import history
 from hive_mind.retrieval.deploying.gate import judge_file
 from hive_mind.retrieval.deploying.history import Entry
-from hive_mind.retrieval.files.active import Active
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import workspace_lock, write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench
@@ -181,13 +180,12 @@ def _figures(verdict: Verdict) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     if new:
         figures |= {"questions": len(new.rows), "nudcg": round(new.nudcg, 4), "distractors": new.distractors}
-    if compared and compared.nudcg.interval:
-        interval = compared.nudcg.interval
+    if compared and (moved := compared.nudcg.difference):
         figures |= {
             "nudcg_before": round(compared.before.nudcg, 4),
             "distractors_before": compared.before.distractors,
-            "interval": [round(interval.low, 4), round(interval.high, 4)],
-            "p": compared.nudcg.p,
+            "interval": [round(moved.low, 4), round(moved.high, 4)],
+            "p": moved.p,
         }
     return figures
 

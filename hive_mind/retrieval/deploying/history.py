@@ -46,7 +46,6 @@ class Entry:
             raise InvalidInput(f"{told} ({str(error).splitlines()[1]}): deploy a file of configs/") from error
 
     def is_of(self, config: RetrievalConfig) -> bool:
-        """Whether it put this configuration into use."""
         try:
             return self.configuration == config
         except InvalidInput:

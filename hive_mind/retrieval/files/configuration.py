@@ -131,3 +131,16 @@ class RetrievalConfig(Part):
         """How many results there are at most, dynamic-k included."""
         top_k = self.retrieval.top_k
         return min(top_k, self.dynamic_k.max_results) if self.dynamic_k.enabled else top_k
+
+
+# `configs/active.json`, which says what is in use. It holds the configuration as it was deployed, so that an edit of its file
+# reaches nobody before it is deployed too. In the public layout the file is a configuration itself, a copy or a link.
+class Active(Part):
+    """The whole file. `hive-mind retrieval deploy` writes it; by hand, `{"config": "NAME"}` is enough."""
+
+    config: Name = Field(description="The configuration in use.")
+    deployed: RetrievalConfig | None = Field(None, description="As it was deployed; without it, as its file is now.")
+    at: str = Field("", max_length=64, description="When it was deployed, ISO 8601.")
+    by: str = Field("", max_length=200, description="Who deployed it.")
+    why: str = Field("", max_length=2000, description="The reason given.")
+    forced: bool = Field(False, description="Whether it was deployed against the gate.")

@@ -8,12 +8,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from hive_mind.counted import first_of
 from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import write_whole
 
 NAIVE = "v1-naive"
-_NAMED_MAX = 3
 
 
 def init(folder: Path, *, has_embeddings: bool = True) -> Workspace:
@@ -58,10 +58,7 @@ def _refuse_others(folder: Path, wanted: dict[str, str]) -> None:
     there = sorted(path for path in folder.rglob("*") if not path.is_dir()) if folder.exists() else []
     others = [path.relative_to(folder).as_posix() for path in there if not _is_ours(path, folder, wanted)]
     if others:
-        more = f" and {len(others) - _NAMED_MAX} more" if len(others) > _NAMED_MAX else ""
-        raise InvalidInput(
-            f"{folder} is not empty ({', '.join(others[:_NAMED_MAX])}{more}), and nothing is overwritten: name another folder"
-        )
+        raise InvalidInput(f"{folder} is not empty ({first_of(others)}), and nothing is overwritten: name another folder")
 
 
 def _is_ours(path: Path, folder: Path, wanted: dict[str, str]) -> bool:

@@ -18,9 +18,8 @@ from hive_mind.errors import InvalidInput, Problem, WorkspaceError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
 from hive_mind.regex import regex
-from hive_mind.retrieval.files.active import Active
 from hive_mind.retrieval.files.collection import FIELD_NAME, Collection
-from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
+from hive_mind.retrieval.files.configuration import NAME, Active, RetrievalConfig
 from hive_mind.retrieval.files.documents import Listing, listed
 from hive_mind.retrieval.files.golden import Golden
 
@@ -68,7 +67,6 @@ class Workspace:
 
     @property
     def results(self) -> Path:
-        """Folder of what was measured."""
         return self.root / "results"
 
     @property
@@ -91,15 +89,12 @@ class Workspace:
         return self.root / "collections" / f"{_checked(name, 'collection')}.json"
 
     def configs(self) -> tuple[str, ...]:
-        """Names of the configurations there are."""
         return _names(self.root / "configs", without=_ACTIVE)
 
     def collections(self) -> tuple[str, ...]:
-        """Names of the collections there are."""
         return _names(self.root / "collections")
 
     def config(self, name: str) -> RetrievalConfig:
-        """A configuration by its name."""
         return self._value(self.existing(self.config_file(name)), CONFIG)
 
     def active(self) -> RetrievalConfig | None:
@@ -136,7 +131,6 @@ class Workspace:
         return tree is not None and "name" in tree.parts and "config" not in tree.parts
 
     def collection(self, name: str) -> Collection:
-        """A collection by its name."""
         return self._value(self.existing(self.collection_file(name)), COLLECTION)
 
     def golden(self) -> Golden:

@@ -104,7 +104,6 @@ class ChunkFile:
         return [DocumentRow(number, id, state, hash, title, _fields(raw)) for number, id, state, hash, title, raw in rows]
 
     def states(self) -> dict[str, bytes]:
-        """Each document's state, by its id."""
         return dict(self._rows("SELECT id, state FROM document"))
 
     def known(self, ids: Sequence[str]) -> dict[str, Known]:
@@ -128,17 +127,14 @@ class ChunkFile:
         return sorted(self._chosen("document", documents))
 
     def counts(self) -> tuple[int, int]:
-        """How many documents and chunks there are."""
         ((documents, chunks),) = self._rows("SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM chunk)")
         return documents, chunks
 
     def vectors(self, model: str) -> dict[bytes, Vector]:
-        """All embeddings of a model."""
         rows = self._rows("SELECT key, value FROM vector WHERE model = ?", model)
         return {key: np.frombuffer(value, np.float16).astype(np.float32) for key, value in rows}
 
     def has_vectors(self) -> bool:
-        """Whether anything is embedded at all."""
         return bool(self._rows("SELECT 1 FROM vector LIMIT 1"))
 
     def vector_keys(self, model: str) -> set[bytes]:
@@ -196,7 +192,6 @@ class ChunkFile:
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
     def next_numbers(self) -> tuple[int, int]:
-        """Numbers for the next document and chunk."""
         ((document, chunk),) = self._rows(
             "SELECT (SELECT coalesce(max(number), 0) FROM document), (SELECT coalesce(max(number), 0) FROM chunk)"
         )

@@ -62,7 +62,6 @@ class CollectionIndex:
 
     @property
     def has_embeddings(self) -> bool:
-        """Whether there is a model at all."""
         return self._vectors.is_on
 
     async def update(self, report: Report | None = None) -> Indexed:
@@ -95,7 +94,6 @@ class CollectionIndex:
         return tuple(sorted(self._file.states()))
 
     def counts(self) -> tuple[int, int]:
-        """How many documents and chunks are indexed."""
         return self._file.counts()
 
     def is_current(self) -> bool:
@@ -241,7 +239,6 @@ class CollectionIndex:
         return (reranked(candidates, scores) if scores else candidates), note
 
     def _with_rows(self, memory: MemoryIndex, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ChunkRow]]:
-        """Candidates with what is kept of them."""
         rows = self._file.chunks_at(memory.numbers[one.row] for one in candidates)
         pairs = [(one, rows.get(memory.numbers[one.row])) for one in candidates]
         # One that is gone was taken out by another process this very moment.
@@ -258,22 +255,8 @@ class CollectionIndex:
 
     def _result(self, rank: int, memory: MemoryIndex, one: Candidate, row: ChunkRow) -> Result:
         document = memory.document_at(one.row).id
-        return Result(
-            rank=rank,
-            chunk_id=f"{document}#{row.ordinal}",
-            document=document,
-            heading=row.heading,
-            text=row.text,
-            score=one.score,
-            keyword=one.keyword,
-            vector=one.vector,
-            keyword_rank=one.keyword_rank,
-            vector_rank=one.vector_rank,
-            exact=one.exact,
-            boost=one.boost,
-            disagreement=one.disagreement,
-            flags=one.flags,
-        )
+        scores = {name: getattr(one, name) for name in Candidate.__slots__ if name not in ("row", "id")}
+        return Result(rank, f"{document}#{row.ordinal}", document, row.heading, row.text, **scores)
 
     def _told(self, changes: Changes, embedded: int, note: str) -> Indexed:
         return Indexed(

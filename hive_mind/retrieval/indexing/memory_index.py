@@ -132,7 +132,6 @@ class MemoryIndex:
         return np.frombuffer(self._days, np.int64)[rows] if len(rows) else np.empty(0, np.int64)
 
     def document_at(self, row: int) -> DocumentRow:
-        """The document a chunk is from."""
         return self.documents[self.owners[row]]
 
     def terms(self, chunk: ChunkRow) -> frozenset[str]:

@@ -60,29 +60,20 @@ def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: 
 def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[list[Candidate], list[Candidate]]:
     """Flagged, moved down or taken out. What names an identifier of the query is there for its words, so it is only flagged."""
     wanted = config.distraction_detection
-    flagged = [_flagged(one) if _is_suspect(one, config) else one for one in candidates]
+    limit = wanted.disagreement_threshold
+    suspects = {one.id for one in candidates if one.disagreement is not None and one.disagreement > limit}
+    flagged = [replace(one, flags=(*one.flags, FLAGGED)) if one.id in suspects else one for one in candidates]
     if wanted.action == "drop":
         return [one for one in flagged if not _can_be_moved(one)], [one for one in flagged if _can_be_moved(one)]
     if wanted.action == "demote":
-        moved = [_demoted(one) if _can_be_moved(one) else one for one in flagged]
+        flags, share = (DEMOTED,), _DEMOTION
+        moved = [replace(one, score=one.score * share, flags=one.flags + flags) if _can_be_moved(one) else one for one in flagged]
         return sorted(moved, key=lambda one: -one.score), []
     return flagged, []
 
 
-def _is_suspect(one: Candidate, config: RetrievalConfig) -> bool:
-    return one.disagreement is not None and one.disagreement > config.distraction_detection.disagreement_threshold
-
-
-def _flagged(one: Candidate) -> Candidate:
-    return replace(one, flags=(*one.flags, FLAGGED))
-
-
 def _can_be_moved(one: Candidate) -> bool:
     return FLAGGED in one.flags and one.exact <= 0
-
-
-def _demoted(one: Candidate) -> Candidate:
-    return replace(one, score=one.score * _DEMOTION, flags=(*one.flags, DEMOTED))
 
 
 def _different(candidates: list[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> list[Candidate]:

@@ -127,7 +127,7 @@ def _look(seen: Seen, known: Known | None, changes: Changes, numbers: _Numbers, 
         if known:
             changes.removed.append(known.number)
         return
-    state = _settled(seen, now_ns)
+    state = seen.state if now_ns - seen.changed_ns > _UNSETTLED_NS else b""
     if known and is_same_form and known.hash == document.hash:
         changes.unchanged += 1
         if known.state != state:
@@ -153,7 +153,3 @@ def chunk_rows(document: Document, number: int, first: int, chunking: Chunking) 
         row = ChunkRow(first + ordinal, number, ordinal, chunk.heading, chunk.text, b"")
         rows.append(row._replace(key=text_key(embedded_text(document.title, document.field("speaker"), row))))
     return rows
-
-
-def _settled(seen: Seen, now_ns: int) -> bytes:
-    return seen.state if now_ns - seen.changed_ns > _UNSETTLED_NS else b""

@@ -7,28 +7,9 @@ the noise.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from hive_mind.errors import InvalidInput
-from hive_mind.measure.statistics import Interval, macro_mean, randomisation_p
-from hive_mind.retrieval.measuring.measured import METRICS, SEED, Evaluation, Label, Metric, Row, interval_of
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A metric of both, over the questions for which it is defined. `p`: how often chance alone would part equals so far."""
-
-    metric: Metric
-    before: float | None
-    after: float | None
-    interval: Interval | None
-    """Of after minus before, 95 %."""
-    p: float | None
-
-    @property
-    def change(self) -> float:
-        """After minus before; 0 where it is not defined."""
-        return self.interval.mean if self.interval else 0.0
+from hive_mind.measure.differences import MetricChange, metric_changes
+from hive_mind.retrieval.measuring.measured import METRICS, Evaluation, Label, Metric, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +55,14 @@ class Comparison:
 
     before: Evaluation
     after: Evaluation
-    differences: tuple[Difference, ...]
+    changes: tuple[MetricChange, ...]
     moves: tuple[Move, ...]
 
-    def of(self, metric: Metric) -> Difference:
-        """The difference of one metric."""
-        return next(one for one in self.differences if one.metric == metric)
+    def of(self, metric: Metric) -> MetricChange:
+        return next(one for one in self.changes if one.metric == metric)
 
     @property
-    def nudcg(self) -> Difference:
+    def nudcg(self) -> MetricChange:
         return self.of("nudcg")
 
     @property
@@ -92,12 +72,10 @@ class Comparison:
 
     @property
     def won(self) -> int:
-        """Questions with a higher nUDCG."""
         return sum(one.change > 0 for one in self.moves)
 
     @property
     def lost(self) -> int:
-        """Questions with a lower nUDCG."""
         return sum(one.change < 0 for one in self.moves)
 
 
@@ -109,16 +87,9 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     old, new = before.at(k), after.at(k)
     moves = [_move(*pair, k) for pair in zip(old.rows, new.rows, strict=True)]
     changed = [one for one in moves if one.change or one.places]
-    differences = tuple(_difference(metric, old, new) for metric in METRICS)
-    return Comparison(old, new, differences, tuple(sorted(changed, key=lambda one: (one.change, one.id))))
-
-
-def _difference(metric: Metric, before: Evaluation, after: Evaluation) -> Difference:
-    old, new = before.values(metric), after.values(metric)
-    # Sorted, so that the order of the questions decides nothing: draws depend on it.
-    changes = sorted(b - a for a, b in zip(old, new, strict=True) if a is not None and b is not None)
-    p = randomisation_p(changes, [0.0] * len(changes), rng=np.random.default_rng(SEED))
-    return Difference(metric, macro_mean(old).mean, macro_mean(new).mean, interval_of(changes), p)
+    ungrouped = [""] * len(old.rows)
+    columns = [(one, list(zip(new.values(one), old.values(one), strict=True)), ungrouped) for one in METRICS]
+    return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda one: (one.change, one.id))))
 
 
 def _move(before: Row, after: Row, k: int) -> Move:

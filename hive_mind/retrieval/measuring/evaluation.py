@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.golden import Golden, GoldenQuery, Split
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.found import Found, Result
+from hive_mind.retrieval.indexing.found import Found
 from hive_mind.retrieval.indexing.index import open_index
 from hive_mind.retrieval.measuring.measured import Evaluation, Row, Shown
 from hive_mind.runtime.settings import Settings
@@ -89,26 +89,9 @@ async def _row(index: Index, config: RetrievalConfig, question: GoldenQuery) -> 
         query=question.query,
         relevant=tuple(question.relevant),
         distractors=tuple(question.distractors),
-        shown=tuple(map(_shown, found.results)),
-        scored=found.scored,
-        method=found.method,
-        cut_at=found.cut_at,
-        why_cut=found.why_cut,
-        notes=found.notes,
+        shown=tuple(Shown(**{name: getattr(one, name) for name in Shown.__slots__}) for one in found.results),
+        **{name: getattr(found, name) for name in ("scored", "method", "cut_at", "why_cut", "notes")},
         ms=round(ms, 3),
-    )
-
-
-def _shown(one: Result) -> Shown:
-    return Shown(
-        one.rank,
-        one.document,
-        one.chunk_id,
-        one.heading,
-        one.score,
-        one.keyword,
-        one.vector,
-        one.flags,
     )
 
 

@@ -8,13 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import numpy as np
-
+from hive_mind.measure.intervals import Estimate, estimate, macro_mean
 from hive_mind.measure.ranking import DISTRACTOR, ideal_udcg, ndcg_at_k, nudcg_at_k, recall_at_k, reciprocal_rank, udcg_by_k
-from hive_mind.measure.statistics import Interval, Mean, bootstrap_interval, macro_mean
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-
-SEED = 20260101
 
 Metric = Literal["nudcg", "udcg", "ndcg", "recall", "mrr", "contamination"]
 METRICS: tuple[Metric, ...] = ("nudcg", "udcg", "ndcg", "recall", "mrr", "contamination")
@@ -85,7 +81,6 @@ class Row:
         return "relevant" if judgement > 0 else "distractor" if judgement < 0 else ""
 
     def measures(self, k: int) -> Measures:
-        """What the first k places are worth."""
         documents, judgements = self.documents[:k], self.judgements
         misleading = [one for one in documents if judgements.get(one, 0) < 0]
         return Measures(
@@ -100,7 +95,6 @@ class Row:
         )
 
     def curve(self, k: int) -> list[float]:
-        """UDCG at 1, 2 … k."""
         return udcg_by_k(self.documents, self.judgements, k)
 
     def ideal_curve(self, k: int) -> list[float]:
@@ -123,25 +117,20 @@ class Evaluation:
         return self if k == self.k else replace(self, k=k)
 
     def measures(self) -> list[Measures]:
-        """Of each question."""
         return [row.measures(self.k) for row in self.rows]
 
     def values(self, metric: Metric) -> list[float | None]:
         """A metric of each question; None where it is undefined."""
         return [getattr(one, metric) for one in self.measures()]
 
-    def mean(self, metric: Metric) -> Mean:
-        """The macro mean of a metric, and of how many questions."""
-        return macro_mean(self.values(metric))
-
-    def interval(self, metric: Metric) -> Interval | None:
+    def estimate(self, metric: Metric) -> Estimate | None:
         """A metric's mean with its 95 % interval; None where it is defined for no question."""
-        return interval_of(self.values(metric))
+        return estimate(self.values(metric))
 
     @property
     def nudcg(self) -> float:
         """The mean that decides. 0 without questions."""
-        return self.mean("nudcg").mean or 0.0
+        return macro_mean(self.values("nudcg")) or 0.0
 
     @property
     def distractors(self) -> int:
@@ -169,19 +158,12 @@ class Evaluation:
 
     @property
     def curve(self) -> list[float]:
-        """Mean UDCG at 1, 2 … k."""
         return _mean_curve([row.curve(self.k) for row in self.rows])
 
     @property
     def ideal_curve(self) -> list[float]:
         """The most that mean UDCG could be at 1, 2 … k."""
         return _mean_curve([row.ideal_curve(self.k) for row in self.rows])
-
-
-def interval_of(values: Sequence[float | None]) -> Interval | None:
-    """Mean and 95 % interval of some values, the same in whichever order they come."""
-    ordered = sorted(value for value in values if value is not None)
-    return bootstrap_interval(ordered, rng=np.random.default_rng(SEED))
 
 
 def _mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
+from hive_mind import svg
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.ranking.cutoff import cut
-from hive_mind.retrieval.measuring import svg
 from hive_mind.retrieval.measuring.measured import Evaluation, Label, Row
-from hive_mind.retrieval.measuring.svg import Frame, mark, text
+from hive_mind.svg import Frame, mark, text
 
 _WIDTH = 1000
 _LEFT, _RIGHT, _GAP = 64, 30, 84
@@ -49,7 +49,6 @@ def drawn(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _heading(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Which series is which, with its figures."""
     parts = []
     for number, one in enumerate(evaluations):
         x, y = 28 + (number % 2) * (_HALF + _GAP), 24 + _LINE * (number // 2)
@@ -59,7 +58,6 @@ def _heading(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _key(y: float) -> list[str]:
-    """What the marks of single results are."""
     parts = []
     for number, (shape, size, css, what) in enumerate(_MARKS.values()):
         x = 28 + 96 * number

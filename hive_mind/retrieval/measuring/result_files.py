@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 import hive_mind
+from hive_mind.measure.intervals import SEED
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import writable, write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench
-from hive_mind.retrieval.measuring.measured import METRICS, SEED, Evaluation
+from hive_mind.retrieval.measuring.measured import METRICS, Evaluation
 
 FORMAT = 1
 
@@ -75,15 +76,11 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _mean(evaluation: Evaluation, metric: Any) -> dict[str, Any]:
-    found = evaluation.interval(metric)
+    found = evaluation.estimate(metric)
     if found is None:
         return {"mean": None, "undefined": len(evaluation.rows)}
-    mean = evaluation.mean(metric)
-    return {
-        "mean": round(found.mean, 4),
-        "interval": [round(found.low, 4), round(found.high, 4)],
-        "undefined": mean.undefined,
-    }
+    interval = [round(found.low, 4), round(found.high, 4)]
+    return {"mean": round(found.mean, 4), "interval": interval, "undefined": len(evaluation.rows) - found.n}
 
 
 def _plain(evaluation: Evaluation) -> dict[str, Any]:

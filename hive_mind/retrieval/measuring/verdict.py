@@ -9,9 +9,10 @@ Pure.
 from dataclasses import dataclass
 from typing import Literal
 
-from hive_mind.counted import counted
+from hive_mind.counted import counted, first_of
+from hive_mind.measure.differences import SAME
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN
-from hive_mind.retrieval.measuring.comparing import Comparison, Move, compare
+from hive_mind.retrieval.measuring.comparing import Comparison, compare
 from hive_mind.retrieval.measuring.measured import Evaluation
 from hive_mind.retrieval.measuring.train_test_split import CROSSED
 
@@ -27,8 +28,6 @@ Kind = Literal[
     "more_distractors",
     "tie",
 ]
-# Sums in another order differ by less.
-_SAME = 1e-9
 _NAMED_MAX = 3
 # What a search notes when a model that its configuration names had no part in it, or not everywhere.
 _FAILED = ("the embedding model failed", "have no embedding", "not reranked")
@@ -102,13 +101,13 @@ def _too_few(measured: Evaluation) -> str:
 
 def _losses(comparison: Comparison) -> list[Ground]:
     grounds = []
-    difference = comparison.nudcg
-    if difference.change < -_SAME:
+    nudcg = comparison.nudcg
+    if nudcg.difference and nudcg.difference.difference < -SAME:
         told = f"nUDCG is lower: {_change(comparison)}{_losers(comparison)}"
         grounds.append(Ground("lower_nudcg", told))
-    elif difference.interval and difference.interval.low < -_SAME:
+    elif nudcg.loss_max > SAME:
         told = (
-            f"a loss of up to {-difference.interval.low:.3f} nUDCG can't be ruled out: {_change(comparison)}"
+            f"a loss of up to {nudcg.loss_max:.3f} nUDCG can't be ruled out: {_change(comparison)}"
             f"{_losers(comparison)}: mend those, or label more questions"
         )
         grounds.append(Ground("loss_possible", told))
@@ -122,7 +121,7 @@ def _first(candidate: Evaluation) -> Verdict:
     """Nothing is in use, so it has to be better than an answer without results, whose nUDCG is 0."""
     found = f"nUDCG {candidate.nudcg:.3f}, {candidate.distractors} distractors"
     grounds = _broken(candidate)
-    if candidate.nudcg < -_SAME:
+    if candidate.nudcg < -SAME:
         grounds.append(Ground("misleads", f"it misleads more than it helps ({found}): showing nothing would be better"))
     why = "" if grounds else f"nothing was in use before; {found}"
     few = [f"it is taken because nothing was in use; {told}"] if (told := _too_few(candidate)) and why else []
@@ -130,7 +129,7 @@ def _first(candidate: Evaluation) -> Verdict:
 
 
 def _is_tie(comparison: Comparison) -> bool:
-    return all(abs(move.change) <= _SAME for move in comparison.moves)
+    return all(abs(move.change) <= SAME for move in comparison.moves)
 
 
 def _tie(comparison: Comparison) -> Ground:
@@ -186,14 +185,7 @@ def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
 
 
 def _change(comparison: Comparison) -> str:
-    found = comparison.nudcg
-    if found.interval is None or found.before is None or found.after is None:
-        return "undefined"
-    low, high = found.interval.low, found.interval.high
-    return (
-        f"{found.after:.3f} after {found.before:.3f} ({found.change:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}, "
-        f"{counted(len(comparison.after.rows), 'question')})"
-    )
+    return comparison.nudcg.evidence(counted(len(comparison.after.rows), "question"))
 
 
 def _distractors(comparison: Comparison) -> str:
@@ -201,19 +193,10 @@ def _distractors(comparison: Comparison) -> str:
 
 
 def _losers(comparison: Comparison) -> str:
-    losers = [one for one in comparison.moves if one.change < -_SAME]
-    return _named("; lost at ", [f"{one.id} ({one.change:+.2f})" for one in losers])
+    losers = [one for one in comparison.moves if one.change < -SAME]
+    return f"; lost at {first_of([f'{one.id} ({one.change:+.2f})' for one in losers])}" if losers else ""
 
 
 def _newcomers(comparison: Comparison) -> str:
-    def told(move: Move) -> str:
-        return f"{move.id} ({', '.join(move.came[:_NAMED_MAX])})"
-
-    return _named("; new at ", [told(one) for one in comparison.moves if one.came])
-
-
-def _named(beginning: str, names: list[str]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
-    return beginning + ", ".join(names[:_NAMED_MAX]) + more
+    told = [f"{one.id} ({', '.join(one.came[:_NAMED_MAX])})" for one in comparison.moves if one.came]
+    return f"; new at {first_of(told)}" if told else ""

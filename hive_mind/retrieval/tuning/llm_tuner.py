@@ -11,16 +11,15 @@ from importlib.resources import files
 
 from pydantic import Field
 
-from hive_mind.cognition.budget import Budget, used_by
+from hive_mind.cognition.budget import Budget, reply_of
 from hive_mind.cognition.prompts import fenced
 from hive_mind.errors import ModelOutputError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.retrieval.files.configuration import Part, RetrievalConfig
-from hive_mind.retrieval.tuning.situation import told
-from hive_mind.retrieval.tuning.tuner import Proposal, Situation
-from hive_mind.retry import RetrySettings, Sleep, retried
+from hive_mind.retrieval.tuning.tuner import Proposal, Situation, told
+from hive_mind.retry import RetrySettings, Sleep
 
 # More would not tell a model more; it bounds what a reply of nonsense costs to ask about.
 _PROBLEMS_MAX = 12
@@ -70,13 +69,7 @@ class LlmTuner:
         return Proposal(reply.config, reply.reason or "no reason given")
 
     async def _reply_to(self, asked: Prompt) -> str:
-        return await retried(lambda: self._attempt(asked), RetrySettings(), rng=self._rng, sleep=self._sleep)
-
-    async def _attempt(self, asked: Prompt) -> str:
-        async with self.budget.spending(asked) as spending:
-            completion = await self._model.complete(asked)
-            spending.used = used_by(asked, completion)
-        return completion.text
+        return await reply_of(self._model, asked, self.budget, RetrySettings(), rng=self._rng, sleep=self._sleep)
 
 
 def _parsed(text: str, situation: Situation) -> tuple[Reply | None, tuple[str, ...]]:

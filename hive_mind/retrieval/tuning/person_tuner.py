@@ -11,8 +11,7 @@ from typing import Any
 from hive_mind.regex import regex
 from hive_mind.retrieval.files.changing import Path, changed
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.tuning.situation import told
-from hive_mind.retrieval.tuning.tuner import Proposal, Situation
+from hive_mind.retrieval.tuning.tuner import Proposal, Situation, told
 
 Ask = Callable[[str], Awaitable[str]]
 """Asks a person one thing and gives the answer; an empty one, or `EOFError`, ends the tuning."""

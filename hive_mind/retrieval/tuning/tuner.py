@@ -3,15 +3,16 @@
 A tuner never sees the held-out questions: measurements in a `Situation` are of training questions only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from hive_mind.retrieval.checking.describing import described
 from hive_mind.retrieval.checking.validation import Finding, semantic
-from hive_mind.retrieval.files.changing import is_same, values_written
+from hive_mind.retrieval.files.changing import is_same, text_of, values_written
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.retrieval.measuring.measured import Evaluation, Row
 from hive_mind.retrieval.measuring.train_test_split import CROSSED
 
 # A language model reads the first few results with the most care, and this many are what it usually gets.
@@ -23,6 +24,11 @@ _SAME = 1e-9
 # Nor is one question that gains this much while all others stay. Tuned on 5, 10 and 20 of the example's questions, what is chosen
 # reaches 0.889, 0.893 and 0.887 on the others, and 0.887, 0.873 and 0.887 where GAIN_MIN alone tells equals (means of 8 draws).
 _QUESTION_GAIN_MIN = 0.2
+# The questions that lost most say where it hurts; all of them would say it in many more words.
+_QUESTIONS_MAX = 6
+_VALUES_MAX = 12
+_STEPS_MAX = 30
+_HEADING_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +177,62 @@ def cross_validated(steps: Sequence[Step], config: RetrievalConfig) -> Evaluatio
 def _without(step: Step, place: int) -> Step:
     rows = step.measured.rows
     return replace(step, measured=replace(step.measured, rows=(*rows[:place], *rows[place + 1 :])))
+
+
+def told(situation: Situation) -> str:
+    """What is known so far, in lines, for a model or a person: the collection, the best, the steps, and what suffers most.
+
+    Of the documents it has only names, headings and scores: their texts could say anything to a model.
+    """
+    parts = (_collection(situation), _best(situation), _steps(situation), _questions(situation))
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _collection(situation: Situation) -> Iterator[str]:
+    has = "documents and questions have embeddings" if situation.has_embeddings else "there are no embeddings: only keyword works"
+    yield f"Collection {situation.collection.name}: {situation.documents} documents; {has}."
+    yield "Fields that can filter, with the number of documents of each value:"
+    fields = described(situation.collection, situation.facets, situation.documents).fields
+    for field in (one for one in fields if one.is_filterable):
+        values = ", ".join(f"{value} ({count})" for value, count in field.values[:_VALUES_MAX])
+        more = f" and {field.values_count - _VALUES_MAX} more" if field.values_count > _VALUES_MAX else ""
+        yield f"  {field.name}: {values}{more}"
+
+
+def _best(situation: Situation) -> Iterator[str]:
+    yield f"The best configuration so far, {_figures(situation.best)}:"
+    yield text_of(situation.best.config)
+    for one in situation.findings(situation.best.config):
+        yield f"  {one.level}: {one.path} {one.message}"
+
+
+def _steps(situation: Situation) -> Iterator[str]:
+    yield f"Steps so far (nUDCG, distractors in the first {TOP} results, results shown):"
+    for step in [one for one in situation.steps if one.is_whole][-_STEPS_MAX:]:
+        yield f"  {step.config.name}: {_figures(step)}: {step.reason}"
+
+
+def _questions(situation: Situation) -> Iterator[str]:
+    best = situation.best.measured
+    worst = sorted(best.rows, key=lambda row: (row.measures(best.k).nudcg, row.id))[:_QUESTIONS_MAX]
+    yield "The questions that suffer most with the best (R relevant, D distractor, - neither; keyword score, vector score):"
+    for row in worst:
+        yield f'  "{row.query}" nUDCG {row.measures(best.k).nudcg:.2f}, {row.method}'
+        yield from _results(row)
+
+
+def _results(row: Row) -> Iterator[str]:
+    for one in row.shown[:TOP]:
+        vector = "-" if one.vector is None else f"{one.vector:.2f}"
+        mark = {"relevant": "R", "distractor": "D", "": "-"}[row.label(one.document)]
+        flags = f" [{', '.join(one.flags)}]" if one.flags else ""
+        heading = " ".join(one.heading.split())[:_HEADING_MAX]
+        yield f"    {one.rank} {mark} {one.document} ({heading}) {one.keyword:.1f} {vector}{flags}"
+    if missing := [document for document in row.relevant if document not in row.documents]:
+        yield f"    not found: {', '.join(missing)}"
+    if row.why_cut:
+        yield f"    {row.why_cut}"
+
+
+def _figures(step: Step) -> str:
+    return f"{step.nudcg:.3f}, {step.misleading}, {step.measured.results}"

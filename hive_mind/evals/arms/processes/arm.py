@@ -16,10 +16,9 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout
 from hive_mind.evals.arms.base import Cost, Means, Outcome
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.dealing import deal_by, names_of
-from hive_mind.evals.arms.keeping import candidate_of, documents_by_fact, facts_of, lessons, worded
-from hive_mind.evals.arms.methods import newness_of, search_in
-from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, askers_of, down_of, groups_of, refuse
+from hive_mind.evals.arms.dealing import names_of
+from hive_mind.evals.arms.keeping import candidate_of, facts_of, lessons, worded
+from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, groups_of, refuse
 from hive_mind.evals.arms.processes.child import Child, Guardian, open_child, open_guardian
 from hive_mind.evals.arms.processes.member_wire import Found, Keep, Look, Search, Start, State, Stop
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
@@ -61,19 +60,12 @@ class _Remote:
         return SearchResult(found.hits, completeness=found.completeness)
 
 
-class ProcessesArm:
+class ProcessesArm(PerAgentArm):
     """Processes of members. They begin and learn in `open_arm`."""
 
     def __init__(self, cell: Cell, scope: Scope, means: Means, guardian: Guardian) -> None:
-        self._cell, self._scope, self._means, self._guardian = cell, scope, means, guardian
-        self._names = names_of(cell.arm.agents)
-        self._children: list[Child] = []
-        self._askers = askers_of(cell, scope)
-        self._find = search_in(cell.retrieval.mode, newness_of(scope.documents))
-        self.documents = documents_by_fact(scope.documents)
-        """Ids of the documents by the fact they became."""
-        self.learned = Learned()
-        """What learning took, of all processes together."""
+        super().__init__(cell, scope, means)
+        self._guardian, self._children = guardian, list[Child]()
 
     async def begin(self) -> None:
         """Start all processes and wait until everybody has heard everybody."""
@@ -93,6 +85,7 @@ class ProcessesArm:
         await self._until(lambda state: not state.is_busy, "everything is in its index")
         wall_s, cpu_s = time.perf_counter() - began_s, self._cpu_s() - cpu_s
         messages, size = _sent(await self._states(), before)
+        # Of all processes together.
         self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, self._memory_per_agent())
         await self._stop(down_of(self._cell))
 
@@ -140,13 +133,9 @@ class ProcessesArm:
         )
 
     async def _teach(self) -> None:
-        deal = deal_by(self._cell.arm.deal, self._cell.seed)
-        taught = lessons(self._scope, deal(self._scope.documents, len(self._names)))
-        for number, (agent, some) in enumerate(taught, start=1):
+        for agent, some in lessons(self._cell, self._scope, self._means.progress):
             await asyncio.sleep(ANOTHER_MOMENT_MS / 1000)
             await self._keep(self._names[agent], worded(some.documents))
-            if self._means.progress:
-                self._means.progress(f"{some.name}: lessons", number, len(taught))
 
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
         for start in range(0, len(documents), _STORE_BATCH):

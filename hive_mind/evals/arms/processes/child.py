@@ -103,12 +103,10 @@ class Child:
         return getattr(found, "pss", None)
 
     def cpu_s(self) -> float:
-        """What it has computed so far."""
         spent = psutil.Process(self._process.pid).cpu_times()
         return float(spent.user + spent.system)
 
     async def close(self) -> None:
-        """Return when it has ended."""
         await _ended(self._process)
 
 

@@ -36,7 +36,7 @@ from hive_mind.evals.arms.processes.member_wire import (
 )
 from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
 from hive_mind.hive.membership.membership import MembershipSettings
-from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
@@ -109,11 +109,9 @@ class GivenVectors:
         self._known = {text: np.frombuffer(data, dtype="<f4") for text, data in vectors.items()}
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Those of texts that are known."""
         return np.array([self._known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimension)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """That of a question that is known."""
         return self._known[text]
 
     async def close(self) -> None:
@@ -179,14 +177,10 @@ class Members:
         return State(
             unwritten=sum(len(one.member.node.outbox) for one in members),
             is_busy=any(one.is_busy for one in members),
-            dead={name: tuple(sorted(_latencies_of(one).suspects)) for name, one in self._running.items()},
+            dead={name: tuple(sorted(one.member.node.questions.latencies.suspects)) for name, one in self._running.items()},
             learning=self._traffic.learning(),
             asking=self._traffic.asking(),
         )
-
-
-def _latencies_of(running: RunningMember) -> Latencies:
-    return running.member.node.questions.latencies
 
 
 def _plan_of(start: Start, name: str) -> MemberPlan:

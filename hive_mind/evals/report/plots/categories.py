@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from hive_mind.evals.report.figures import counted
+from hive_mind.evals.report.material import Plot
 from hive_mind.evals.report.naming import cell_name, metric_name
 from hive_mind.evals.report.palette import COLOURS
-from hive_mind.evals.report.pictures import Plot
 from hive_mind.evals.report.plots.drawing import canvas, finished, key, line_style
 from hive_mind.evals.report.selecting import Setting, categories_of, shown_by_category
 from hive_mind.evals.scorecards.card import CellCard

@@ -7,12 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from hive_mind.evals.report.figures import number, size
+from hive_mind.evals.report.material import Plot
 from hive_mind.evals.report.naming import cell_name
 from hive_mind.evals.report.palette import COLOURS
-from hive_mind.evals.report.pictures import Plot
 from hive_mind.evals.report.plots.drawing import canvas, finished
 from hive_mind.evals.report.selecting import Setting
-from hive_mind.evals.scorecards.card import CellCard, Estimate, System
+from hive_mind.evals.scorecards.card import CellCard, System
+from hive_mind.measure.intervals import Estimate
 
 # Inches for each arm, and for the rest.
 _LINE = 0.38

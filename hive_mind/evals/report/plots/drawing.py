@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from hive_mind.evals.report.markup import plain
+from hive_mind.evals.report.material import Plot
 from hive_mind.evals.report.palette import COLOURS, GROUND, MARKERS, TEXT, as_variables
-from hive_mind.evals.report.pictures import Plot
 
 # Inches. Narrow, so that on a phone its words are still as large as those around it.
 WIDTH = 5.0

@@ -7,11 +7,11 @@ one that was declined, where there are such; always the first, so that nobody pi
 from collections.abc import Sequence
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Content, Markup, joined, table
+from hive_mind.evals.report.markup import Column, Markup, joined, table, words
 from hive_mind.evals.report.material import Material
-from hive_mind.evals.report.naming import KINDS, cell_name, metric_name
+from hive_mind.evals.report.naming import KINDS, cell_name
 from hive_mind.evals.report.selecting import ANSWERS, Setting, representatives
-from hive_mind.evals.report.values import estimate, paragraph, section
+from hive_mind.evals.report.values import means, paragraph, section
 from hive_mind.evals.rows import Row
 
 _SHOWN = 3
@@ -30,10 +30,14 @@ def examples(material: Material) -> Markup:
             rows = [row for row in material.run.cell(cell.id).rows.values() if row.answer]
             if rows:
                 name = cell_name(cell, with_seed=setting.has_seeds)
-                words = f"Of {name} on {setting.name}, answered by {cell.answerer or 'nobody'}."
-                columns = [Column(name, is_number=False) for name in ("question", "answer", "by its labels")]
-                shown = table("Three questions", columns, [_row(row) for row in chosen(rows)])
-                return section("answers", "Questions and their answers", paragraph(words), shown)
+                told = f"Of {name} on {setting.name}, answered by {cell.answerer or 'nobody'}."
+                columns: tuple[Column[Row], ...] = (
+                    words("question", lambda row: row.asked or row.question),
+                    words("answer", lambda row: _clipped(row.answer)),
+                    words("by its labels", lambda row: _verdict(row) or "not labelled"),
+                )
+                shown = table("Three questions", columns, chosen(rows))
+                return section("answers", "Questions and their answers", paragraph(told), shown)
     return Markup()
 
 
@@ -50,18 +54,12 @@ def _of_setting(setting: Setting) -> Markup:
     names = [name for name in ANSWERS if any(name in cell.metrics for cell in cells)]
     if not names:
         return Markup()
-    rows: list[list[Content]] = [
-        [KINDS[cell.arm.kind], *(estimate(cell.metrics.get(name)) for name in names)]
-        for cell in cells
-        if any(name in cell.metrics for name in names)
-    ]
+    answered = [cell for cell in cells if any(name in cell.metrics for name in names)]
     who = ", ".join(dict.fromkeys(cell.answerer for cell in cells if cell.answerer)) or "nobody"
-    columns = (Column("arm"), *(Column(metric_name(name)) for name in names))
-    return table(f"Answers at a glance, {setting.name}", columns, rows, note=f"answered by {who}; by keywords, where labelled")
-
-
-def _row(row: Row) -> list[Content]:
-    return [row.asked or row.question, _clipped(row.answer), _verdict(row) or "not labelled"]
+    columns = (Column("arm", lambda cell: KINDS[cell.arm.kind]), *means(names))
+    return table(
+        f"Answers at a glance, {setting.name}", columns, answered, note=f"answered by {who}; by keywords, where labelled"
+    )
 
 
 def _verdict(row: Row) -> str:

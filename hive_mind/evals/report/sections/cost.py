@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Content, Markup, table
+from hive_mind.evals.report.markup import Markup, table
 from hive_mind.evals.report.material import Material
-from hive_mind.evals.report.naming import PLACES, cell_name
 from hive_mind.evals.report.selecting import Setting
-from hive_mind.evals.report.values import drawings, middle, paragraph, section
-from hive_mind.evals.scorecards.card import CellCard, System
+from hive_mind.evals.report.values import MESSAGES, RAN, arm, drawings, middle, paragraph, section, spent
+from hive_mind.evals.scorecards.card import CellCard
 
 
 def cost(material: Material) -> Markup:
@@ -25,88 +24,63 @@ def cost(material: Material) -> Markup:
 
 def _learning(setting: Setting) -> Markup:
     columns = (
-        Column("arm"),
-        Column("facts"),
-        Column("messages per fact", hint="that learning causes; what nodes say because it is time is left out"),
-        Column("bytes per fact"),
-        Column("replica lag", hint="from the last fact kept to the last replica written"),
-        Column("CPU"),
-        Column("wall time"),
-        Column("memory per agent", hint="in process what learning added, of real processes all that they take"),
-        Column("ran", is_number=False),
+        arm(setting),
+        spent("facts", figures.number, lambda one: one.learning.facts),
+        spent(
+            "messages per fact",
+            figures.number,
+            lambda one: one.learning.messages_per_fact,
+            "that learning causes; what nodes say because it is time is left out",
+        ),
+        spent("bytes per fact", figures.size, lambda one: one.learning.bytes_per_fact),
+        spent(
+            "replica lag",
+            figures.seconds,
+            lambda one: one.learning.replica_lag_s,
+            "from the last fact kept to the last replica written",
+        ),
+        spent("CPU", figures.seconds, lambda one: one.learning.cpu_s),
+        spent("wall time", figures.seconds, lambda one: one.learning.wall_s),
+        spent(
+            "memory per agent",
+            figures.size,
+            lambda one: one.learning.memory_per_agent_bytes,
+            "in process what learning added, of real processes all that they take",
+        ),
+        RAN,
     )
-    return table(f"Learning, {setting.name}", columns, [_learned(*one) for one in _named(setting, setting.healthy)])
-
-
-def _learned(name: str, ran: str, one: System) -> list[Content]:
-    learning = one.learning
-    return [
-        name,
-        figures.number(learning.facts),
-        figures.number(learning.messages_per_fact),
-        figures.size(learning.bytes_per_fact),
-        figures.seconds(learning.replica_lag_s),
-        figures.seconds(learning.cpu_s),
-        figures.seconds(learning.wall_s),
-        figures.size(learning.memory_per_agent_bytes),
-        ran,
-    ]
+    return table(f"Learning, {setting.name}", columns, _answered(setting.healthy))
 
 
 def _asking(setting: Setting) -> Markup:
     columns = (
-        Column("arm"),
-        Column("messages per query"),
-        Column("bytes per query"),
-        Column("nodes asked"),
-        Column("completeness"),
-        Column("CPU, median"),
-        Column("time, median"),
-        Column("time, 95th percentile"),
-        Column("ran", is_number=False),
+        arm(setting),
+        MESSAGES,
+        spent("bytes per query", figures.size, lambda one: one.bytes.mean),
+        spent("nodes asked", figures.number, lambda one: one.fan_out.mean),
+        spent("completeness", figures.share, lambda one: one.completeness.mean),
+        spent("CPU, median", middle, lambda one: one.cpu_ms),
+        spent("time, median", middle, lambda one: one.wall_ms),
+        spent("time, 95th percentile", figures.milliseconds, lambda one: one.wall_ms.p95),
+        RAN,
     )
-    return table(f"Asking, {setting.name}", columns, [_asked(*one) for one in _named(setting, setting.healthy)])
-
-
-def _asked(name: str, ran: str, one: System) -> list[Content]:
-    return [
-        name,
-        figures.number(one.messages.mean),
-        figures.size(one.bytes.mean),
-        figures.number(one.fan_out.mean),
-        figures.share(one.completeness.mean),
-        middle(one.cpu_ms),
-        middle(one.wall_ms),
-        figures.milliseconds(one.wall_ms.p95),
-        ran,
-    ]
+    return table(f"Asking, {setting.name}", columns, _answered(setting.healthy))
 
 
 def _model(setting: Setting) -> Markup:
     """Only where a model was called."""
-    called = [one for one in _named(setting, setting.cells) if one[2].tokens_in_total + one[2].tokens_out_total]
+    called = [cell for cell in setting.cells if cell.system and cell.system.tokens_in_total + cell.system.tokens_out_total]
     columns = (
-        Column("arm"),
-        Column("tokens in"),
-        Column("tokens out"),
-        Column("money"),
-        Column("money per query"),
-        Column("ran", is_number=False),
+        arm(setting),
+        spent("tokens in", figures.number, lambda one: one.tokens_in_total),
+        spent("tokens out", figures.number, lambda one: one.tokens_out_total),
+        spent("money", figures.money, lambda one: one.usd_total),
+        spent("money per query", figures.money, lambda one: one.usd),
+        RAN,
     )
     judged = " and judged" if any(cell.judge not in ("", "none") for cell in setting.cells) else ""
-    return table(f"The model that answered{judged}, {setting.name}", columns, [_spent(*one) for one in called])
+    return table(f"The model that answered{judged}, {setting.name}", columns, called)
 
 
-def _spent(name: str, ran: str, one: System) -> list[Content]:
-    tokens = (figures.number(one.tokens_in_total), figures.number(one.tokens_out_total))
-    money = (figures.money(one.usd_total), figures.money(one.usd))
-    return [name, *tokens, *money, ran]
-
-
-def _named(setting: Setting, cells: Sequence[CellCard]) -> list[tuple[str, str, System]]:
-    """Cells that answered anything: what each is called, where it ran, what it took."""
-    return [
-        (cell_name(cell, with_seed=setting.has_seeds), PLACES[cell.arm.place], cell.system)
-        for cell in cells
-        if cell.system is not None
-    ]
+def _answered(cells: Sequence[CellCard]) -> list[CellCard]:
+    return [cell for cell in cells if cell.system is not None]

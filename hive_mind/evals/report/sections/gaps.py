@@ -1,7 +1,7 @@
 """What is not in the figures: cells that failed, questions without a result, and what was left out of each data set."""
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Markup, joined, table, tag
+from hive_mind.evals.report.markup import Column, Markup, table, tag, words
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import cell_name
 from hive_mind.evals.report.selecting import data_name
@@ -11,19 +11,16 @@ from hive_mind.evals.scorecards.card import CellCard
 
 def failed(material: Material) -> Markup:
     """Every cell without figures, with its reason; and questions that have no result in a cell that is done."""
-    cells = [
-        [
-            cell_name(cell, with_seed=True),
-            data_name(material.card, cell.data),
-            cell.retrieval.name,
-            cell.status,
-            cell.why,
-            _id(cell),
-        ]
-        for cell in material.card.without_figures
-    ]
-    columns = [Column(name, is_number=False) for name in ("arm", "data", "ranking", "status", "why", "cell")]
-    shown = table("Cells without figures", columns, cells) or paragraph("Every cell that was planned was finished.")
+    columns: tuple[Column[CellCard], ...] = (
+        words("arm", _name),
+        words("data", lambda cell: data_name(material.card, cell.data)),
+        words("ranking", lambda cell: cell.retrieval.name),
+        words("status", lambda cell: cell.status),
+        words("why", lambda cell: cell.why),
+        words("cell", _id),
+    )
+    cells = table("Cells without figures", columns, material.card.without_figures)
+    shown = cells or paragraph("Every cell that was planned was finished.")
     return section("failed", "What failed", shown, _errors(material))
 
 
@@ -34,8 +31,12 @@ def left_out(material: Material) -> Markup:
         reasons = found.setdefault(data_name(material.card, cell.data), {})
         for reason, count in cell.left_out.items():
             reasons[reason] = max(count, reasons.get(reason, 0))
-    rows = [[name, reason, figures.number(count)] for name, reasons in found.items() for reason, count in reasons.items()]
-    columns = (Column("data"), Column("what was left out, and why", is_number=False), Column("how many"))
+    rows = [(name, reason, count) for name, reasons in found.items() for reason, count in reasons.items()]
+    columns: tuple[Column[tuple[str, str, int]], ...] = (
+        Column("data", lambda row: row[0]),
+        words("what was left out, and why", lambda row: row[1]),
+        Column("how many", lambda row: figures.number(row[2])),
+    )
     absent = material.card.environment.get("absent")
     gone = (
         paragraph(f"Not asked, because not there or without a question of those asked: {', '.join(str(one) for one in absent)}.")
@@ -43,24 +44,24 @@ def left_out(material: Material) -> Markup:
         else ""
     )
     whole = [name for name, reasons in found.items() if not reasons]
-    words = paragraph(f"Nothing was left out of {', '.join(whole)}.") if whole else Markup()
-    return section("left-out", "What was left out of the data", gone, table("Left out", columns, rows), words)
+    none = paragraph(f"Nothing was left out of {', '.join(whole)}.") if whole else Markup()
+    return section("left-out", "What was left out of the data", gone, table("Left out", columns, rows), none)
 
 
 def _errors(material: Material) -> Markup:
-    rows = [
-        [cell_name(cell, with_seed=True), data_name(material.card, cell.data), reason, figures.number(count), _id(cell)]
-        for cell in material.card.done
-        for reason, count in cell.errors.items()
-    ]
-    columns = (
-        Column("arm"),
-        Column("data", is_number=False),
-        Column("why", is_number=False),
-        Column("questions"),
-        Column("cell", False),
+    rows = [(cell, reason, count) for cell in material.card.done for reason, count in cell.errors.items()]
+    columns: tuple[Column[tuple[CellCard, str, int]], ...] = (
+        Column("arm", lambda row: _name(row[0])),
+        words("data", lambda row: data_name(material.card, row[0].data)),
+        words("why", lambda row: row[1]),
+        Column("questions", lambda row: figures.number(row[2])),
+        words("cell", lambda row: _id(row[0])),
     )
-    return joined(table("Questions without a result", columns, rows, note="they are part of no mean"))
+    return table("Questions without a result", columns, rows, note="they are part of no mean")
+
+
+def _name(cell: CellCard) -> str:
+    return cell_name(cell, with_seed=True)
 
 
 def _id(cell: CellCard) -> Markup:

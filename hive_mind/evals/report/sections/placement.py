@@ -1,30 +1,34 @@
 """What asking only a few agents gives up, and what placing together what belongs together gives back."""
 
 from dataclasses import replace
+from functools import partial
 
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Content, Markup, table
+from hive_mind.evals.report.markup import Column, Markup, table, words
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.naming import arm_name, metric_name
 from hive_mind.evals.report.sections.topologies import beside_single
 from hive_mind.evals.report.selecting import EXACT, Setting
 from hive_mind.evals.report.values import difference
 from hive_mind.evals.scorecards.card import CellCard
+from hive_mind.measure.differences import Difference
 
 _APART = Arm().deal
+_Row = tuple[Setting, CellCard, CellCard, list[Difference | None]]
+"""Cells that are dealt coherently and round robin, and how far apart they are by each measure."""
 
 
 def fan_out(material: Material) -> Markup:
     """Beside single; and each coherent placement beside the same arm dealt round robin."""
-    words = (
+    told = (
         "A coordinator (the arm routed) asks only the agents whose facts are nearest to the question by their centroid. Where "
         "related facts lie together (dealt by session, speaker or topic), few agents know the answer and are found; dealt round "
         "robin, everyone knows a little. The exact topologies under the same dealing stand beside it. Beside single:"
     )
     kinds = ("routed", *EXACT)
     title = "Asking the nearest agents only, and placing together what belongs together"
-    return beside_single(material, kinds, "fan-out", title, words, wanted=_is_about_placement, more=_coherent(material))
+    return beside_single(material, kinds, "fan-out", title, told, wanted=_is_about_placement, more=_coherent(material))
 
 
 def _is_about_placement(cell: CellCard, setting: Setting) -> bool:
@@ -37,18 +41,21 @@ def _coherent(material: Material) -> Markup:
     """Paired by question, from the rows; a family of comparisons of its own."""
     pairs = [(setting, *pair) for setting in material.settings for pair in _pairs(setting)]
     found = material.beside([(together, apart) for _, together, apart in pairs])
-    columns = (
-        Column("placed together"),
-        Column("data", is_number=False),
-        *(Column(f"{metric_name(metric)} beside the same dealt {_APART.replace('-', ' ')}") for metric in material.measures),
-        Column("messages per query, beside"),
-    )
-    rows = []
-    for (setting, together, apart), measured in zip(pairs, found, strict=True):
-        beside = [difference(one, metric) for one, metric in zip(measured, material.measures, strict=True)]
-        row: list[Content] = [arm_name(together.arm), setting.name, *beside, _messages(together, apart)]
-        rows.append(row)
+    rows = [(*pair, measured) for pair, measured in zip(pairs, found, strict=True)]
+    columns: list[Column[_Row]] = [
+        Column("placed together", lambda row: arm_name(row[1].arm)),
+        words("data", lambda row: row[0].name),
+        *(
+            Column(f"{metric_name(one)} beside the same dealt {_APART.replace('-', ' ')}", partial(_moved, place, one))
+            for place, one in enumerate(material.measures)
+        ),
+        Column("messages per query, beside", lambda row: _messages(row[1], row[2])),
+    ]
     return table("Coherent placement beside round robin", columns, rows)
+
+
+def _moved(place: int, metric: str, row: _Row) -> Markup:
+    return difference(row[3][place], metric)
 
 
 def _pairs(setting: Setting) -> list[tuple[CellCard, CellCard]]:

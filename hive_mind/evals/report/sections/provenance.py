@@ -2,12 +2,13 @@
 
 import shlex
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Markup, joined, table, tag
+from hive_mind.evals.report.markup import Markup, joined, table, tag, words
 from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.values import section
 
@@ -60,7 +61,7 @@ def environment(material: Material) -> Markup:
     embeddings = sorted({cell.embedding for cell in material.card.done if cell.embedding})
     if embeddings:
         rows.append(("embedding of the cells", ", ".join(embeddings)))
-    columns = (Column("what", is_number=False), Column("value", is_number=False))
+    columns = (words("what", itemgetter(0)), words("value", itemgetter(1)))
     return section("environment", "Measured on", table("Environment", columns, rows))
 
 

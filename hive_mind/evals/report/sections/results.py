@@ -1,12 +1,19 @@
 """Each data set: quality with intervals, what answering took, drawings, and every measure broken out."""
 
+from functools import partial
+from operator import itemgetter
+
 from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Content, Markup, joined, table, tag
+from hive_mind.evals.report.markup import Column, Markup, joined, table, tag
 from hive_mind.evals.report.material import Material
-from hive_mind.evals.report.naming import PLACES, cell_name, metric_name
+from hive_mind.evals.report.naming import cell_name, metric_name
 from hive_mind.evals.report.selecting import Setting, shown_by_category
-from hive_mind.evals.report.values import against, drawings, estimate, identical, section
+from hive_mind.evals.report.values import MESSAGES, RAN, arm, beside_single, drawings, estimate, identical, means, section, spent
 from hive_mind.evals.scorecards.card import CellCard
+from hive_mind.measure.intervals import Estimate
+
+_Measured = tuple[str, list[Estimate | None]]
+"""A category, or the like, and what each arm reaches there."""
 
 PARTS = {"category": "category", "intent": "intent", "source": "source"}
 
@@ -30,41 +37,27 @@ def _of_setting(material: Material, setting: Setting, number: int) -> Markup:
 
 def _quality(material: Material, setting: Setting) -> Markup:
     columns = (
-        Column("arm"),
-        *(Column(metric_name(metric)) for metric in material.measures),
-        *(Column(f"{metric_name(metric)} beside single") for metric in material.measures),
-        Column(f"identical top {material.card.limit}"),
-        Column("messages per query"),
-        Column("median time"),
-        Column("ran", is_number=False),
+        arm(setting),
+        *means(material.measures),
+        *beside_single(material.measures),
+        Column(f"identical top {material.card.limit}", identical),
+        MESSAGES,
+        spent("median time", figures.milliseconds, lambda one: one.wall_ms.median),
+        RAN,
     )
-    rows = [_quality_row(material, setting, cell) for cell in setting.healthy]
-    return table(f"Quality, {setting.name}", columns, rows, note="95 % intervals beside each mean")
-
-
-def _quality_row(material: Material, setting: Setting, cell: CellCard) -> list[Content]:
-    means = [estimate(cell.metrics.get(metric)) for metric in material.measures]
-    beside = [against(cell, metric) for metric in material.measures]
-    sent, time = (cell.system.messages.mean, cell.system.wall_ms.median) if cell.system else (None, None)
-    name = cell_name(cell, with_seed=setting.has_seeds)
-    last = (identical(cell), figures.number(sent), figures.milliseconds(time))
-    return [name, *means, *beside, *last, PLACES[cell.arm.place]]
+    return table(f"Quality, {setting.name}", columns, setting.healthy, note="95 % intervals beside each mean")
 
 
 def _everything(setting: Setting) -> Markup:
-    """All measures of all healthy arms."""
     names = list(dict.fromkeys(metric for cell in setting.healthy for metric in cell.metrics))
     of_cells = list(dict.fromkeys(name for cell in setting.healthy for name in cell.figures))
-    columns = (Column("arm"), *(Column(metric_name(name)) for name in (*names, *of_cells)))
-    rows = [
-        [
-            cell_name(cell, with_seed=setting.has_seeds),
-            *(estimate(cell.metrics.get(name)) for name in names),
-            *(figures.score(cell.figures.get(name)) for name in of_cells),
-        ]
-        for cell in setting.healthy
-    ]
-    return _folded("All measures", table(f"All measures, {setting.name}", columns, rows))
+    of_cell = [Column(metric_name(name), partial(_figure, name)) for name in of_cells]
+    columns = (arm(setting), *means(names), *of_cell)
+    return _folded("All measures", table(f"All measures, {setting.name}", columns, setting.healthy))
+
+
+def _figure(name: str, cell: CellCard) -> str:
+    return figures.score(cell.figures.get(name))
 
 
 def _broken_out(material: Material, setting: Setting, part: str) -> Markup:
@@ -75,20 +68,20 @@ def _broken_out(material: Material, setting: Setting, part: str) -> Markup:
         return Markup()
     found, names = [], [cell_name(cell, with_seed=setting.has_seeds) for cell in cells]
     for metric in material.measures:
-        columns = (Column(PARTS[part]), Column("questions"), *map(Column, names))
-        rows = [_part_row(cells, part, value, metric) for value in values if _is_measured(cells, part, value, metric)]
+        measured = [(value, [cell.by.get(part, {}).get(value, {}).get(metric) for cell in cells]) for value in values]
+        columns: list[Column[_Measured]] = [Column(PARTS[part], itemgetter(0)), Column("questions", _asked)]
+        columns += [Column(name, partial(_nth, place)) for place, name in enumerate(names)]
+        rows = [row for row in measured if any(row[1])]
         found.append(table(f"{metric_name(metric)} by {PARTS[part]}, {setting.name}", columns, rows))
     return _folded(f"By {PARTS[part]}", *found)
 
 
-def _part_row(cells: list[CellCard], part: str, value: str, metric: str) -> list[Content]:
-    measured = [cell.by.get(part, {}).get(value, {}).get(metric) for cell in cells]
-    asked = max((one.n for one in measured if one), default=0)
-    return [value, figures.number(asked), *(estimate(one) for one in measured)]
+def _asked(row: _Measured) -> str:
+    return figures.number(max((one.n for one in row[1] if one), default=0))
 
 
-def _is_measured(cells: list[CellCard], part: str, value: str, metric: str) -> bool:
-    return any(metric in cell.by.get(part, {}).get(value, {}) for cell in cells)
+def _nth(place: int, row: _Measured) -> Markup:
+    return estimate(row[1][place])
 
 
 def _folded(title: str, *content: Markup) -> Markup:

@@ -1,6 +1,7 @@
 """The first thing on the page: what was compared, and what came out that is more than chance."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import fmean
 
 from hive_mind.evals.report import figures
@@ -11,9 +12,10 @@ from hive_mind.evals.report.naming import BASELINES, KINDS, PLACES, arm_name, ar
 from hive_mind.evals.report.sections.answers import at_a_glance
 from hive_mind.evals.report.selecting import EXACT, Setting, data_name, representatives
 from hive_mind.evals.report.values import against, estimate, paragraph, section
-from hive_mind.evals.scorecards.card import JUDGED_MIN, CellCard, Difference
+from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.measure.statistics import share_ruled_out
+from hive_mind.measure.differences import JUDGED_MIN, Difference
+from hive_mind.measure.shares import share_ruled_out
 
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""
@@ -174,23 +176,20 @@ def _glance(material: Material) -> Markup:
     """One arm of each kind, a column for each data set."""
     chosen = [representatives(setting.healthy, tuple(KINDS)) for setting in material.settings]
     kinds = [kind for kind in KINDS if any(cell.arm.kind == kind for cells in chosen for cell in cells)]
-    columns = (Column("arm"), *(Column(setting.name) for setting in material.settings))
-    rows = [_glance_row(kind, chosen, material.quality) for kind in kinds]
+    columns: list[Column[str]] = [Column("arm", lambda kind: KINDS[kind])]
+    for setting, cells in zip(material.settings, chosen, strict=True):
+        columns.append(Column(setting.name, partial(_glanced, cells, material.quality)))
     seeds = sorted({cell.seed for cells in chosen for cell in cells})
     of_seed = f", of seed {' or '.join(map(str, seeds))}" if any(setting.has_seeds for setting in material.settings) else ""
     note = f"single: its mean; the others: beside it. The largest arm of each kind{of_seed}"
-    return table(f"{metric_name(material.quality)} at a glance", columns, rows, note=note)
+    return table(f"{metric_name(material.quality)} at a glance", columns, kinds, note=note)
 
 
-def _glance_row(kind: str, chosen: Sequence[Sequence[CellCard]], metric: str) -> list[Content]:
-    row: list[Content] = [KINDS[kind]]
-    for cells in chosen:
-        cell = next((one for one in cells if one.arm.kind == kind), None)
-        if cell is None:
-            row.append(figures.NOTHING)
-        else:
-            row.append(estimate(cell.metrics.get(metric)) if kind == SINGLE else against(cell, metric))
-    return row
+def _glanced(cells: Sequence[CellCard], metric: str, kind: str) -> Content:
+    cell = next((one for one in cells if one.arm.kind == kind), None)
+    if cell is None:
+        return figures.NOTHING
+    return estimate(cell.metrics.get(metric)) if kind == SINGLE else against(cell, metric)
 
 
 def _beside(cells: Sequence[CellCard], setting: Setting, metric: str) -> list[Beside]:

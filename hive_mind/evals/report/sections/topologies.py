@@ -3,55 +3,57 @@ baselines find."""
 
 from collections.abc import Callable
 
-from hive_mind.evals.report import figures
-from hive_mind.evals.report.markup import Column, Content, Markup, joined, table
+from hive_mind.counted import first_of
+from hive_mind.evals.report import figures, values
+from hive_mind.evals.report.markup import Column, Markup, table, words
 from hive_mind.evals.report.material import Material
-from hive_mind.evals.report.naming import BASELINES, PLACES, arm_name, cell_name, metric_name
+from hive_mind.evals.report.naming import BASELINES, PLACES, arm_name
 from hive_mind.evals.report.selecting import EXACT, Setting
-from hive_mind.evals.report.values import against, estimate, identical, paragraph, section
+from hive_mind.evals.report.values import MESSAGES, arm, identical, means, paragraph, section, spent
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.measure.statistics import share_ruled_out
-
-_NAMED_MAX = 5
+from hive_mind.measure.shares import share_ruled_out
 
 
 def parity(material: Material) -> Markup:
     """Identical top-k against single: share, what is ruled out, and which questions differ."""
     k = material.card.limit
-    columns = (
-        Column("arm"),
-        Column("data", is_number=False),
-        Column(f"identical top {k}"),
-        Column("questions"),
-        Column("differ"),
-        Column("more than this is ruled out", hint="share of questions that could differ, at 95 %"),
-        Column("which differ", is_number=False),
-        Column("ran", is_number=False),
+    rows = [_Parity(material, setting, cell) for setting in material.settings for cell in setting.of_kind(*EXACT)]
+    columns: tuple[Column[_Parity], ...] = (
+        Column("arm", lambda row: arm_name(row.cell.arm) + (f", seed {row.cell.seed}" if row.setting.has_seeds else "")),
+        words("data", lambda row: row.setting.name),
+        Column(f"identical top {k}", lambda row: identical(row.cell)),
+        Column("questions", lambda row: figures.number(row.compared)),
+        Column("differ", lambda row: figures.number(len(row.differing) if row.compared else None)),
+        Column("more than this is ruled out", _ruled_out, hint="share of questions that could differ, at 95 %"),
+        words("which differ", lambda row: row.named),
+        words("ran", lambda row: PLACES[row.cell.arm.place]),
     )
-    rows = [_parity_row(material, setting, cell) for setting in material.settings for cell in setting.of_kind(*EXACT)]
-    words = "The same facts in the same order as one memory that holds everything. Facts are compared, not documents."
-    shown = table(f"Identical top {k} against single", columns, rows)
-    return section("parity", "Parity", paragraph(words), shown) if rows else Markup()
+    told = "The same facts in the same order as one memory that holds everything. Facts are compared, not documents."
+    return (
+        section("parity", "Parity", paragraph(told), table(f"Identical top {k} against single", columns, rows))
+        if rows
+        else Markup()
+    )
 
 
 def merged_by_rank(material: Material) -> Markup:
     """The arm of the first design, with its loss."""
-    words = (
+    told = (
         "The design that hive-mind began with (document 004) merges what groups found by reciprocal rank fusion of a keyword "
         "list and a list ordered by confidence. It runs here as an arm of its own (seed-federated), on the same facts and "
         "questions. Beside single:"
     )
-    return beside_single(material, ("seed-federated",), "merged-by-rank", "What merging lists by rank loses", words)
+    return beside_single(material, ("seed-federated",), "merged-by-rank", "What merging lists by rank loses", told)
 
 
 def baselines(material: Material) -> Markup:
     """What the same questions get without any of this."""
-    words = (
+    told = (
         "No figure stands alone: keywords over one memory, a draw by chance, and, where a model answers, everything as its "
         "context, which ranks nothing. Beside single:"
     )
-    return beside_single(material, BASELINES, "baselines", "Baselines", words)
+    return beside_single(material, BASELINES, "baselines", "Baselines", told)
 
 
 def beside_single(
@@ -59,7 +61,7 @@ def beside_single(
     kinds: tuple[str, ...],
     id: str,
     title: str,
-    words: str,
+    told: str,
     *,
     wanted: Callable[[CellCard, Setting], bool] = lambda _cell, _setting: True,
     more: Markup | str = "",
@@ -69,44 +71,26 @@ def beside_single(
     for setting in material.settings:
         cells = [cell for cell in setting.of_kind(*kinds) if wanted(cell, setting)]
         columns = (
-            Column("arm"),
-            *(Column(metric_name(metric)) for metric in material.measures),
-            *(Column(f"{metric_name(metric)} beside single") for metric in material.measures),
-            Column(f"identical top {material.card.limit}"),
-            Column("nodes asked"),
-            Column("messages per query"),
+            arm(setting),
+            *means(material.measures),
+            *values.beside_single(material.measures),
+            Column(f"identical top {material.card.limit}", identical),
+            spent("nodes asked", figures.number, lambda one: one.fan_out.mean),
+            MESSAGES,
         )
-        rows = [_row(material, cell, setting.has_seeds) for cell in (*setting.of_kind(SINGLE), *cells)] if cells else []
-        found.append(table(f"Beside single, {setting.name}", columns, rows))
-    return section(id, title, paragraph(words), *found, more) if any(found) else Markup()
+        found.append(table(f"Beside single, {setting.name}", columns, (*setting.of_kind(SINGLE), *cells) if cells else ()))
+    return section(id, title, paragraph(told), *found, more) if any(found) else Markup()
 
 
-def _row(material: Material, cell: CellCard, with_seed: bool) -> list[Content]:
-    means = [estimate(cell.metrics.get(metric)) for metric in material.measures]
-    beside = [against(cell, metric) for metric in material.measures]
-    asked, sent = (cell.system.fan_out.mean, cell.system.messages.mean) if cell.system else (None, None)
-    name = cell_name(cell, with_seed=with_seed)
-    return [name, *means, *beside, identical(cell), figures.number(asked), figures.number(sent)]
+class _Parity:
+    """A topology beside the single memory. `compared` are questions, None where there is no single."""
+
+    def __init__(self, material: Material, setting: Setting, cell: CellCard) -> None:
+        found = cell.against_single.identical_top_k if cell.against_single else None
+        self.setting, self.cell, self.compared = setting, cell, found.n if found else None
+        self.differing = material.differing(cell)
+        self.named = (first_of(self.differing, 5) or "none") if found else "there is no single to compare with"
 
 
-def _parity_row(material: Material, setting: Setting, cell: CellCard) -> list[Content]:
-    compared = cell.against_single.identical_top_k if cell.against_single else None
-    differing = material.differing(cell)
-    seed = f", seed {cell.seed}" if setting.has_seeds else ""
-    start: list[Content] = [arm_name(cell.arm) + seed, setting.name, identical(cell)]
-    ran = PLACES[cell.arm.place]
-    if compared is None:
-        return [*start, figures.NOTHING, figures.NOTHING, figures.NOTHING, "there is no single to compare with", ran]
-    return [
-        *start,
-        figures.number(compared.n),
-        figures.number(len(differing)),
-        figures.share(share_ruled_out(len(differing), compared.n), digits=2),
-        _named(differing),
-        ran,
-    ]
-
-
-def _named(questions: list[str]) -> Markup:
-    more = len(questions) - _NAMED_MAX
-    return joined(", ".join(questions[:_NAMED_MAX]) or "none", f" and {more} more" if more > 0 else "")
+def _ruled_out(row: _Parity) -> str:
+    return figures.share(share_ruled_out(len(row.differing), row.compared), digits=2) if row.compared else figures.NOTHING

@@ -62,43 +62,38 @@ FURTHER = {
 }
 
 
+def messages_of(scope: Scope, agents: int, ranking: RankingSettings) -> tuple[int, int]:
+    """Messages without these settings and with them; every hive finds what one memory finds, also where messages are lost."""
+    few = slice(None, None, 29)
+    once, alone = (told(Arm(), scope, "hybrid", asked=few, ranking=one) for one in (None, ranking))
+    assert once.scored != alone.scored
+    lossy = Arm("sharded", agents, place="simulator")
+    for arm in (Arm("flat", agents), Arm("federated", agents, groups=5), Arm("sharded", agents), lossy):
+        fault = Fault(loss=0.05) if arm is lossy else Fault()
+        shared = told(arm, scope, "hybrid", asked=few, ranking=ranking, fault=fault)
+        reached = [place for place, outcome in enumerate(shared.outcomes) if outcome.cost.completeness == 1.0]
+        assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
+        assert len(reached) == len(alone.scored) or fault.loss, arm
+    plain, more = (told(Arm("sharded", agents), scope, "hybrid", asked=few, ranking=one) for one in (None, ranking))
+    return sum(plain.messages), sum(more.messages)
+
+
 @pytest.mark.parametrize(("further", "rounds"), FURTHER.values(), ids=FURTHER)
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
 def test_asked_further_every_hive_finds_what_one_memory_finds_for_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int, further: RankingSettings, rounds: int
 ):
     written = replace(scope, documents=tuple(replace(document, speaker="") for document in scope.documents))
-    few = slice(None, None, 29)
-    once, alone = (told(Arm(), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
-    assert once.scored != alone.scored
-    lossy = Arm("sharded", agents, place="simulator")
 
-    for arm in (Arm("flat", agents), Arm("federated", agents, groups=5), Arm("sharded", agents), lossy):
-        fault = Fault(loss=0.05) if arm is lossy else Fault()
-        shared = told(arm, written, "hybrid", asked=few, ranking=further, fault=fault)
-        reached = [place for place, outcome in enumerate(shared.outcomes) if outcome.cost.completeness == 1.0]
-        assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
-        assert len(reached) == len(alone.scored) or fault.loss, arm
+    plain, more = messages_of(written, agents, further)
 
-    plain, more = (told(Arm("sharded", agents), written, "hybrid", asked=few, ranking=ranking) for ranking in (None, further))
-    assert sum(plain.messages) < sum(more.messages) < (rounds + 1) * sum(plain.messages)
+    assert plain < more < (rounds + 1) * plain
 
 
 @pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
 def test_looked_at_again_every_hive_finds_what_one_memory_finds_for_no_more_rounds_also_where_messages_are_lost(
     scope: Scope, agents: int
 ):
-    again, few = looked_at_by(Reading()), slice(None, None, 29)
-    once, alone = (told(Arm(), scope, "hybrid", asked=few, ranking=ranking) for ranking in (None, again))
-    assert once.scored != alone.scored
-    lossy = Arm("sharded", agents, place="simulator")
+    plain, fetched = messages_of(scope, agents, looked_at_by(Reading()))
 
-    for arm in (Arm("flat", agents), Arm("federated", agents, groups=5), Arm("sharded", agents), lossy):
-        fault = Fault(loss=0.05) if arm is lossy else Fault()
-        shared = told(arm, scope, "hybrid", asked=few, ranking=again, fault=fault)
-        reached = [place for place, outcome in enumerate(shared.outcomes) if outcome.cost.completeness == 1.0]
-        assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
-        assert len(reached) == len(alone.scored) or fault.loss, arm
-
-    plain, fetched = (told(Arm("sharded", agents), scope, "hybrid", asked=few, ranking=ranking) for ranking in (None, again))
-    assert sum(plain.messages) <= sum(fetched.messages) < 2 * sum(plain.messages)
+    assert plain <= fetched < 2 * plain

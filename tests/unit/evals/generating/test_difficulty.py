@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.evals.datasets.jsonl import write_jsonl
 from hive_mind.evals.generating import generate
-from hive_mind.evals.run import RetrievalRun, evaluate
+from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 from hive_mind.runtime.settings import Settings
 
 # Fewer questions of a category than this, and all or none of them is chance.
@@ -31,7 +31,7 @@ def measured(folder, turns, agents, seed, method="keyword", model=""):
     [(300, 10, 1), (300, 10, 2), (1_000, 20, 1), pytest.param(5_000, 50, 1, marks=pytest.mark.thorough)],
 )
 def test_keywords_find_between_half_and_85_percent(tmp_path, turns, agents, seed):
-    assert 0.5 < measured(tmp_path, turns, agents, seed)["metrics"]["recall@10"] < 0.85
+    assert 0.5 < measured(tmp_path, turns, agents, seed).metrics["recall@10"] < 0.85
 
 
 # What an incident report says of security has words of its own, and of documents of one text one counts.
@@ -46,7 +46,7 @@ def test_no_other_category_is_found_always_or_never(tmp_path):
         if question.is_answerable:
             counts[question.category] += 1
 
-    recall = {category: values["recall@10"] for category, values in measured(tmp_path, 5_000, 50, 3)["by_category"].items()}
+    recall = {category: values["recall@10"] for category, values in measured(tmp_path, 5_000, 50, 3).by_category.items()}
 
     assert min(counts.values()) >= ENOUGH
     assert {category for category in counts if not 0.05 < recall[category] < 0.99} <= ALWAYS_FOUND
@@ -57,4 +57,4 @@ def test_no_other_category_is_found_always_or_never(tmp_path):
 def test_meaning_finds_more_than_keywords_alone(tmp_path, minilm):
     keyword, hybrid = (measured(tmp_path / method, 300, 10, 2, method, minilm) for method in ("keyword", "hybrid"))
 
-    assert keyword["metrics"]["recall@10"] < hybrid["metrics"]["recall@10"] < 0.95
+    assert keyword.metrics["recall@10"] < hybrid.metrics["recall@10"] < 0.95

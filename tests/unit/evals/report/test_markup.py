@@ -2,6 +2,7 @@
 
 from html import unescape
 from html.parser import HTMLParser
+from operator import itemgetter
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +52,9 @@ def test_characters_that_turn_the_direction_or_are_not_seen_are_replaced():
 
 
 def test_a_row_begins_with_its_heading_and_every_column_has_one():
-    shown = table("Facts", (Column("arm"), Column("recall")), [["single", "0.5"], ["<flat>", "0.4"]])
+    shown = table(
+        "Facts", (Column("arm", itemgetter(0)), Column("recall", itemgetter(1))), [("single", "0.5"), ("<flat>", "0.4")]
+    )
 
     assert shown.count('<th scope="row">') == 2
     assert shown.count('scope="col"') == 2
@@ -60,4 +63,4 @@ def test_a_row_begins_with_its_heading_and_every_column_has_one():
 
 
 def test_a_table_without_rows_is_nothing():
-    assert table("Facts", (Column("arm"),), []) == ""
+    assert table("Facts", (Column("arm", str),), []) == ""

@@ -9,8 +9,8 @@ import pytest
 
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
+from hive_mind.evals.report.material import MISSING
 from hive_mind.evals.report.palette import COLOURS
-from hive_mind.evals.report.pictures import MISSING
 from hive_mind.evals.report.selecting import quality_metric, settings_of
 from hive_mind.evals.scorecards.card import read_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
@@ -48,7 +48,7 @@ def test_every_question_of_the_issue_has_its_drawing(drawings):
 def test_the_same_data_draws_the_same_bytes_whatever_matplotlib_was_told(folder, drawings):
     import matplotlib as mpl
 
-    from hive_mind.evals.report.plots import all as every
+    from hive_mind.evals.report import plots as every
 
     card = read_scorecard(folder)
     ((setting, name),) = every._named(settings_of(card))

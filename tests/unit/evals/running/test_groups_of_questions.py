@@ -8,8 +8,8 @@ import pytest
 
 from hive_mind.evals.datasets import load_dataset, pooled
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Retrieval
-from hive_mind.evals.run import RetrievalRun, evaluate
 from hive_mind.evals.running.harness import RunOrder, run
+from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 from hive_mind.evals.scorecards.making import write_scorecard
 from hive_mind.runtime.settings import Settings
 
@@ -74,6 +74,6 @@ def test_one_measurement_at_once_draws_conversations_too(talks: Path, scope):
     (row,) = asyncio.run(evaluate(RetrievalRun("locomo", talks, "keyword", scope), WORDS))
 
     # One conversation is found whole and the other not at all: two of them rule out nothing.
-    assert row["groups"] == 2
-    assert row["metrics"]["recall@10"] == 0.5
-    assert row["intervals"]["recall@10"] == [0.0, 1.0]
+    assert row.groups == 2
+    assert row.metrics["recall@10"] == 0.5
+    assert row.intervals["recall@10"] == [0.0, 1.0]

@@ -16,7 +16,7 @@ from hive_mind.retrieval.checking.validation import (
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN
-from tests.unit.retrieval.bad_files import AUTH, COLLECTIONS, CONFIGS, GOLDEN_SETS, WITHOUT_EMBEDDINGS
+from tests.unit.retrieval.bad_files import AUTH, COLLECTIONS, CONFIGS, GOLDEN_SETS, WITHOUT_EFFECT, WITHOUT_EMBEDDINGS
 from tests.unit.retrieval.workspaces import everything_in, public, workspace
 
 
@@ -100,84 +100,11 @@ def test_the_public_layout_has_nothing_to_say_either(tmp_path):
     assert check_active(here, has_embeddings=True) == ()
 
 
-@pytest.mark.parametrize(
-    ("body", "path", "message"),
-    [
-        (
-            '"retrieval": {"method": "keyword", "semantic_weight": 0.7}',
-            "retrieval.semantic_weight",
-            "has no effect: it is for hybrid and the method is keyword; remove it",
-        ),
-        (
-            '"retrieval": {"fusion": "rrf", "semantic_weight": 0.7}',
-            "retrieval.semantic_weight",
-            "has no effect: it is for fusion linear and this one is rrf; remove it",
-        ),
-        (
-            '"retrieval": {"fusion": "linear", "rrf_k": 20}',
-            "retrieval.rrf_k",
-            "has no effect: it is for fusion rrf and this one is linear; remove it",
-        ),
-        (
-            '"retrieval": {"method": "vector", "rrf_k": 20}',
-            "retrieval.rrf_k",
-            "has no effect: it is for hybrid and the method is vector; remove it",
-        ),
-        (
-            '"retrieval": {"method": "keyword", "adaptive": "weights"}',
-            "retrieval.adaptive",
-            "adapts weights, and method keyword has none; use anchors or none",
-        ),
-        (
-            '"dynamic_k": {"gap_threshold_factor": 5}',
-            "dynamic_k.gap_threshold_factor",
-            "has no effect while dynamic_k.enabled is false; switch it on, or remove it",
-        ),
-        (
-            '"diversity": {"lambda": 0.2}',
-            "diversity.lambda",
-            "has no effect while diversity.enabled is false; switch it on, or remove it",
-        ),
-        ('"rerank": {"top_n": 7}', "rerank.top_n", "has no effect without rerank.model; name one, or remove it"),
-        (
-            '"retrieval": {"top_k": 50, "depth": 20}',
-            "retrieval.depth",
-            "is 20 and top_k is 50: it is taken as 50; raise it",
-        ),
-        (
-            '"dynamic_k": {"enabled": true, "gap_threshold_factor": 0.5}',
-            "dynamic_k.gap_threshold_factor",
-            "counts any gap above the mean as a cliff; 2 to 6 are usual",
-        ),
-        (
-            '"dynamic_k": {"enabled": true, "min_results": 10}',
-            "dynamic_k.min_results",
-            "leaves nothing to cut: it is as large as the most there can be; lower it",
-        ),
-        (
-            '"distraction_detection": {"enabled": true, "disagreement_threshold": 0.0}',
-            "distraction_detection.disagreement_threshold",
-            "flags every result as a distraction; raise it",
-        ),
-        (
-            '"boosts": {"recency": 0.2}',
-            "boosts.recency",
-            "lifts nothing: collection kb declares no field date or said_at; declare it, or remove this",
-        ),
-        (
-            '"filters": {"category": ["api", "faqs", "tutorials"]}',
-            "filters.category",
-            "filters nothing: these are all values of category; remove it",
-        ),
-        ('"filters": {"category": ["api", "api"]}', "filters.category[1]", "is in the list twice; keep one of them"),
-    ],
-)
-def test_what_has_no_effect_is_a_warning_and_keeps_nobody(body, path, message, tmp_path):
-    here = workspace(tmp_path, config='{"name": "v1", "collection": "kb", ' + body + "}")
+@pytest.mark.parametrize("odd", WITHOUT_EFFECT, ids=lambda odd: odd.name)
+def test_what_has_no_effect_is_a_warning_and_keeps_nobody(odd, tmp_path):
+    checked = check_config(workspace(tmp_path, config=odd.text), "v1", has_embeddings=True)
 
-    checked = check_config(here, "v1", has_embeddings=True)
-
-    assert warnings(checked) == [(path, message)]
+    assert warnings(checked) == [(path, message) for _, path, message in odd.says]
     assert checked.accepted().name == "v1"
 
 
@@ -216,28 +143,18 @@ def test_coverage_sees_distractions_without_meaning(tmp_path):
     assert check_config(here, "v1", has_embeddings=False).findings == ()
 
 
-def test_filters_that_match_something_each_and_nothing_together_are_told(tmp_path):
-    fields = '{"category": {"type": "keyword", "filterable": true}, "title": {"type": "keyword", "filterable": true}}'
-    here = workspace(
-        tmp_path,
-        collection='{"name": "kb", "fields": ' + fields + "}",
-        config='{"name": "v1", "collection": "kb",\n"filters": {"category": ["faqs"], "title": ["Rate limits"]}}',
-    )
-
-    told = (2, "filters", "no document matches category and title together; remove one, or add values")
-    assert errors(check_config(here, "v1", has_embeddings=True)) == [told]
-
-
 def test_filters_that_match_nothing_together_are_told_beside_what_is_only_odd(tmp_path):
     body = '"filters": {"category": ["faqs"], "title": ["Rate limits", "Rate limits"]}'
     fields = '{"category": {"type": "keyword", "filterable": true}, "title": {"type": "keyword", "filterable": true}}'
     here = workspace(
-        tmp_path, collection='{"name": "kb", "fields": ' + fields + "}", config='{"name": "v1", "collection": "kb", ' + body + "}"
+        tmp_path,
+        collection='{"name": "kb", "fields": ' + fields + "}",
+        config='{"name": "v1", "collection": "kb",\n' + body + "}",
     )
 
     checked = check_config(here, "v1", has_embeddings=True)
 
-    assert errors(checked) == [(1, "filters", "no document matches category and title together; remove one, or add values")]
+    assert errors(checked) == [(2, "filters", "no document matches category and title together; remove one, or add values")]
     assert [path for path, _ in warnings(checked)] == ["filters.title[1]"]
 
 

@@ -106,7 +106,7 @@ def test_measuring_twice_gives_the_same(workspace):
     first, second = measured(workspace, twice)
 
     assert first == second
-    assert first.interval("nudcg") == second.interval("nudcg")
+    assert first.estimate("nudcg") == second.estimate("nudcg")
 
 
 def test_a_deployment_from_nothing_to_something_better(workspace):

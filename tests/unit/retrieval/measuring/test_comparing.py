@@ -40,9 +40,9 @@ def test_a_change_among_unlabelled_documents_is_no_move():
 def test_the_difference_is_that_of_the_means_with_an_interval_around_it():
     found = both([("D", "r")] * 6)
 
-    assert found.nudcg.change == pytest.approx(found.after.nudcg - found.before.nudcg)
-    assert found.nudcg.interval.low > 0
-    assert found.nudcg.p == 0.03125
+    assert found.nudcg.difference.difference == pytest.approx(found.after.nudcg - found.before.nudcg)
+    assert found.nudcg.difference.low > 0
+    assert found.nudcg.difference.p == 0.03125
     assert found.more_distractors == -6
 
 
@@ -62,9 +62,8 @@ def test_a_metric_that_is_undefined_has_no_difference():
 
     found = compare(*bare)
 
-    assert found.of("recall").interval is None
-    assert found.of("recall").p is None
-    assert found.nudcg.change == -1.0
+    assert found.of("recall").difference is None
+    assert found.nudcg.difference.difference == -1.0
 
 
 def _without_relevant(row):
@@ -81,8 +80,7 @@ def test_measurements_with_other_questions_are_not_compared():
 def test_neither_the_order_of_the_questions_nor_the_seed_decides(pairs, chance):
     found, again = both(pairs), both(chance.sample(pairs, len(pairs)))
 
-    assert [one.interval for one in found.differences] == [one.interval for one in again.differences]
-    assert [one.p for one in found.differences] == pytest.approx([one.p for one in again.differences])
+    assert [one.difference for one in found.changes] == [one.difference for one in again.changes]
 
 
 @settings(deadline=None, max_examples=40)
@@ -90,8 +88,8 @@ def test_neither_the_order_of_the_questions_nor_the_seed_decides(pairs, chance):
 def test_comparing_the_other_way_round_turns_every_sign(pairs):
     there, back = both(pairs), both([(after, before) for before, after in pairs])
 
-    assert there.nudcg.change == pytest.approx(-back.nudcg.change)
-    assert there.nudcg.p == pytest.approx(back.nudcg.p)
+    assert there.nudcg.difference.difference == pytest.approx(-back.nudcg.difference.difference)
+    assert there.nudcg.difference.p == pytest.approx(back.nudcg.difference.p)
     assert there.more_distractors == -back.more_distractors
     assert (there.won, there.lost) == (back.lost, back.won)
     assert {move.id: move.came for move in there.moves} == {move.id: move.went for move in back.moves}
@@ -102,8 +100,8 @@ def test_comparing_the_other_way_round_turns_every_sign(pairs):
 def test_values_stay_in_their_range_and_the_interval_around_its_mean(pairs):
     found = both(pairs)
 
-    assert -2 <= found.nudcg.interval.low <= found.nudcg.change + 1e-12
-    assert found.nudcg.change - 1e-12 <= found.nudcg.interval.high <= 2
-    assert 0 < found.nudcg.p <= 1
+    assert -2 <= found.nudcg.difference.low <= found.nudcg.difference.difference + 1e-12
+    assert found.nudcg.difference.difference - 1e-12 <= found.nudcg.difference.high <= 2
+    assert 0 < found.nudcg.difference.p <= 1
     came = sum(len(move.came) - len(move.went) for move in found.moves)
     assert came == found.more_distractors

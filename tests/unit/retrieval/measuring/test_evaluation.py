@@ -102,7 +102,7 @@ def test_a_configuration_that_shows_more_is_measured_to_its_end():
 def test_an_interval_does_not_depend_on_the_order_of_the_questions():
     answers = ["rD", "r", "Ds", "st", "E"]
 
-    assert evaluation(*answers).interval("nudcg") == evaluation(*reversed(answers)).interval("nudcg")
+    assert evaluation(*answers).estimate("nudcg") == evaluation(*reversed(answers)).estimate("nudcg")
 
 
 def test_progress_is_told_for_every_question():
@@ -140,7 +140,7 @@ def test_the_order_of_the_questions_changes_no_mean(answers, chance):
     mixed = chance.sample(answers, len(answers))
 
     for metric in METRICS:
-        assert evaluation(*mixed).interval(metric) == evaluation(*answers).interval(metric)
+        assert evaluation(*mixed).estimate(metric) == evaluation(*answers).estimate(metric)
 
 
 class TestResultsAsFiles:

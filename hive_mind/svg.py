@@ -73,6 +73,10 @@ class Frame:
         joined = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
         return f'<polyline class="{css}" points="{joined}"/>'
 
+    def area(self, points: Sequence[tuple[float, float]], css: str) -> str:
+        """What lies between a line there and another one back."""
+        return self.line(points, css).replace("<polyline", "<polygon")
+
     def bar(self, middle: float, width: float, height: float) -> str:
         """A column from the bottom up to a value."""
         left, right = self.x(middle - width / 2), self.x(middle + width / 2)
@@ -118,7 +122,8 @@ def clean(words: str) -> str:
 def _style(ground: dict[str, str], series: Sequence[str]) -> str:
     lines = [
         f".line{number}{{stroke:{colour};fill:none;stroke-width:2.5}} "
-        f".mark{number}{{fill:{colour};fill-opacity:.8;stroke:{ground['ground']}}}"
+        f".mark{number}{{fill:{colour};fill-opacity:.8;stroke:{ground['ground']}}} "
+        f".area{number}{{fill:{colour};fill-opacity:.12}}"
         for number, colour in enumerate(series)
     ]
     return _STYLE.format(**ground) + "\n".join(lines)

@@ -16,8 +16,10 @@ from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Cell, Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
 from hive_mind.evals.running.data import data_key
-from hive_mind.evals.running.folder import CELL, ENVIRONMENT, EXPERIMENT, ROWS, TIMES, experiment_of
 
+EXPERIMENT, ENVIRONMENT = "experiment.json", "environment.json"
+ROWS, TIMES, CELL = "rows.jsonl", "times.jsonl", "cell.json"
+NOTES = "notes.txt"
 UNFINISHED = "it was not finished: the same hive-mind eval run with --out this folder goes on with it"
 _Line = TypeVar("_Line", Row, Timing)
 
@@ -76,8 +78,8 @@ def read_run(folder: Path) -> MeasuredRun:
     """Read a run. Raises `InvalidInput` for a folder without a run, and for damaged or missing files."""
     if not (folder / EXPERIMENT).is_file():
         raise InvalidInput(f"{folder} is not a run: {EXPERIMENT} is missing; begin one with hive-mind eval run --out {folder}")
-    told, environment = (_json(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
-    experiment = experiment_of(told, folder / EXPERIMENT)
+    told, environment = (read_plain(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
+    experiment = _experiment_of(told, folder / EXPERIMENT)
     planned = {cell.id: cell for cell in cells_of(experiment)}
     _refuse_strangers(folder, planned)
     cells = tuple(read_cell(folder / "cells" / id) for id in planned)
@@ -86,10 +88,9 @@ def read_run(folder: Path) -> MeasuredRun:
 
 def read_cell(folder: Path) -> MeasuredCell:
     """One cell. Raises `InvalidInput`."""
-    path = folder / CELL
-    if not path.exists():
+    path, report = folder / CELL, report_in(folder)
+    if report is None:
         return MeasuredCell(folder.name)
-    report = _decoded(path, _bytes(path), CellReport)
     if report.id != folder.name:
         raise InvalidInput(f"{path} is of cell {report.id!r}, and its folder is called {folder.name!r}: one of them was moved")
     if report.status != "done":
@@ -97,6 +98,58 @@ def read_cell(folder: Path) -> MeasuredCell:
     rows, times = _lines(folder / ROWS, Row), _lines(folder / TIMES, Timing)
     _refuse_gaps(folder, report, rows, times)
     return MeasuredCell(folder.name, report, rows, times)
+
+
+def report_in(cell: Path) -> CellReport | None:
+    """How a cell went, by its folder; None while it is not finished. Raises `InvalidInput` for a damaged report."""
+    path = cell / CELL
+    return _decoded(path, _bytes(path), CellReport) if path.exists() else None
+
+
+def read_plain(path: Path) -> dict[str, Any]:
+    """A file of a run as plain JSON. Raises `InvalidInput`."""
+    return _decoded(path, _bytes(path), dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run: its cells that are done, have failed, and are left. `damage` says why it can't be read, where it can't be."""
+
+    folder: str
+    experiment: str = ""
+    started: str = ""
+    done: int = 0
+    failed: int = 0
+    left: int = 0
+    damage: str = ""
+
+
+def runs_in(folder: Path) -> list[RunLine]:
+    """The runs of a folder, or the folder itself where it is one, by the time they began. Other folders are skipped.
+
+    A run that is damaged is one of them: it may be an evaluation of hours, of which a file can be restored.
+    """
+    found = [folder] if (folder / EXPERIMENT).is_file() else sorted(path.parent for path in folder.glob(f"*/{EXPERIMENT}"))
+    return sorted((_line(path) for path in found), key=lambda line: (line.started, line.folder))
+
+
+def _line(folder: Path) -> RunLine:
+    try:
+        experiment = _experiment_of(read_plain(folder / EXPERIMENT), folder / EXPERIMENT)
+        environment = read_plain(folder / ENVIRONMENT)
+        reports = [report_in(folder / "cells" / cell.id) for cell in cells_of(experiment)]
+    except InvalidInput:
+        return RunLine(str(folder), damage=f"hive-mind eval report {folder} says what is damaged")
+    done, failed = (sum(1 for one in reports if one and one.status == status) for status in ("done", "failed"))
+    started = str(environment.get("started", ""))
+    return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
+
+
+def _experiment_of(told: dict[str, Any], path: Path) -> Experiment:
+    try:
+        return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
 
 
 def _refuse_strangers(folder: Path, planned: Mapping[str, Cell]) -> None:
@@ -144,14 +197,9 @@ def _decoded(path: Path, body: bytes, kind: type[_Any], line: int = 0) -> _Any:
 
 
 def _mended(path: Path) -> str:
-    """What to do about a file."""
     if path.name in (EXPERIMENT, ENVIRONMENT):
         return "restore it, or run again into another folder"
     return f"restore it, or delete {path.parent} and run again"
-
-
-def _json(path: Path) -> dict[str, Any]:
-    return _decoded(path, _bytes(path), dict[str, Any])
 
 
 def _bytes(path: Path) -> bytes:

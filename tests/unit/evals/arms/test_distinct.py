@@ -1,9 +1,9 @@
 """A text that a data set has several times counts once, whichever of its documents is judged."""
 
+from hive_mind.evals.answers.scoring import ranked_figures
+from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
-from hive_mind.evals.distinct import by_texts, firsts_of, texts_found
 from hive_mind.evals.experiments.values import Arm
-from hive_mind.evals.retrieval import Asked, metric_values
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores
 from tests.builders import fact
@@ -30,7 +30,7 @@ def test_copies_of_one_text_neither_fill_the_first_k_nor_have_to_be_found_one_by
     scope = scope_of(["red pump", *["red pump red"] * 5, "pump"], ["red pump"])
     arm = told(Arm(), scope, limit=3)
     question = by_texts(LabelledQuestion("q", "red pump", {"d5": 1, "d4": 1, "d6": 1}), firsts_of(arm.documents))
-    asked = Asked(question, tuple(texts_found(arm.outcomes[0].hits, arm.documents)), 0.0)
+    found = texts_found(arm.outcomes[0].hits, arm.documents)
 
-    assert set(asked.found) == {"d0", "d1", "d6"}
-    assert metric_values([asked], 3)["recall@3"] == [1.0]
+    assert set(found) == {"d0", "d1", "d6"}
+    assert ranked_figures(question, found, 3)["recall@3"] == 1.0

@@ -1,0 +1,161 @@
+"""One measurement at once: a line for each arm, side by side with that of one memory that has everything."""
+
+import asyncio
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hive_mind.cli.app import app
+from hive_mind.errors import InvalidInput
+from hive_mind.evals.experiments.values import Arm
+from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate
+from hive_mind.hive.topology.spec import NAMES, SPECS, TopologyName
+from hive_mind.ranking.pipeline import RankingSettings, rank
+from hive_mind.runtime.settings import Settings
+
+WORDS = "pump valve hall door ferry bridge otto ines corrin water leaks red blue green nine seven opens closes".split()
+SHARING = tuple(SPECS)
+REPLICAS = 3
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Sixty notes in six sessions of two speakers, and a question about every fifth."""
+    chance = random.Random(5)
+    texts = [" ".join(chance.choices(WORDS, k=chance.randint(4, 12))) + f" n{number}" for number in range(60)]
+    notes = [
+        {"_id": f"d{n}", "text": text, "meta": {"speaker": ("Ines", "Otto")[n % 2], "section": f"s{n // 10}"}}
+        for n, text in enumerate(texts)
+    ]
+    asked = [
+        {"_id": f"q{n}", "text": " ".join(chance.sample(texts[n].split(), 4)), "qrels": {f"d{n}": 1}} for n in range(3, 60, 5)
+    ]
+    for kind, lines in (("corpus", notes), ("queries", asked)):
+        (tmp_path / f"notes.{kind}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path
+
+
+def rows_of(data: Path, *arms: Arm, down: int = 0) -> list[RetrievalLine]:
+    return evaluated(RetrievalRun("jsonl", data, "keyword", arms=arms, down=down))
+
+
+def evaluated(run: RetrievalRun) -> list[RetrievalLine]:
+    return asyncio.run(evaluate(run, Settings(embed="none")))
+
+
+def one_note(folder: Path, name: str) -> Path:
+    """A data set of one document and a question that it answers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.corpus.jsonl").write_text('{"_id": "d1", "text": "The ferry leaves at nine."}\n')
+    (folder / f"{name}.queries.jsonl").write_text('{"_id": "q1", "text": "When does the ferry leave?", "qrels": {"d1": 1}}\n')
+    return folder
+
+
+@pytest.mark.parametrize(
+    "deal", ["session", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("round-robin", "speaker"))]
+)
+def test_every_topology_finds_what_one_memory_finds(data: Path, deal: str):
+    alone, *shared = rows_of(data, Arm(), *(Arm(one, 7, deal=deal) for one in SHARING))
+
+    assert alone.metrics["recall@10"] == 1.0
+    assert (alone.topology, alone.agents, alone.identical_top10) == ("single", 1, 1.0)
+    for row, topology in zip(shared, SHARING, strict=True):
+        assert (row.topology, row.agents, row.deal) == (topology, 7, deal)
+        assert row.identical_top10 == row.completeness == 1.0
+        assert row.metrics == alone.metrics
+
+
+def test_a_question_costs_a_few_messages_for_each_replica_set(data: Path):
+    flat, federated, sharded = rows_of(data, Arm("flat", 12), Arm("federated", 12, 4), Arm("sharded", 12))
+
+    assert flat.messages_per_query == flat.bytes_per_query == 0
+    # Statistics, candidates, the facts themselves: a request and a reply each, of the sets the asker does not belong to.
+    assert 0 < federated.messages_per_query <= 6 * (12 / 3 - 1)
+    assert 0 < sharded.messages_per_query <= 6 * (12 // REPLICAS)
+    assert federated.bytes_per_query > 100 * federated.messages_per_query
+
+
+def test_stopped_nodes_are_told_as_what_is_missing(data: Path):
+    # Three questions, because each waits for the silent: of notes 3, 8 and 13, the first of which the stopped agent learned.
+    queries = data / "notes.queries.jsonl"
+    queries.write_text("".join(queries.read_text().splitlines(keepends=True)[:3]))
+
+    (row,) = rows_of(data, Arm("federated", 4, 4), down=1)
+
+    # Three of four groups: copies for everyone are not asked for, and not counted.
+    assert row.completeness == pytest.approx(0.75)
+    assert row.identical_top10 < 1.0
+    assert row.metrics["recall@10"] == pytest.approx(2 / 3, abs=1e-4)
+
+
+def test_replicas_stand_in_for_a_node_that_is_stopped(data: Path):
+    (row,) = rows_of(data, Arm("sharded", 6), down=1)
+
+    assert row.completeness == row.identical_top10 == 1.0
+
+
+def test_somebody_must_be_left_to_ask(data: Path):
+    with pytest.raises(InvalidInput, match="no node is left"):
+        rows_of(data, Arm("flat", 3), down=1)
+
+
+def test_a_deal_that_does_not_exist_is_refused_with_those_that_do_before_anything_is_read(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="'by moon'; known: round-robin, session, speaker"):
+        rows_of(tmp_path / "nowhere", Arm("flat", 3, deal="by moon"))
+
+
+def test_the_command_puts_topologies_side_by_side(data: Path):
+    words = f"eval retrieval --data {data} --method keyword --topology single,sharded --agents 6 --embed none"
+
+    table = CliRunner().invoke(app, words.split(), env={"COLUMNS": "160"})
+    rows = json.loads(CliRunner().invoke(app, [*words.split(), "--output", "json"]).stdout)["rows"]
+
+    assert table.exit_code == 0
+    assert "same as single" in table.output
+    assert [row["topology"] for row in rows] == ["single", "sharded"]
+    assert all(row["identical_top10"] == 1.0 for row in rows)
+
+
+def test_the_command_refuses_a_topology_it_does_not_know(data: Path):
+    refused = CliRunner().invoke(app, ["eval", "retrieval", "--data", str(data), "--topology", "flat,ring"])
+
+    assert refused.exit_code != 0
+    assert ", ".join(NAMES) in " ".join((refused.output + str(refused.exception)).split())
+
+
+def test_a_data_set_may_be_called_what_no_agent_may_be_called(tmp_path: Path):
+    (row,) = rows_of(one_note(tmp_path, "mün chen+1"), Arm())
+
+    assert row.dataset == "mün chen+1"
+    assert row.metrics["recall@10"] == 1.0
+
+
+def test_the_folder_of_all_data_sets_is_as_good_as_that_of_one(tmp_path: Path):
+    notes = one_note(tmp_path / "sets" / "notes", "notes")
+
+    (inside,), (above,) = (
+        evaluated(run)
+        for run in (RetrievalRun("auto", notes, "keyword"), RetrievalRun("auto", tmp_path / "sets", "keyword", name="notes"))
+    )
+
+    assert inside.metrics == above.metrics
+    assert above.questions == 1
+
+
+@pytest.mark.parametrize("topology", ["single", "flat"])
+def test_what_a_configuration_says_of_ranking_reaches_every_memory(tmp_path: Path, topology: TopologyName, monkeypatch):
+    wanted, used = RankingSettings(fusion="rrf", rrf_k=7), []
+
+    def noting(*arguments):
+        used.extend(one for one in arguments if isinstance(one, RankingSettings))
+        return rank(*arguments)
+
+    for searching in ("recall", "asking"):
+        monkeypatch.setattr(f"hive_mind.memory.{searching}.rank", noting)
+    evaluated(RetrievalRun("jsonl", one_note(tmp_path, "x"), "keyword", arms=(Arm(topology, 2),), ranking=wanted))
+
+    assert used
+    assert set(used) == {wanted}
