@@ -81,6 +81,14 @@ def test_a_check_that_fails_says_nothing_and_is_named() -> None:
     assert "its grade 7 is not from 0 to 1" in found.broken[2].why
 
 
+def test_a_grade_that_is_just_enough_is_met_and_nothing_else() -> None:
+    goal = Goal(id="g", success_criteria=[SuccessCriterion(id="a"), SuccessCriterion(id="b")], accept_at=0.5)
+
+    found = satisfaction(goal, {}, {"a": 0.5, "b": 0.49})
+
+    assert (found.met, found.unmet, found.unchecked) == (("a",), ("b",), ())
+
+
 GRADES = st.dictionaries(st.sampled_from("abcd"), st.none() | st.floats(0, 1))
 WEIGHTS = st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 100), min_size=1)
 
