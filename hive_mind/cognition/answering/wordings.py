@@ -7,6 +7,7 @@ them; of those that say much, some have synonyms: a fact that gives the price an
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain, zip_longest
 
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
@@ -159,6 +160,12 @@ def _is_grammar(term: str) -> bool:
 def met_in(asked: Iterable[str], told: frozenset[str]) -> frozenset[str]:
     """The asked terms that the fact has, itself or as a synonym."""
     return frozenset(term for term in asked if term in told or not _same().get(term, frozenset()).isdisjoint(told))
+
+
+def other_words(question: str) -> str:
+    """What the words of a question may be called instead."""
+    others = (sorted(_same().get(term, ())) for term in sorted(told_terms(question)))
+    return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
 
 
 @lru_cache(maxsize=1)
