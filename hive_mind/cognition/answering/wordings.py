@@ -12,13 +12,13 @@ from itertools import chain, zip_longest
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
-# Verbs that say little without what stands beside them, and words for anything or anybody.
+# Verbs and prepositions that say little without what stands beside them, and words for anything or anybody.
 _LIGHT = frozenset(
     tokenize("""
     go goes going went gone come comes came get gets got take takes took taken need needs needed use uses used find finds
     found put puts give gives gave keep keeps kept let lets want wants wanted may happen happens happened used needed taken
     found given kept said has having keeps thing things something anything people person exactly actually there here soon
-    now do done around towards somebody someone anybody anyone
+    now do done around towards somebody someone anybody anyone after behind between during since through under until without
     """)
 )
 _HAD = frozenset(tokenize("got gets get hold holds habe hat ist war do does did")) | {"ist", "hat", "sind", "war", "wird"}

@@ -14,6 +14,7 @@ from hive_mind.ranking.tokens import tokenize
         ("Womit wird der Kessel geheizt?", {"kessel", "geheizt"}),
         ("朝食は何時からですか", {"朝食"}),
         ("What do people need?", {"peopl", "need"}),
+        ("After what time are records deleted?", {"time", "record", "delet"}),
     ],
 )
 def test_words_that_every_question_has_say_nothing(question: str, about: set[str]) -> None:
