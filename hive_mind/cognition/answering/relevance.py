@@ -279,13 +279,14 @@ def _judged(
 ) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
     asked = replace(asked_of(question), aliases=aliases)
-    found = ((hit, _as_told_of(asked, hit)) for hit in hits)
-    judged = ((hit, told, told and judgement(asked, told)) for hit, told in found)
-    typed = ((hit, told, one and replace(one, is_typed=_is_typed(question, asked, told.fact))) for hit, told, one in judged)
+    about = ((hit, _as_told_of(asked, hit)) for hit in hits)
+    judged = ((hit, told, judgement(asked, told)) for hit, told in about if told is not None)
+    typed = (
+        (hit, told, replace(one, is_typed=_is_typed(question, asked, told.fact))) for hit, told, one in judged if one is not None
+    )
     return [
         Relevant(hit, one, _states(question, asked, told, one, settings) and _fits(question, asked, told, settings))
         for hit, told, one in typed
-        if told is not None and one is not None
     ]
 
 
