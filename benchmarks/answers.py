@@ -7,7 +7,7 @@ people may both have a dog.) The settings of `cognition.relevance` were fitted t
 were not, but they were watched, so they are a check and no blind test.
 
 A third world is generated: `--generated SEED` asks the questions of a corpus of 1,000 turns of 20 agents, whose labels say which
-words an answer must have. What is tuned is tuned on seeds 1 and 2.
+words an answer must have. What is tuned is tuned on seeds 1 to 3.
 
     python -m benchmarks.answers [--data DATA] [--generated SEED] [--embed MODEL] [--output json]
 """

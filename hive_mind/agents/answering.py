@@ -14,6 +14,7 @@ from hive_mind.cognition.answering.indirect import direct
 from hive_mind.cognition.answering.intent import Intent, intent_of
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
+from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.cognition.reader import Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
@@ -86,7 +87,8 @@ class AnsweringSteps:
         return found if written == query.text else _together(found, await self._all_of(query, [written]))
 
     async def _all_of(self, query: Query, texts: Sequence[str]) -> SearchResult:
-        first, *others = await asyncio.gather(*(self.memory.search_facts(replace(query, text=text)) for text in texts))
+        asked = [replace(query, text=text, also=other_words(text)) for text in texts]
+        first, *others = await asyncio.gather(*map(self.memory.search_facts, asked))
         for other in others:
             first = _together(first, other)
         return first

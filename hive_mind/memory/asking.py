@@ -28,7 +28,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
-from hive_mind.ranking.related.feedback import expanded, with_more
+from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
@@ -129,7 +129,7 @@ class Asking:
         known = frozenset(gathered.pool.ids)
         evidence = [gathered.evidence, *(self._evidence(pool, known) for pool in pools)]
         pool, merged = merge_found([gathered.pool, *pools], evidence, probe.depth)
-        return Candidates(pool, merged, method, gathered, named=speakers_named(query.text))
+        return Candidates(as_asked_once(pool, probe.terms), merged, method, gathered, named=speakers_named(query.text))
 
     async def result(self, found: Candidates, look: SecondLook) -> SearchResult:
         """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""

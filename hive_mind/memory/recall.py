@@ -24,7 +24,7 @@ from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
-from hive_mind.ranking.related.feedback import expanded, with_more
+from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import place_of, speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
@@ -220,10 +220,10 @@ class Recall:
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept, former = self.accept(query), self.former(query)
         if not former:
-            return self.current.pool(probe, accept)
+            return as_asked_once(self.current.pool(probe, accept), probe.terms)
         parts = (self.current, *former)
         shared = with_statistics(probe, parts)
-        return merge_pools([part.pool(shared, accept) for part in parts], probe.depth)
+        return as_asked_once(merge_pools([part.pool(shared, accept) for part in parts], probe.depth), probe.terms)
 
     def _evidence(self, fact_id: str) -> Evidence:
         fact = self.facts[fact_id]

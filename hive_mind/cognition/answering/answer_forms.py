@@ -41,6 +41,8 @@ _QUANTITIES = (
     "headcount|pressure|weight|load|temperature|voltage|speed|power|output|consumption|volume|capacity|distance|length|height|width|"
     "depth|size|age|budget|amount|number|percentage|share"
 )
+# What an office or a maker numbers.
+_NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
 _LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|miles?|feet|foot|ft|inch\w*|yards?"
 _COLOURS = (
@@ -68,9 +70,11 @@ class _Form(NamedTuple):
     is_time: bool = False
     is_figure: bool = False
     titles: re.Pattern[str] | None = None
+    """One of which a column has, where a bare field of its row may answer."""
     is_telling: bool = False
     """What is of this form is rare: where a thing has one, it is the one that is asked for."""
-    """One of which a column has, where a bare field of its row may answer."""
+    is_needed: bool = True
+    """Without it a text does not answer."""
 
 
 def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = "") -> bool:
@@ -79,7 +83,7 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
     `is_row`: a field of a table is a figure by itself; what it counts, or that it is a price, stands above it, in `titles`.
     """
     form = _form_of(question)
-    if form is None:
+    if form is None or not form.is_needed:
         return True
     is_row = is_row and (form.titles is None or form.titles.search(titles) is not None)
     if is_row and form.holds is _has_site:
@@ -138,6 +142,11 @@ def _has_name(text: str, question: str) -> bool:
     """A name that the question does not hold already."""
     asked = terms_in(question)
     return any(not terms_in(name) <= asked for name in _proper(text, [*entities(text), *_NAMED.findall(text)]))
+
+
+def _has_proper_name(text: str, question: str) -> bool:
+    """A name as people, firms and towns have one, and no code."""
+    return _has_name(_NUMBER_OF_OFFICE.sub(" ", text), question)
 
 
 def _proper(text: str, names: Iterable[str]) -> list[str]:
@@ -262,6 +271,10 @@ _PLACE_TITLES = _pattern(
     r"zimmer|regal|halle|platz|straße|haltestelle|von|nach|ab|an|gleis|lage)\b"
 )
 _CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
+# Two numbers may be an amount, "13.2 bar".
+_VERSION = _pattern(r"(?<![\w.])(?:\d+(?:\.\d+){2,3}|v\d+(?:\.\d+)*|\d+\.\d+(?=[,;)]|\.?$))(?:-[a-z]\w*)?(?!\w|\.\w)")
+# "MO-1187", "IMR 44.2170".
+_NUMBER_OF_OFFICE = regex(r"\b[A-Z]{1,6}[- ]?\d[\d./-]*\d\b")
 _CODED = _pattern(r"\b(?=[\w./-]*\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
 _PLACED = _pattern(r"\b(?:location|place|site|address|venue|town|city|ort|lage|adresse|standort)\b")
 _PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
@@ -292,11 +305,23 @@ _FORMS = (
         _pattern(r"\b(?:what|which) (?:is |was )?(?:the |its |their )?(?:\w+ )?(?:pin|code)\b(?! (?:is|does|do) )"),
         partial(_has, _CODE),
     ),
-    _Form(_pattern(r"\b(?:which|what) (?:company|firm|town|city|village|country|employee|person|colleague)\b"), _has_name),
+    _Form(_pattern(r"\b(?:which|what) (?:company|firm|town|city|village|country|employee|person|colleague)\b"), _has_proper_name),
     _Form(
         _pattern(r"\b(?:which|what)(?: is| was)?(?: the)? (?:case|ticket|incident|reference)(?: number| id)?\b(?! of)"),
         _has_code,
         is_telling=True,
+    ),
+    _Form(
+        _pattern(rf"\b(?:which|what)(?: is| was)?(?: the)?(?: number of the)? (?:{_NUMBERED})(?: number)?\b"),
+        partial(_has, _NUMBER_OF_OFFICE),
+        is_telling=True,
+        is_needed=False,
+    ),
+    _Form(
+        _pattern(r"^(?!.*\bdate\b)(?:which|what)\b.{0,40}\b(?:version|release)\b"),
+        partial(_has, _VERSION),
+        is_telling=True,
+        is_needed=False,
     ),
     _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_telling=True),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),

@@ -21,6 +21,8 @@ from hive_mind.regex import regex
 # A bonus of 0.15 loses half a point of `benchmarks.learning`; half the gain, or a bonus of 0.5, changes nothing there.
 _ANSWER_BONUS = 0.3
 _GAIN = 1.0
+# Of two that add the same, the one that shares more with the question, also where another has said that already.
+_SHARE_BONUS = 0.3
 
 # What of facts that only name an identifier is worth reading: a sentence with a few words besides.
 _SENTENCE_BONUS, _TELLING_MIN = 0.2, 4
@@ -85,7 +87,8 @@ def _offered(asked: Asked, one: Relevant, score: float) -> _Offered:
         said = one.hit.fact.content
         tells = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _TELLING_MIN
         score = min(score, 1.0) + _SENTENCE_BONUS * (tells and said.endswith(_SENTENCE_ENDS))
-    return _Offered(one, score + _ANSWER_BONUS * one.tells, terms)
+    share = 0.0 if one.found.is_named else one.found.share
+    return _Offered(one, score + _ANSWER_BONUS * one.tells + _SHARE_BONUS * share, terms)
 
 
 def is_repeated(fact: Fact, other: Fact) -> bool:

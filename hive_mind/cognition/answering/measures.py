@@ -30,6 +30,7 @@ _UNITS = (
     (r"km/h|mph|knots|m/s", "speed"),
     (r"(?:milli)?seconds?|minutes?|hours?|days?|weeks?|months?|years?", _SPAN),
     (r"euros?|dollars?|pounds?|francs?|eur|usd|gbp", _MONEY),
+    (r"%|percent|per cent", "percentage share proportion result score"),
     (r"people|persons|employees|members of staff", "headcount staff team crew personnel"),
     (r"bits?/s|[kmg]bit/s|[kmg]bps", "bandwidth speed"),
     (r"[kmgt]i?b|(?:kilo|mega|giga|tera)?bytes?", "size memory storage"),

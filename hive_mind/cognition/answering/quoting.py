@@ -14,6 +14,7 @@ from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.relevance import Judgement, RelevanceSettings, asked_about_known, relevant
 from hive_mind.cognition.answering.selection import ordered, strong
+from hive_mind.cognition.answering.wordings import REFERRING
 from hive_mind.cognition.dates.iso import readable
 from hive_mind.cognition.dates.temporal import relative_moments
 from hive_mind.cognition.extraction.log_patterns import is_note
@@ -97,12 +98,18 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     if dispute := dispute_told(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
-    if is_carried and not _is_row(fact):
+    if fact.before and (is_carried or _goes_on(fact)) and not _is_row(fact):
         notes.append(f"after “{fact.before}”")
     if _is_row(fact):
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
     return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _goes_on(fact: Fact) -> bool:
+    """Whether a fact begins with a word for what stands before it: "Then Tomas does it"."""
+    first = fact.content.removeprefix(f"{fact.speaker}: ").split(maxsplit=1)[0]
+    return first.casefold() in REFERRING
 
 
 def _is_row(fact: Fact) -> bool:

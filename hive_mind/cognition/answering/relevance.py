@@ -17,6 +17,7 @@ from hive_mind.cognition.answering.focus import focus_of
 from hive_mind.cognition.answering.measures import SPANS, measured_in
 from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, Asked, asked_of
+from hive_mind.cognition.answering.spoken import as_told_of
 from hive_mind.cognition.answering.subject import named_before, refers, told_of
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
@@ -120,8 +121,10 @@ _DIGIT = regex(r"\d")
 _GOING_ON_WORDS_MIN, _GOING_ON_SHARE_MIN = 2, 0.7
 # It goes on about what stands before it as well.
 _GOING_ON = frozenset("and but yes no yeah also und aber ja nein auch".split())
-# This many matching words besides the focus show that the fact states it in other words.
+# This many matching words besides the focus show that the fact states it in other words; or all, with a whole name.
 _OTHERS_ENOUGH = 4
+# "not" is a word of many questions.
+_WORD_LETTERS_MIN = 4
 _YEAR = regex(r"(?<![\w.,-])(?:19|20)\d\d(?![\w,])(?!\.\d)")
 _QUALIFIER = regex(
     r"\b(?:last|final|letzte[nmrs]?|nächste[nmrs]?|(?!latest|interest|harvest|request)[a-z]{2,10}[^aeiou\W]est)\b", re.IGNORECASE
@@ -129,6 +132,7 @@ _QUALIFIER = regex(
 _SENTENCE_ENDS = (".", "!", "。")
 # Facts asked for who somebody is: beyond these they tell of others.
 _TELLERS_MAX = 2
+_FURTHER = regex(r" (?:in|at|on|with|for|from|to|by|near|im|an|auf|mit|für|von) .*$", re.DOTALL)
 _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
@@ -152,7 +156,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     around = titles | (before if _hangs(fact) else frozenset())
     is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
     met_names = subject | named
-    is_own = bool(met_names or met_in(asked.words, own))
+    is_own = bool(met_names) or any(_is_told(term, own) for term in asked.words)
     met = met_in(asked.words, own | around)
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
     if asked.words - (asked.kinds - FIGURE_KINDS) and not met:
@@ -275,13 +279,26 @@ def _judged(
 ) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
     asked = replace(asked_of(question), aliases=aliases)
-    judged = ((hit, judgement(asked, hit)) for hit in hits)
-    found = ((hit, one and replace(one, is_typed=_is_typed(question, asked, hit.fact))) for hit, one in judged)
+    about = ((hit, _as_told_of(asked, hit)) for hit in hits)
+    judged = ((hit, told, judgement(asked, told)) for hit, told in about if told is not None)
+    typed = (
+        (hit, told, replace(one, is_typed=_is_typed(question, asked, told.fact))) for hit, told, one in judged if one is not None
+    )
     return [
-        Relevant(hit, one, _states(question, asked, hit, one, settings) and _fits(question, asked, hit, settings))
-        for hit, one in found
-        if one is not None
+        Relevant(hit, one, _states(question, asked, told, one, settings) and _fits(question, asked, told, settings))
+        for hit, told, one in typed
     ]
+
+
+def _as_told_of(asked: Asked, hit: Hit) -> Hit | None:
+    """A hit with what its fact says of those who are asked about, and the share of its score by words; None without any."""
+    told = as_told_of(asked.named, hit.fact)
+    if told is None or told is hit.fact:
+        return hit if told else None
+    words = asked.words | asked.names
+    left, all_met = (_letters(met_in(words, terms_in(fact.content))) for fact in (told, hit.fact))
+    keyword = hit.components.keyword * left / max(1, all_met)
+    return replace(hit, fact=told, components=replace(hit.components, keyword=keyword))
 
 
 def _only_asks(fact: Fact) -> bool:
@@ -315,7 +332,7 @@ def _states(question: str, asked: Asked, hit: Hit, found: Judgement, settings: R
 def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact states the focus of a question, or enough else that it must state it in other words.
 
-    A long identifier that is named leaves little doubt.
+    A long identifier that is named leaves little doubt, and so does a whole name with all other words.
     """
     focus = focus_of(question) - asked.kinds
     told = _told_by(hit.fact)
@@ -323,7 +340,12 @@ def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: Releva
         return True
     if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & told) or asked.words & measured_in(hit.fact.content):
         return True
-    return _is_same(question, hit, settings) or len(met_in((asked.words | asked.names) - focus, told)) >= _OTHERS_ENOUGH
+    others = (asked.words | asked.names) - focus
+    if len(met_in(others, told)) >= _OTHERS_ENOUGH or _is_same(question, hit, settings):
+        return True
+    words = asked.words - focus - asked.kinds
+    is_whole = asked.names <= told and any(len(name) > 1 for name in asked.named)
+    return is_whole and words <= told and _letters(words) >= _WORD_LETTERS_MIN
 
 
 def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -387,13 +409,19 @@ def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
 def _is_typed(question: str, asked: Asked, fact: Fact) -> bool:
     """Whether a fact names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
 
-    First names alone are too common for that, and so are spans of time.
+    First names alone are too common for that, and so are spans of time. What has no name needs the rarer kinds of things.
     """
     told = told_terms(_stated(fact)) | (told_terms(named_before(fact)) if refers(fact) else frozenset())
-    if asked.identifiers.isdisjoint(told) and not any(len(name) > 1 and name <= told for name in asked.named):
-        return False
     said = fact.content.removeprefix(f"{fact.speaker}: ")
-    return bool(asked.words & (measured_in(said) - SPANS)) or holds_telling(question, said)
+    if not (asked.named or asked.identifiers):
+        return _owner_in(question) in asked.words & told and holds_telling(question, said)
+    is_whole = any(len(name) > 1 and name <= told for name in asked.named) or not asked.identifiers.isdisjoint(told)
+    return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_telling(question, said))
+
+
+def _owner_in(question: str) -> str:
+    """What has the kind of thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
+    return next(reversed(tokenize(_FURTHER.sub("", question))), "")
 
 
 def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:

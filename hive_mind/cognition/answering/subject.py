@@ -9,22 +9,18 @@ from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
-from hive_mind.ranking.tokens import terms_in, tokenize
+from hive_mind.ranking.tokens import terms_in
 from hive_mind.regex import regex
 
 Name = frozenset[str]
 """The terms of one name."""
 
-_PRONOUN = regex(r"\b(?:it|its|they|them|their|he|him|his|she|hers?)\b", re.IGNORECASE)
+_PRONOUN = regex(r"\b(?P<other>it|them|him)\b|\b(?:its|they|their|he|his|she|hers?)\b", re.IGNORECASE)
+# What begins another clause.
+_CLAUSE = regex(r"[,.;:!?–—]|\b(?:and|but|or|so|because|when|while|that|which|who|where|if)\b", re.IGNORECASE)
 # Codes and addresses; and days, which name nobody.
 _NO_NAME = regex(r"[\d@:/]|(?:mon|tues|wednes|thurs|fri|satur|sun)days?$", re.IGNORECASE)
 _SPEAKER = regex(r"^[^\W\d_][\w .'-]{0,40}: ")
-_MINE = regex(r"\b(?:I|me|my|mine|we|our|us)\b")
-_YOURS = regex(r"\byou", re.IGNORECASE)
-# "Hey Ana!", "Thanks, Ana.", "Ana, …"
-_ADDRESSED = regex(
-    r"(?:^|[,.!?] |\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Tt]hank you|[Ww]ow|[Yy]eah|[Cc]ongrats) )[A-Z][\w'-]{0,40}(?=[,.!?]|$)"
-)
 _NOBODY: Name = frozenset()
 
 
@@ -39,32 +35,32 @@ def named_before(fact: Fact) -> str:
 
 
 def refers(fact: Fact) -> bool:
-    """Whether a fact may be about what was named just before it: it says "it" or "she" and names nothing ahead of that."""
+    """Whether a fact may be about what was named just before it: it says "it" or "she" and names nothing ahead of that.
+
+    What is named in the same clause is not "it": "Ana runs it".
+    """
     if not fact.before:
         return False
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     pronoun = _PRONOUN.search(said)
-    return pronoun is not None and not _names_of(said[: pronoun.start()])
+    if pronoun is None:
+        return False
+    ahead = said[: pronoun.start()]
+    return not _names_of(_ahead_of_clause(ahead) if pronoun["other"] else ahead)
+
+
+def _ahead_of_clause(ahead: str) -> str:
+    """What stands before the clause that a text ends in."""
+    ends = [end.start() for end in _CLAUSE.finditer(ahead)]
+    return ahead[: ends[-1]] if ends else ""
 
 
 def told_of(name: Name, fact: Fact, told: frozenset[str]) -> Name:
-    """What of a name a fact has, whose terms are `told`; nothing where it names another, or is only said to one of that name."""
-    if _is_only_addressed(name, fact):
-        return _NOBODY
+    """What of a name a fact has, whose terms are `told`; nothing of it where it names another."""
     if name <= told or len(name) == 1:
         return name & told
     others = [other for other in _names_of(_named(fact)) if not other <= name and not other.isdisjoint(name)]
     return (name & told) - _NOBODY.union(*others)
-
-
-def _is_only_addressed(name: Name, fact: Fact) -> bool:
-    """Whether a speaker tells somebody of that name about themselves: "Ana, I sold my boat"."""
-    if not fact.speaker or not name.isdisjoint(tokenize(fact.speaker)):
-        return False
-    said = fact.content.removeprefix(f"{fact.speaker}: ")
-    if _MINE.search(said) is None or _YOURS.search(said) is not None:
-        return False
-    return not name.isdisjoint(tokenize(said)) and name.isdisjoint(tokenize(_ADDRESSED.sub(" ", said)))
 
 
 def _named(fact: Fact) -> str:

@@ -7,17 +7,18 @@ them; of those that say much, some have synonyms: a fact that gives the price an
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain, zip_longest
 
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
-# Verbs that say little without what stands beside them, and words for anything or anybody.
+# Verbs and prepositions that say little without what stands beside them, and words for anything or anybody.
 _LIGHT = frozenset(
     tokenize("""
     go goes going went gone come comes came get gets got take takes took taken need needs needed use uses used find finds
     found put puts give gives gave keep keeps kept let lets want wants wanted may happen happens happened used needed taken
     found given kept said has having keeps thing things something anything people person exactly actually there here soon
-    now do done around towards somebody someone anybody anyone
+    now do done around towards somebody someone anybody anyone after behind between during since through under until without
     """)
 )
 _HAD = frozenset(tokenize("got gets get hold holds habe hat ist war do does did")) | {"ist", "hat", "sind", "war", "wird"}
@@ -159,6 +160,12 @@ def _is_grammar(term: str) -> bool:
 def met_in(asked: Iterable[str], told: frozenset[str]) -> frozenset[str]:
     """The asked terms that the fact has, itself or as a synonym."""
     return frozenset(term for term in asked if term in told or not _same().get(term, frozenset()).isdisjoint(told))
+
+
+def other_words(question: str) -> str:
+    """What the words of a question may be called instead."""
+    others = (sorted(_same().get(term, ())) for term in sorted(told_terms(question)))
+    return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
 
 
 @lru_cache(maxsize=1)

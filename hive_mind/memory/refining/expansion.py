@@ -37,11 +37,11 @@ class Refining:
     async def begin(self, query: Query) -> SecondLook:
         """A question, from now on: its `query` with further words where they are wanted and can be had in time."""
         look = SecondLook(query, self.settings)
-        if self.settings.expansion != "model" or query.also or anchors(query.text).is_pure:
+        if self.settings.expansion != "model" or anchors(query.text).is_pure:
             return look
         try:
             async with asyncio.timeout_at(look.ends_s):
-                return replace(look, query=replace(query, also=await self._words(query.text)))
+                return replace(look, query=replace(query, also=f"{await self._words(query.text)} {query.also}"))
         except TimeoutError:
             return replace(look, note=f"not expanded: {look.over}")
         except (BackendError, ModelOutputError, ConfigError) as error:

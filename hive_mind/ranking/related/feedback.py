@@ -6,10 +6,13 @@ one fetch and one more round of questions.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import sqrt
 
-from hive_mind.model.probe import Probe
+import numpy as np
+
+from hive_mind.model.probe import Pool, Probe
 from hive_mind.ranking.related.second_hop import Passage
 from hive_mind.ranking.tokens import tokenize
 
@@ -35,3 +38,10 @@ def with_more(terms: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
         return terms
     others = tuple(dict.fromkeys(term for term in more if term not in terms))[:_TERMS_MAX]
     return terms * _OWN_REPEATS + others if others else terms
+
+
+def as_asked_once(pool: Pool, terms: Sequence[str]) -> Pool:
+    """What a question found, in the scale of its own words: where they are repeated for others, every score is higher."""
+    if not terms or terms.count(terms[0]) < _OWN_REPEATS:
+        return pool
+    return Pool(pool.ids, pool.keyword / np.float32(sqrt(_OWN_REPEATS)), pool.semantic, pool.exact)

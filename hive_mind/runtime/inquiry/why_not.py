@@ -10,6 +10,7 @@ from typing import Literal
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.answering.intent import intent_of
+from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
@@ -51,7 +52,8 @@ async def why_not(agent: LearningAgent, question: str, expected: str, limit: int
     if fact.superseded_by and not intent.wants_superseded:
         told = "It holds no longer: another statement took its place, or its source does not say it any more."
         return WhyNot("superseded", f"{told} Only a question about the past finds it.", answer, fact)
-    found = await agent.memory.search_facts(Query(question, _PLACES_MAX, method, with_superseded=intent.wants_superseded))
+    query = Query(question, _PLACES_MAX, method, with_superseded=intent.wants_superseded, also=other_words(question))
+    found = await agent.memory.search_facts(query)
     return _placed(fact, found, answer, max(limit, intent.hits))
 
 

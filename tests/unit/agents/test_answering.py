@@ -76,3 +76,13 @@ async def test_closing_an_agent_closes_its_memory(memory: CognitiveMemory):
 
     with pytest.raises(InvalidInput, match="closed"):
         await memory.get_all_facts()
+
+
+async def test_deciding_looks_for_other_words_too():
+    async with Home().memory() as memory:
+        kept = await memory.store_fact("choir", "Ben Holm is its director.")
+        steps = AnsweringSteps(memory, ScriptedReader())
+
+        found = (await steps.decide(await steps.orient(Question("Who leads the singers?")))).found
+
+    assert [hit.fact for hit in found] == [kept]

@@ -124,3 +124,22 @@ async def test_an_agent_asks_the_model_of_its_settings(tmp_path):
 
     assert result.note.startswith("not expanded: ")
     assert "there is no language model" not in result.note
+
+
+async def test_further_words_change_no_score_of_what_has_none_of_them_alone_and_in_a_hive():
+    ada_home, _ = two(SmallHive())
+
+    async with Home().memory() as alone, ada_home.memory() as ada:
+        for searched in (alone, ada):
+            await searched.store_facts([said(text, concept="") for text in TEXTS], "log")
+            plain, further = [await searched.search_facts(Query(QUESTION, also=also)) for also in ("", "violin")]
+            assert [hit.components.keyword for hit in further] == pytest.approx([hit.components.keyword for hit in plain])
+
+
+async def test_the_words_of_a_model_are_added_to_those_that_a_question_brings():
+    async with Home().memory(ranking=BY_MODEL) as memory:
+        memory.refining.expander = Knowing()
+        await memory.store_facts([said(text, concept="") for text in TEXTS], "log")
+        found = await memory.search_facts(Query(QUESTION, also="door"))
+
+    assert {hit.fact.content for hit in found} == set(TEXTS)

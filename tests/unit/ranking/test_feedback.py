@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hive_mind.model.probe import Anchors, Probe
+from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.model.scores import TermStatistics
-from hive_mind.ranking.related.feedback import expanded, with_more
+from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.tokens import tokenize
 from tests.builders import fact
 
@@ -44,3 +44,11 @@ def test_a_long_question_has_words_enough():
 
     assert with_more(long, ["other"]) == long
     assert "other" in with_more(long[:64], ["other"])
+
+
+def test_scores_are_those_of_a_question_that_was_asked_once():
+    pool = Pool(("a",), np.float32([6]), np.float32([0.5]), np.float32([0]))
+
+    assert as_asked_once(pool, PROBE.terms) is pool
+    assert as_asked_once(pool, ()) is pool
+    assert as_asked_once(pool, with_more(PROBE.terms, ["pump"])).keyword == 2

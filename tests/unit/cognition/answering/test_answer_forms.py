@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.answer_forms import may_answer
+from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,23 @@ def test_other_questions_may_be_answered_by_anything(question: str) -> None:
 )
 def test_what_a_question_of_a_form_is_answered_with(question: str, text: str, may: bool):
     assert may_answer(question, text) is may
+
+
+@pytest.mark.parametrize(
+    ("question", "telling", "other"),
+    [
+        ("Which version is the server running?", "Everything runs 3.7.8.", "It opens at 13.2 bar."),
+        ("Which version is the server running?", "It is on v4 now.", "It was updated on 4 May."),
+        ("What is the number of the permit for the pier?", "The paper came, it is MO-1187.", "It draws 273 kilowatts."),
+        ("Which licence covers the boat?", "We sail it under L-4887.", "It has 4887 seats."),
+    ],
+)
+def test_a_version_and_the_number_of_a_permit_need_no_word_for_it(question: str, telling: str, other: str):
+    assert holds_telling(question, telling)
+    assert not holds_telling(question, other)
+    assert may_answer(question, other)
+
+
+def test_a_company_has_a_name_and_no_code():
+    assert may_answer("Which company sent the divers?", "They came from Blackstone Diving.")
+    assert not may_answer("Which company sent the divers?", "IMR 44.3012: two at a time.")

@@ -65,3 +65,10 @@ def test_a_speaker_does_what_their_name_means_only_by_chance():
     repaired = hit("Repaired. Pump D4-2024 has a new seal.", 0.8, keyword=5.0)
 
     assert contents("How was D4-2024 repaired?", aside, repaired)[0] == repaired.fact.content
+
+
+def test_of_two_that_add_nothing_the_one_that_shares_more_comes_first():
+    first = hit("Ana leads the autumn plan for the hall.", 0.95, keyword=9.0)
+    less, more = hit("The hall is old.", 0.9, keyword=1.0), hit("The plan of the hall is out.", 0.85, keyword=6.0)
+
+    assert contents("Who leads the autumn plan for the hall?", first, less, more)[1] == more.fact.content

@@ -16,6 +16,7 @@ from tests.unit.cognition.reading import answer, hit
         ("Seven days, and not a day more.", "period"),
         ("We have $75,100 in the pot.", "budget"),
         ("They are 13 people.", "staff"),
+        ("The trial ended with 95 percent green.", "result"),
     ],
 )
 def test_a_unit_tells_what_is_measured(text: str, quantity: str):

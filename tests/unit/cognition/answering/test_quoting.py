@@ -162,3 +162,11 @@ def test_the_cause_is_quoted_where_why_is_asked():
     found = answer("Why did the pump stop?", stopped, *others, cause)
 
     assert cause.fact.content in found.text
+
+
+def test_what_begins_with_a_word_for_what_stands_before_brings_it():
+    before = "Tamsin: The doctor says no lifting."
+    known = {"before": before, "keyword": 9.0}
+
+    assert answer("Who lifts the gearbox?", hit("Then Tomas lifts the gearbox.", **known)).text.endswith(f"(after “{before}”)")
+    assert before not in answer("Who lifts the gearbox?", hit("Tomas lifts the gearbox.", **known)).text

@@ -274,3 +274,26 @@ def test_a_quantity_of_just_what_is_asked_about_needs_no_other_word():
     assert known(asked, "New limit for Grey Heron: 833 kilos.")
     assert not known(asked, "New limit for Grey Heron: 83 days.")
     assert not known(asked, "New limit for Grey Gull: 833 kilos.")
+
+
+def test_what_is_done_may_be_told_in_other_words_of_a_whole_name_and_with_all_others():
+    asked = "How is a handset paired with Grey Heron?"
+
+    assert known(asked, "Handsets join Grey Heron when you scan the sticker twice.")
+    assert not known(asked, "Handsets join Heron when you scan the sticker twice.")
+    assert not known(asked, "The pumps of Grey Heron join the mains.")
+
+
+def test_a_rare_kind_of_thing_tells_what_the_last_word_of_a_question_has():
+    asked = "What is the current IP of the control system gateway?"
+
+    assert known(asked, "From now on the gateway is at 10.20.8.17.")
+    assert not known(asked, "From now on the camera is at 10.20.8.18.")
+    assert not known("What does the control system gateway cost?", "The gateway, and 5 euros.")
+
+
+def test_a_word_of_its_own_may_have_another_form():
+    hired = hit("We hire two from Blackstone Diving.", before="Ruth: Do we have divers?", keyword=2.0)
+
+    assert answer("Which company do the divers come from?", hired).is_known
+    assert not answer("Which company do the divers come from?", hit("IMR 44.3012: two divers at a time.", keyword=9.0)).is_known

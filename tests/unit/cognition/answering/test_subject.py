@@ -36,10 +36,13 @@ def test_it_is_what_was_named_just_before_and_is_quoted_with_that():
     assert not answer(question, hit(told, speaker="Xenia", before="Gideon: Lunar Hornet is next.", keyword=9.0)).is_known
 
 
-def test_it_behind_another_name_is_not_what_stands_before():
-    found = judgement(asked_of("Who runs Hidden Wolf?"), hit("Ana Berg runs it.", before="Hidden Wolf is next."))
+def test_it_is_not_what_is_named_in_its_own_clause_and_may_be_what_is_named_ahead_of_that():
+    asked, before = asked_of("Who runs Hidden Wolf?"), "Hidden Wolf is next."
 
-    assert found is None
+    assert judgement(asked, hit("Ana Berg runs it.", before=before)) is not None
+    assert judgement(asked, hit("We put Ana Berg down as the boss of it.", before=before)) is not None
+    assert judgement(asked, hit("Lunar Hornet is late, and Ana Berg runs it.", before=before)) is None
+    assert judgement(asked, hit("Ana Berg has her own.", before=before)) is None
 
 
 def test_an_identifier_may_stand_just_before():

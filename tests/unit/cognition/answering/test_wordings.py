@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.wordings import content_terms, is_german, met_in
+from hive_mind.cognition.answering.wordings import content_terms, is_german, met_in, other_words
 from hive_mind.ranking.tokens import tokenize
 
 
@@ -14,6 +14,7 @@ from hive_mind.ranking.tokens import tokenize
         ("Womit wird der Kessel geheizt?", {"kessel", "geheizt"}),
         ("朝食は何時からですか", {"朝食"}),
         ("What do people need?", {"peopl", "need"}),
+        ("After what time are records deleted?", {"time", "record", "delet"}),
     ],
 )
 def test_words_that_every_question_has_say_nothing(question: str, about: set[str]) -> None:
@@ -29,3 +30,10 @@ def test_a_word_may_be_told_in_another() -> None:
 def test_german_is_told_by_its_little_words() -> None:
     assert is_german("Wann fährt der Bus?")
     assert not is_german("What was the man in the house?")
+
+
+def test_each_word_of_a_question_has_its_share_of_the_other_words() -> None:
+    others = other_words("Who is in charge of the repairs?").split()
+
+    assert {"boss", "fix"} <= set(others[:6])
+    assert other_words("Where is the piano?") == ""
