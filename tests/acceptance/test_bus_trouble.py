@@ -65,14 +65,12 @@ def refused(town: HiveMind, tmp_path: Path) -> str:
 
 def test_a_wrong_password_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, tmp_path: Path) -> None:
     told = refused(fleet.with_environment(BUS_PASSWORD=PASSWORD[::-1]), tmp_path)
-
     assert "check the user, its password" in told
     assert PASSWORD[::-1] not in told
 
 
 def test_no_server_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
     redis.kill()
-
     assert "check that it runs" in refused(fleet, tmp_path)
 
 

@@ -235,10 +235,8 @@ def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
 def test_the_program_of_the_how_to_prints_what_stands_below_it(command: HiveMind) -> None:
     program, told = re.findall(r"```(?:python)?\n(.*?)```", HOWTO, flags=re.DOTALL)
     command = replace(command, home=command.home.parent / "memory")
-
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     ended = run([sys.executable, "-c", program], 300, cwd=command.home.parent, env=environment, text=True)
-
     assert (ended.stdout, ended.returncode) == (told, 0), ended.stderr
 
 

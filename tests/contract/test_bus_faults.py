@@ -41,7 +41,6 @@ def test_a_wrong_credential_is_told_at_once_and_never_shown(broker: BaseHarness)
 
 def test_a_missing_entity_is_told_at_once(broker: BaseHarness) -> None:
     needs(broker, "missing_entity")
-
     with pytest.raises(BackendRejected):
         opened(*broker.with_missing_entity())
 
@@ -61,7 +60,6 @@ async def test_a_name_that_may_not_subscribe_is_told_at_once(broker: BaseHarness
 def test_a_broker_that_is_not_there_is_told_in_time(broker: BaseHarness) -> None:
     needs(broker, "down")
     settings = replace(broker.settings(), connect_timeout_s=3.0)
-
     with broker.down(), pytest.raises(BackendUnavailable):
         opened(broker.address(), settings)
 

@@ -11,16 +11,7 @@ from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.redis import RedisBus, keys, reader, trimming, wire
 from hive_mind.errors import InvalidInput
 from tests.contract.bus_builders import envelope, eventually, text, texts
-from tests.contract.redis_builders import (
-    Buses,
-    has_given_way,
-    has_letter,
-    kill,
-    length,
-    nothing_pending,
-    over,
-    subscribed,
-)
+from tests.contract.redis_builders import Buses, has_given_way, has_letter, kill, length, nothing_pending, over, subscribed
 from tests.servers.redis_server import RedisServer
 
 

@@ -27,7 +27,6 @@ async def test_what_was_refused_for_a_while_lets_the_rest_pass(world: World) -> 
     await world.publish("first", "second")
     (first,) = await bob.take()
     await first.nack(delay_s=0.3)
-
     assert texts(await bob.take(2)) == ["second", "first"]
 
 

@@ -59,7 +59,6 @@ _OF_FLEETS = """apply, plan, diff, status, top, scale, drain, get hives, get age
 @pytest.mark.parametrize(("names", "forms"), [(_TEXT_OR_JSON, "text|json"), (_OF_FLEETS, "table|wide|json|yaml|name")])
 def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str], names: str, forms: str) -> None:
     called = [f"hive-mind {' '.join(name.split())}" for name in names.split(",")]
-
     assert [one for one in called if forms not in re.sub(r"[\s│]+", "", texts[one])] == []
 
 
@@ -69,6 +68,5 @@ def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str]
 )
 def test_a_mistyped_command_is_told_which_one_may_be_meant(typed, meant):
     ended = CliRunner().invoke(app, typed, env={"COLUMNS": "100"})
-
     assert ended.exit_code == 2
     assert f"'{meant}'" in ended.output.partition("Did you mean")[2]

@@ -8,7 +8,6 @@ from hive_mind.cli.model_files import where_model_is
 def test_a_folder_with_a_models_files_is_one(tmp_path):
     for name in ("modules.json", "config.json"):
         (tmp_path / name).write_text("{}")
-
     assert where_model_is(str(tmp_path)) == str(tmp_path)
 
 

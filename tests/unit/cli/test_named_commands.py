@@ -19,7 +19,6 @@ _PROSE = frozenset({"hive-mind began with", "hive-mind writes to"})
 
 def test_messages_name_only_commands_that_there_are():
     named = set(told_by(file for folder in ("hive_mind", "deploy") for file in (ROOT / folder).rglob("*.py")))
-
     assert len(named) > 100
     assert {f"{file.name}: {command[0]}" for file, command in named if not _is_there(command[1], command[2])} == set()
 

@@ -14,15 +14,7 @@ import msgspec
 import yaml
 
 from hive_mind.control.manifests.reading import Source
-from hive_mind.control.platforms.in_containers import (
-    CONFIG_FILE,
-    NO_KEYS,
-    OWN_KEY_FILE,
-    Contained,
-    Keys,
-    contained,
-    secret_files,
-)
+from hive_mind.control.platforms.in_containers import CONFIG_FILE, NO_KEYS, OWN_KEY_FILE, Contained, Keys, contained, secret_files
 from hive_mind.control.platforms.kubernetes.common import common_objects
 from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, key_secret, name_problems, public_keys
 from hive_mind.control.platforms.kubernetes.process import process_objects

@@ -88,7 +88,6 @@ async def test_more_than_one_batch_takes_is_sent_in_order_all_the_same(world: Wo
     bob = await world.listener()
     said = [f"{n}{'x' * 300_000}" for n in range(7)]
     await world.publish(*said)
-
     assert await bob.take_and_ack(7) == said
 
 
@@ -96,7 +95,6 @@ async def test_what_had_to_be_sent_again_keeps_its_order(broker: Harness, world:
     bob = await world.listener()
     broker.broker.inject("send", "hive", times=1)
     await world.publish("1", "2", "3", "4")
-
     assert await bob.take_and_ack(4) == ["1", "2", "3", "4"]
 
 
@@ -233,7 +231,6 @@ async def test_a_signature_instead_of_a_key_lets_in_as_well(broker: Harness, wor
     where = f"sb://127.0.0.1:{broker.address().port}"
     bob = await world.listener(bus=await world.open(credential=signature(where, "SAS_KEY_VALUE")))
     await world.publish("let in")
-
     assert await bob.take_and_ack() == ["let in"]
 
 
@@ -268,7 +265,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
     encrypted: BrokerThread, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     others = make_certificates(tmp_path_factory.mktemp("others"))
-
     with pytest.raises(BackendUnavailable, match=r"(?i)certificate"):
         asyncio.run(servicebus.open(*place(encrypted, others.certificate)))
 

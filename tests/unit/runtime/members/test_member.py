@@ -247,7 +247,6 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
 )
 def test_nonsense_is_refused_and_the_next_request_is_answered(line: Any, kind: str, text: str, tmp_path: Path) -> None:
     refused, answered = served([line, {"id": 2, "do": "told"}], tmp_path)
-
     assert refused["kind"] == kind
     assert text in refused["error"]
     assert refused["id"] in (0, 1)
@@ -302,7 +301,6 @@ def test_the_page_on_agents_names_every_request() -> None:
     page = (Path(__file__).parents[4] / "docs" / "howto" / "agents.md").read_text("utf-8")
     rows = re.findall(r"^\| (`[^|]+`) \|[^|]*\|[^|]*\|$", page, re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
-
     assert named == {name.removeprefix("_do_") for name in dir(MemberCalls) if name.startswith("_do_")}
 
 
