@@ -1,7 +1,7 @@
 """What commands have in common: which agent, which folder, which embedding model, which form of output."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -55,6 +55,35 @@ AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was hel
 Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 DEFAULT_AGENT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """An agent whose record is opened here, and in which form the result is printed."""
+
+    agent: Agent = DEFAULT_AGENT
+    home: Home = None
+    output: Output = Format.TEXT
+
+    def settings(self) -> Settings:
+        """See `settings_for`; without a model, for what embeds nothing."""
+        return settings_for(self.home, embed="none")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingAgent:
+    """An agent whose record is opened here, with the model that embeds for it."""
+
+    agent: Agent = DEFAULT_AGENT
+    home: Home = None
+    embed: Embed = None
+    model: Model = None
+    output: Output = Format.TEXT
+
+    def settings(self) -> Settings:
+        """See `settings_for`."""
+        return settings_for(self.home, self.embed, self.model)
+
 
 # Another command is usually done by then; longer and a person wonders what is going on.
 _LOCK_WAIT_S = 3

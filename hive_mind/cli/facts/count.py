@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.asking.asked import asked_agent
-from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.fleet.agents import AnyAgent
+from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import printable, short_id, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -28,10 +27,8 @@ async def count(
     latest: Annotated[bool, typer.Option("--latest", help="Show the latest of them, by when they were said.")] = False,
     earliest: Annotated[bool, typer.Option("--earliest", help="Show the earliest of them.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many to show.")] = 1,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AnyAgent,
 ) -> None:
     """Count facts, each once.
 
@@ -41,9 +38,9 @@ async def count(
         raise InvalidInput("--latest and --earliest are mutually exclusive")
     kind: Kind = "latest" if latest else "earliest" if earliest else "count"
     about = printable(about)
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         found = await asked.call("aggregate", kind=kind, concept=about, limit=limit)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"about": about, "kind": kind, **found})
     else:
         _show(about, found)

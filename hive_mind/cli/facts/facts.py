@@ -14,8 +14,8 @@ from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import count, facts_former, facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
-from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, settings_for
+from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -44,19 +44,12 @@ def register(app: typer.Typer) -> None:
 
 @group.command("list", epilog=examples("hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50'))
 @command
-async def list_facts(
-    concept: Concept = "",
-    limit: options.Limit = 20,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def list_facts(concept: Concept = "", limit: options.Limit = 20, *, at: AnyAgent) -> None:
     """List facts, the newest first. Where a fleet runs in the home folder, one of its agents lists what all of them share."""
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         found = await AskedFacts(asked).listed(concept, limit)
         total = (await AskedFacts(asked).statistics()).facts if len(found) == limit and knows_it_all(asked) else 0
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(found))
         return
     if not found:
@@ -82,22 +75,18 @@ async def search(
     former: Annotated[bool, typer.Option("--with-superseded", help="Also find what was true before.")] = False,
     as_of: options.AsOf = "",
     method: options.Method = SearchMethod.HYBRID,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AnyEmbeddingAgent,
 ) -> None:
     """Search facts, the best first.
 
     Unlike `ask` it shows whatever is nearest and does not judge whether that answers anything. Where a fleet runs in the home
     folder, one of its agents searches what all of them share.
     """
-    async with asked_agent(settings_for(home, embed, model), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         wanted = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
         found = await asked.call("search", query=printable(query), **wanted)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(found["hits"])
         return
     if not found["hits"]:
@@ -108,19 +97,13 @@ async def search(
 
 @group.command("show", epilog=examples("hive-mind facts show 4f1a2b3c"))
 @command
-async def show_fact(
-    id_: FactId,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def show_fact(id_: FactId, at: AnyAgent) -> None:
     """Show all that is known about one fact, retracted ones too."""
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         fact = await fact_called(AskedFacts(asked), id_)
         episodes = (await asked.call("why", fact_id=fact.id))["said_in"]
         newer = await AskedFacts(asked).facts_with_prefix(fact.superseded_by) if fact.superseded_by else ()
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(fact) | {"episodes": [_episode_summary(episode) for episode in episodes]})
         return
     show(fact.content, style="bold")
@@ -129,26 +112,19 @@ async def show_fact(
 
 @group.command(epilog=examples("hive-mind facts retract 4f1a2b3c --yes"))
 @command
-async def retract(
-    id_: FactId,
-    yes: Confirmed = False,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def retract(id_: FactId, yes: Confirmed = False, *, at: AnyAgent) -> None:
     """Take a fact back.
 
     It is kept for the record and found by its id only; it comes back when another source says it again. Where a fleet runs in the
     home folder, one of its agents takes it back, and the hive lets go of it: what it said itself, or for a moderator anybody's.
     """
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         fact = await fact_called(AskedFacts(asked), id_)
         if not yes and not _is_wanted(fact):
             show("Kept.")
             return
         done = await asked.call("retract", fact_id=fact.id)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(replace(fact, sharing=Sharing(done["sharing"]))))
     else:
         show(f"Retracted {short_id(fact.id)}: {fact.content}")

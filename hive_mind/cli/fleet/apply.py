@@ -161,14 +161,12 @@ async def _tell_progress(controller: "HiveController") -> None:
                 say(told := line, style="dim")
 
 
-async def carry_out(
-    home: Path | None, fleet: str, output: FleetFormat, change: "Callable[[HiveController], Awaitable[Outcome]]"
-) -> None:
-    """Change the fleet that is meant by `--home` and `--fleet`, tell how it goes, and show what came of it."""
-    async with fleets.chosen(home, fleet, is_telling=True) as controller:
+async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[Outcome]]") -> None:
+    """Change the fleet that is meant, tell how it goes, and show what came of it."""
+    async with at.opened(is_telling=True) as controller:
         async with under_way(controller):
             outcome = await change(controller)
-        await show_outcome(controller, outcome, output)
+        await show_outcome(controller, outcome, at.output)
 
 
 async def show_outcome(controller: "HiveController", outcome: "Outcome", output: FleetFormat) -> None:

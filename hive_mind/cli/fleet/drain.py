@@ -4,10 +4,9 @@ from typing import Annotated
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
-from hive_mind.cli.fleet.fleets import FleetFormat, process_names
+from hive_mind.cli.fleet.fleets import process_names
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
 from hive_mind.control import TIMEOUT_S
@@ -24,12 +23,6 @@ def register(app: typer.Typer) -> None:
 
 
 @command
-async def drain(
-    process: Process,
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def drain(process: Process, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Let a process finish and end. It stays away until the next apply or rollout restart."""
-    await carry_out(home, fleet, output, lambda opened: opened.drain(process, timeout_s=timeout_s))
+    await carry_out(at, lambda opened: opened.drain(process, timeout_s=timeout_s))

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
-from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, show_as
+from hive_mind.cli.fleet.fleets import agent_names, show_as
 from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show, show_table
@@ -40,27 +39,16 @@ def rollout() -> None:
 
 @group.command(epilog=examples("hive-mind rollout restart", "hive-mind rollout restart ada"))
 @command
-async def restart(
-    agent: AgentName = "",
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Stop and start processes, a few at a time, so that the others go on answering."""
-    await carry_out(home, fleet, output, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
+    await carry_out(at, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
 
 
 @group.command(epilog=examples("hive-mind rollout status --timeout 30"))
 @command
-async def status(
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def status(timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Wait until every agent is ready, saying how far it is. Exit code 1 means that it did not come to that in time."""
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         until_s = asyncio.get_running_loop().time() + timeout_s
         told = ""
         while (now := await controller.status()).phase not in ("Ready", "Stopped"):
@@ -74,27 +62,21 @@ async def status(
         show_fleet_line(now)
         show_agents(now.agents)
 
-    show_as(output, now, [f"hive/{now.name}"], show_table_of)
+    show_as(at.output, now, [f"hive/{now.name}"], show_table_of)
 
 
 @group.command(epilog=examples("hive-mind rollout undo"))
 @command
-async def undo(
-    allow_data_loss: fleets.DataLoss = False,
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Apply the manifest that was applied before the last one. Undo it again to come back."""
-    await carry_out(home, fleet, output, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
+    await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
 
 
 @group.command(epilog=examples("hive-mind rollout history", "hive-mind rollout history -o yaml"))
 @command
-async def history(fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
+async def history(at: fleets.OneFleet) -> None:
     """List the manifests that were applied and are kept, the last ten."""
-    folder = fleets.folder_of(home, fleet)
+    folder = fleets.folder_of(at.home, at.fleet)
     kept = [_revision(folder, number) for number in folder.kept_revisions()]
 
     def show_kept() -> None:
@@ -103,7 +85,7 @@ async def history(fleet: fleets.Fleet = "", home: options.Home = None, output: f
         if not kept:
             show("nothing was applied yet")
 
-    show_as(output, kept, [str(one["revision"]) for one in kept], show_kept)
+    show_as(at.output, kept, [str(one["revision"]) for one in kept], show_kept)
 
 
 def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:

@@ -4,10 +4,8 @@ from typing import Annotated
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
-from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.options import examples
 from hive_mind.cli.running import command
 from hive_mind.control import TIMEOUT_S
@@ -32,9 +30,8 @@ async def scale(
     entry: Entry = "",
     allow_data_loss: fleets.DataLoss = False,
     timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
+    *,
+    at: fleets.OneFleet,
 ) -> None:
     """Change how many agents an entry with a count stands for.
 
@@ -42,8 +39,5 @@ async def scale(
     too before you apply it again.
     """
     await carry_out(
-        home,
-        fleet,
-        output,
-        lambda opened: opened.scale(entry or None, replicas, allow_data_loss=allow_data_loss, timeout_s=timeout_s),
+        at, lambda opened: opened.scale(entry or None, replicas, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
     )

@@ -3,6 +3,7 @@
 import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,11 @@ import typer
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.cli import options
 from hive_mind.cli.facts.fact_ids import PREFIX_CHARACTERS_MIN
 from hive_mind.cli.fleet.desks import desks_in
 from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.options import DEFAULT_AGENT, settings_for
+from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.judge.items import ItemView
@@ -35,6 +37,15 @@ Agent = Annotated[
         autocompletion=agent_names,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class AtDesk:
+    """Whose desk, and in which form the result is printed."""
+
+    agent: Agent = ""
+    home: options.Home = None
+    output: options.Output = Format.TEXT
 
 
 @asynccontextmanager

@@ -48,16 +48,14 @@ async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Ou
 
 @group.command(epilog=examples("hive-mind describe agent ada", "hive-mind describe agent ada -o json"))
 @command
-async def agent(
-    name: AgentName, fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
-) -> None:
+async def agent(name: AgentName, at: fleets.OneFleet) -> None:
     """Describe an agent, its process and its node."""
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         status = await controller.status()
     found = agent_called(status, name)
     process = next((one for one in status.processes if one.name == found.process), None)
     value = {"agent": found, "process": process}
-    show_as(output, value, [f"agent/{name}"], lambda: show_agent(found, process))
+    show_as(at.output, value, [f"agent/{name}"], lambda: show_agent(found, process))
 
 
 def show_hive(status: "FleetStatus") -> None:

@@ -73,21 +73,15 @@ async def hives(name: Name = "", home: options.Home = None, output: fleets.Outpu
 )
 @command
 async def agents(
-    name: AgentName = "",
-    selector: Selector = "",
-    watch: fleets.Watch = False,
-    every: fleets.Every = 1.0,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
+    name: AgentName = "", selector: Selector = "", watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet
 ) -> None:
     """List the agents of a fleet: how each is, where it runs, and what it knows."""
-    async with fleets.chosen(home, fleet) as controller:
-        _show_agents_of(await controller.status(), name, selector, output)
+    async with at.opened() as controller:
+        _show_agents_of(await controller.status(), name, selector, at.output)
         while watch:
             sys.stdout.flush()
             await asyncio.sleep(every)
-            _show_agents_of(await controller.status(), name, selector, output)
+            _show_agents_of(await controller.status(), name, selector, at.output)
 
 
 def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: FleetFormat) -> None:
@@ -103,15 +97,9 @@ def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: Fle
 
 @group.command(epilog=examples("hive-mind get facts", "hive-mind get facts ada -n 20"))
 @command
-async def facts(
-    name: AgentName = "",
-    limit: options.Limit = 20,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def facts(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
     """List facts, the newest first: of the whole hive, or with a name those that this agent learned itself."""
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         # One more than wanted, to see whether there are more.
         held = await _facts(controller, await controller.status(), name, limit + 1)
     found = held[:limit]
@@ -119,31 +107,25 @@ async def facts(
     titles = ["id", "sharing", "fact", "held back"]
     shown = len(titles) if any(fact["held_back"] for fact in found) else len(titles) - 1
     show_as(
-        output,
+        at.output,
         found,
         [fact["fact_id"] for fact in found],
         lambda: show_table(titles[:shown], [row[:shown] for row in rows]),
     )
-    if len(held) > limit and output.is_table:
+    if len(held) > limit and at.output.is_table:
         # Beside the list, so that a program that counts lines counts facts.
         say(f"there are more than {counted(limit, 'fact')}: see them with --limit")
 
 
 @group.command(epilog=examples("hive-mind get events", "hive-mind get events ada -n 100"))
 @command
-async def events(
-    name: AgentName = "",
-    limit: options.Limit = 20,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def events(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
     """List what processes of a fleet logged last, the oldest first. hive-mind events tail shows messages on a bus."""
-    folder = fleets.folder_of(home, fleet)
+    folder = fleets.folder_of(at.home, at.fleet)
     found = await latest_lines(folder.path, processes_of(folder, name), limit)
     rows = [(line.process, line.text) for line in found]
     value = [line._asdict() for line in found]
-    show_as(output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))
+    show_as(at.output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))
 
 
 def agent_called(status: "FleetStatus", name: str) -> "AgentView":

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.fleet.shown.live import LOG_LINES, PROCESS_FIGURES, PROCESS_TITLES, Rates, process_rows, watched
@@ -31,18 +30,12 @@ def register(app: typer.Typer) -> None:
 
 
 @command
-async def top(
-    once: Once = False,
-    every: Every = 1.0,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def top(once: Once = False, every: Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
-    async with fleets.chosen(home, fleet) as controller:
-        if output.is_table and sys.stdout.isatty() and not once:
+    async with at.opened() as controller:
+        if at.output.is_table and sys.stdout.isatty() and not once:
             await watched(controller, every, controller.folder.path)
-        await _show_once(controller, every, output, controller.folder.path)
+        await _show_once(controller, every, at.output, controller.folder.path)
 
 
 async def _show_once(controller: "HiveController", every_s: float, output: FleetFormat, folder: Path) -> None:
