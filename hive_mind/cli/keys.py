@@ -61,11 +61,6 @@ NOBODY: list[str] = []
 group = typer.Typer(name="keys", help=_HELP, no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.callback(epilog=examples("hive-mind keys list", "hive-mind keys revoke pumps", "hive-mind keys rotate pumps"))
 def keys() -> None:
     """Make, issue and revoke the keys by which members of a hive prove who they are.

@@ -25,11 +25,10 @@ QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your o
 Explain = Annotated[bool, typer.Option("--explain", help="Show how each source's score came about.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(ask)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def ask(
     context: typer.Context,

@@ -116,11 +116,6 @@ def _now() -> str:
     return _time(int(datetime.now(UTC).timestamp() * 1000))
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.command(epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type"))
 @command
 async def tail(

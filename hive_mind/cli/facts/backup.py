@@ -21,12 +21,10 @@ Copy = Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.
 Force = Annotated[bool, typer.Option("--force", help="Put it in the place of what the agent has now, which is kept beside it.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add both commands."""
-    app.command("backup", epilog=examples("hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada"))(backup)
-    app.command("restore", epilog=examples("hive-mind restore monday.sqlite --force"))(restore)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada"))
 @command
 async def backup(file: Target, at: options.OwnAgent) -> None:
     """Copy an agent's memory to a file, also while it learns.
@@ -47,6 +45,7 @@ async def backup(file: Target, at: options.OwnAgent) -> None:
         show(f"{file}: {counted(facts, 'fact')} of agent {at.agent!r}, {file.stat().st_size >> 10:,} KB, checked")
 
 
+@group.command(epilog=examples("hive-mind restore monday.sqlite --force"))
 @command
 async def restore(file: Copy, force: Force = False, *, at: options.OwnAgent) -> None:
     """Put a copy back as an agent's memory.

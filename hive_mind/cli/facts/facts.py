@@ -4,14 +4,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Told, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
-from hive_mind.cli.facts import count, facts_former, facts_transfer
+from hive_mind.cli.facts import facts_former, facts_transfer
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
@@ -20,6 +20,7 @@ from hive_mind.cli.output import plain, printable, say, short_id, show, show_jso
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.model.aggregation import Kind
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import LIMIT
 
@@ -31,15 +32,10 @@ group = typer.Typer(
     name="facts",
     help="Look at single facts: list, count, search, show, retract, forget, supersede, export, import.",
     no_args_is_help=True,
+    epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    count.register(group)
-    facts_transfer.register(group)
-    facts_former.register(group)
-    app.add_typer(group, epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"))
+group.add_typer(facts_transfer.group)
+group.add_typer(facts_former.group)
 
 
 @group.command("list", epilog=examples("hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50'))
@@ -172,3 +168,42 @@ def _held_until(fact: Fact) -> str:
 
 def _episode_summary(episode: Told) -> dict[str, str]:
     return {name: episode[name] for name in ("id", "title", "source", "said_at")}
+
+
+About = Annotated[str, typer.Argument(metavar="ABOUT", help="A word of their concept, or a name they mention; all without it.")]
+
+
+@group.command(epilog=examples("hive-mind facts count", "hive-mind facts count D4 --latest"))
+@command
+async def count(
+    about: About = "",
+    latest: Annotated[bool, typer.Option("--latest", help="Show the latest of them, by when they were said.")] = False,
+    earliest: Annotated[bool, typer.Option("--earliest", help="Show the earliest of them.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many to show.")] = 1,
+    *,
+    at: AnyAgent,
+) -> None:
+    """Count facts, each once.
+
+    Where a fleet runs in the home folder, those of the whole hive are counted, and what did not answer is named.
+    """
+    if latest and earliest:
+        raise InvalidInput("--latest and --earliest are mutually exclusive")
+    kind: Kind = "latest" if latest else "earliest" if earliest else "count"
+    about = printable(about)
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
+        found = await asked.call("aggregate", kind=kind, concept=about, limit=limit)
+    if at.output is Format.JSON:
+        show_json({"about": about, "kind": kind, **found})
+    else:
+        _show(about, found)
+
+
+def _show(about: str, found: dict[str, Any]) -> None:
+    show(counted(found["count"], "fact") + (f" about {about}" if about else ""))
+    if found["facts"]:
+        rows = [(short_id(one["fact_id"]), one["said_at"].replace("T", " "), one["content"]) for one in found["facts"]]
+        show_table(["id", "said", "fact"], rows)
+    if found["completeness"] < 1:
+        silent = ", ".join(found["silent"]) or "it"
+        show(f"Only {found['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")

@@ -12,7 +12,7 @@ from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.facts.fact_ids import fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.learning.opening import opened_learner
+from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.learning.pieces import source_named
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import printable, short_id, show, show_json, shown_source
@@ -30,12 +30,10 @@ SaidBy = Annotated[str, typer.Option("--source", help="Who says so.")]
 Confirmed = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the commands."""
-    group.command(epilog=examples("hive-mind facts forget --source notes/old.md --yes"))(forget)
-    group.command(epilog=examples('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."'))(supersede)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind facts forget --source notes/old.md --yes"))
 @command
 async def forget(source: Source, yes: Confirmed = False, *, at: AnyAgent) -> None:
     """Take back all that a source said; what others say too stays, without it.
@@ -55,6 +53,7 @@ async def forget(source: Source, yes: Confirmed = False, *, at: AnyAgent) -> Non
         show(f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said")
 
 
+@group.command(epilog=examples('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."'))
 @command
 async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgent) -> None:
     """Put what holds now in the place of a fact, which is former then."""

@@ -30,14 +30,10 @@ Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - f
 Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add both commands."""
-    group.command("export", epilog=examples("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz"))(
-        export
-    )
-    group.command("import", epilog=examples("hive-mind facts import memory.jsonl --agent copy"))(import_)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz"))
 @command
 async def export(file: Target = STDIN, force: options.Force = False, *, at: options.OwnAgent) -> None:
     """Write everything as JSON Lines.
@@ -65,6 +61,7 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
         show(f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})")
 
 
+@group.command("import", epilog=examples("hive-mind facts import memory.jsonl --agent copy"))
 @command
 def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, None]:
     """Take in what `export` wrote.

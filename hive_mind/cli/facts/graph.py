@@ -35,13 +35,11 @@ Output = Annotated[
 ]
 
 group = typer.Typer(
-    name="graph", help="Explore how facts hang together: around one, between two, or by a query.", no_args_is_help=True
+    name="graph",
+    help="Explore how facts hang together: around one, between two, or by a query.",
+    no_args_is_help=True,
+    epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'))
 
 
 @group.command(

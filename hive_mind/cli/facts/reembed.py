@@ -11,12 +11,10 @@ from hive_mind.cli.running import Stopped, command
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.wiring import open_memory
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))(reembed)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))
 @command
 async def reembed(at: options.EmbeddingAgent) -> None:
     """Embed everything with the model at hand and forget the vectors of the former one.

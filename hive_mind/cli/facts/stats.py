@@ -12,12 +12,10 @@ from hive_mind.counted import counted
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.runtime.agent_files import database_path
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind stats", "hive-mind stats --agent archive --output json"))(stats)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind stats", "hive-mind stats --agent archive --output json"))
 @command
 async def stats(at: AnyEmbeddingAgent) -> None:
     """Count what the agent knows."""

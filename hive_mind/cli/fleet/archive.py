@@ -29,12 +29,10 @@ Root = Annotated[
 NewName = Annotated[str, typer.Option("--fleet", help="Another name for it.", show_default="the one it had")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("export", epilog=_EXPORT, rich_help_panel=fleets.PANEL)(export_fleet)
-    app.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)(import_fleet)
+group = typer.Typer()
 
 
+@group.command("export", epilog=_EXPORT, rich_help_panel=fleets.PANEL)
 @command
 async def export_fleet(file: ToFile, force: options.Force = False, *, at: fleets.OneFleet) -> None:
     """Write all that a fleet knows into one archive: its manifest, every agent's memory, and what the hive holds.
@@ -52,6 +50,7 @@ async def export_fleet(file: ToFile, force: options.Force = False, *, at: fleets
     _tell(archived, f"fleet {name} is in {file}", at.output)
 
 
+@group.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)
 @command
 async def import_fleet(
     file: FromFile,

@@ -27,11 +27,10 @@ Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: mem
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(delete)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
 @command
 def delete(
     name: Name = "",

@@ -28,12 +28,7 @@ Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
 Form = Annotated[bool, typer.Option("--form", help="The text only: don't look for the variables, files and sources it names.")]
 Place = Annotated[str, typer.Argument(metavar="PATH", help="Such as spec.topology; without, the whole.", show_default=False)]
 
-group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL)
+group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
 
 
 @group.callback(

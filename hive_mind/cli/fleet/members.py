@@ -32,17 +32,14 @@ Force = Annotated[
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, what there is is shown and nothing is changed.")]
 
-group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
-of_fleet = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+group = typer.Typer()
+members_group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+fleet_group = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+group.add_typer(members_group)
+group.add_typer(fleet_group)
 
 
-def register(app: typer.Typer) -> None:
-    """Add both groups."""
-    app.add_typer(group)
-    app.add_typer(of_fleet)
-
-
-@group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
+@members_group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
 def members() -> None:
     """See who is in the hive of a fleet, and put out who is dead or hostile.
 
@@ -51,7 +48,7 @@ def members() -> None:
     """
 
 
-@group.command(
+@members_group.command(
     "list", epilog=examples("hive-mind members list", "hive-mind members list -o json | jq '.[] | select(.state != \"alive\")'")
 )
 @command
@@ -71,7 +68,9 @@ async def list_members(at: fleets.OneFleet) -> None:
         raise typer.Exit(FAILED)
 
 
-@group.command(epilog=examples("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force"))
+@members_group.command(
+    epilog=examples("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force")
+)
 @command
 async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout = 60.0, *, at: fleets.OneFleet) -> None:
     """Put a member out of the hive for good; its partitions get other holders, who copy them from who has them.
@@ -87,12 +86,12 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
     show_as(at.output, done, [done.member], lambda: _tell(done))
 
 
-@of_fleet.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
+@fleet_group.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
 def fleet_commands() -> None:
     """Bring the hive of a fleet back when members lost what they had."""
 
 
-@of_fleet.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
+@fleet_group.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
 @command
 async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Found the hive again, with the same topology, from the journals there are.

@@ -10,7 +10,7 @@ from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
 from hive_mind.cli.learning.files import passed_over
 from hive_mind.cli.learning.gone import gone_from, tell_of_gone
 from hive_mind.cli.learning.learn_shown import show_learned
-from hive_mind.cli.learning.opening import OpenedLearner, opened_learner
+from hive_mind.cli.learning.learners import OpenedLearner, opened_learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
 from hive_mind.cli.options import Format, examples, iso_time
 from hive_mind.cli.output import progress, say, show_json, shown_source
@@ -44,11 +44,10 @@ SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 20
 _NAMED_MAX = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(learn)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 def learn(
     paths: Paths,
@@ -70,7 +69,7 @@ def learn(
     if watch:
         if source or said_at or explain or replace is False or at.output is Format.JSON:
             raise InvalidInput("--watch stands with folders, --agent, --fleet and --replace alone")
-        from hive_mind.cli.learning.watch import watch_folders
+        from hive_mind.cli.learning.watching import watch_folders
 
         return watch_folders(settings, [Path(path) for path in paths], at.agent, at.fleet)
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)

@@ -8,7 +8,7 @@ import typer
 
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.learn_shown import left_out_told
-from hive_mind.cli.learning.opening import opened_learner
+from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
@@ -17,11 +17,10 @@ from hive_mind.memory.editions.sources import KnownSource
 Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin like this, such as a folder's path.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))(sources)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))
 @command
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List what was learned from where: facts that hold, those that are former, when, and what was left out."""

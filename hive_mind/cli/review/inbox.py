@@ -23,12 +23,12 @@ Because = Annotated[str, typer.Option("--because", help="Why; kept with the deci
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides.", show_default="your login")]
 Alike = Annotated[bool, typer.Option("--all", help="Decide all that wait for the same cause.")]
 
-group = typer.Typer(name="inbox", help="What agents ask of people: look at it, and decide.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples("hive-mind inbox list", 'hive-mind inbox reject 4f1a2b3c --because "seal was replaced"'))
+group = typer.Typer(
+    name="inbox",
+    help="What agents ask of people: look at it, and decide.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind inbox list", 'hive-mind inbox reject 4f1a2b3c --because "seal was replaced"'),
+)
 
 
 @group.command("list", epilog=examples("hive-mind inbox list", "hive-mind inbox list --all -n 50"))

@@ -35,11 +35,6 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write t
 group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.callback(
     epilog=examples("hive-mind rules try rules/prices.yaml --agent harbour", "hive-mind rules propose --out rules/learned.yaml")
 )

@@ -29,11 +29,6 @@ Name = Annotated[str, typer.Option("--id", help="What verdicts and feedback call
 group = typer.Typer(name="goal", help=_HELP, no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.callback(
     epilog=examples("hive-mind goal init", "hive-mind goal validate goal.yaml", "hive-mind goal explain spec.successCriteria")
 )

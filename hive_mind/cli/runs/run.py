@@ -54,11 +54,10 @@ Wait = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(run)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def run(
     worker: WorkerName = "",

@@ -26,12 +26,12 @@ _DAY_MS = 86_400_000
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
 
-group = typer.Typer(name="runs", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"))
+group = typer.Typer(
+    name="runs",
+    help=_HELP,
+    no_args_is_help=True,
+    epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"),
+)
 
 
 @group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli.model_files import where_model_is
+from hive_mind.cli.doctor import where_model_is
 
 
 def test_a_folder_with_a_models_files_is_one(tmp_path):

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")
 
-group = typer.Typer(name="describe", cls=fleets.EitherNumber, no_args_is_help=True)
+group = typer.Typer(
+    name="describe",
+    cls=fleets.EitherNumber,
+    no_args_is_help=True,
+    rich_help_panel=fleets.PANEL,
+    epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"),
+)
 
 HiveName = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=agent_names)]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL, epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"))
 
 
 @group.callback()

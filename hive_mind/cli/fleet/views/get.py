@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,6 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
-from hive_mind.cli.fleet.selecting import FIELDS, selected
 from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents
 from hive_mind.cli.fleet.views.logs import processes_of
@@ -22,30 +21,34 @@ from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.status.fleet_status import AgentView, FleetStatus
 
+
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 
-group = typer.Typer(name="get", cls=fleets.EitherNumber, no_args_is_help=True)
+group = typer.Typer(
+    name="get",
+    cls=fleets.EitherNumber,
+    no_args_is_help=True,
+    rich_help_panel=fleets.PANEL,
+    epilog=examples("hive-mind get agents", "hive-mind get facts ada -n 20"),
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=agent_names)]
 
 
+FIELDS = ("group", "domain", "phase", "process")
 Selector = Annotated[
     str,
     typer.Option(
         "--selector", "-l", metavar="FIELD=VALUE,…", help=f"Only agents of which that holds: {', '.join(FIELDS)}; != for not."
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL, epilog=examples("hive-mind get agents", "hive-mind get facts ada -n 20"))
 
 
 @group.callback()
@@ -179,3 +182,19 @@ def show_hives(found: Sequence["FleetStatus"], home: Path) -> None:
         for one in found
     ]
     show_table(HIVE_TITLES, rows, right=range(3, 10))
+
+
+_PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)\s*(?P<value>[^,]*?)\s*")
+
+
+def selected(agents: Iterable["AgentView"], selector: str) -> "list[AgentView]":
+    """Those of which every part of the selector holds. Raises `InvalidInput`."""
+    parts = [_part(part) for part in selector.split(",")] if selector.strip() else []
+    return [one for one in agents if all((getattr(one, field) == value) is is_equal for field, is_equal, value in parts)]
+
+
+def _part(text: str) -> tuple[str, bool, str]:
+    match = _PART.fullmatch(text)
+    if match is None or match["field"] not in FIELDS:
+        raise InvalidInput(f"{text.strip()!r} selects nothing: write FIELD=VALUE or FIELD!=VALUE, with {', '.join(FIELDS)}")
+    return match["field"], match["sign"] != "!=", match["value"]

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import FleetStatus
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    epilog = examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase")
-    app.command(epilog=epilog, rich_help_panel=fleets.PANEL)(status)
+group = typer.Typer()
 
 
+@group.command(
+    epilog=examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase"),
+    rich_help_panel=fleets.PANEL,
+)
 @command
 async def status(watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Show how a fleet is: its phase, its conditions, and every agent.

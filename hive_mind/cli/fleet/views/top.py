@@ -24,11 +24,10 @@ Once = Annotated[bool, typer.Option("--once", help="Print it once, after a secon
 Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)(top)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)
 @command
 async def top(once: Once = False, every: Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""

@@ -1,8 +1,7 @@
 import pytest
 
 from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
-from hive_mind.runtime.workers.room import Room
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Room, WorkerStatus
 
 MB, GB = 1_000_000, 1_000_000_000
 
