@@ -47,12 +47,12 @@ def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
     groups: dict[str, Any] = {name: one.annotation for name, one in own.parameters.items() if is_dataclass(one.annotation)}
 
     @functools.wraps(work)
-    def run(**given: Any) -> None:
+    def run(*args: Any, **given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         spell_out_unknown_characters()
         with exit_codes() as ending, shown_notices():
-            ending.run(work(**given))
+            ending.run(work(*args, **given))
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 

@@ -68,6 +68,17 @@ def test_a_dataclass_stands_for_the_options_that_its_fields_declare():
     assert heard == [(3, Where()), (7, Where("there", 2))]
 
 
+def test_a_command_may_run_another():
+    heard = []
+
+    @command
+    async def say(word: str) -> None:
+        heard.append(word)
+
+    say("hello")
+    assert heard == ["hello"]
+
+
 def test_a_defect_keeps_its_traceback():
     @command
     async def defective() -> None:
