@@ -11,6 +11,7 @@ from redis import Redis
 
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 from tests.servers.redis_server import RedisOptions, RedisServer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -134,10 +135,7 @@ def comes_back_empty(town: HiveMind, redis: RedisServer) -> None:
     with Redis.from_url(redis.url, decode_responses=True) as client:
         client.flushall()
         redis.restart()
-        end = time.monotonic() + PATIENCE_S
-        while not client.keys("hive:harbour:*"):
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        wait_until(lambda: client.keys("hive:harbour:*"))
     assert until(town, "Ready").code == 0
 
 

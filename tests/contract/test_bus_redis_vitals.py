@@ -13,7 +13,7 @@ from hive_mind.bus.base import BrokerVitals, BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus, vitals
 from hive_mind.bus.redis.wire import Place, Wire
 from tests.servers.redis_server import RedisOptions, RedisServer
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 HOUR_NS = 3_600 * 10**9
 

@@ -15,7 +15,7 @@ from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.servers.redis_server import RedisServer
 from tests.unit.runtime.members.town import QUICK
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 NAMES = ("ada", "bob")
 # Words that stand in no protocol.

@@ -13,6 +13,7 @@ from hive_mind.control.platforms import local
 from hive_mind.control.platforms.base import Platform
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill
+from tests.waiting import until
 
 
 async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_ends_it(ground: Ground) -> None:
@@ -82,9 +83,7 @@ async def test_two_of_one_name_that_are_begun_all_the_same_end_up_as_one(ground:
     await other.start(ground.config("ada", FAKE_IS_SLOW="0.5"))
 
     found = await ground.until("ada", lambda one: one.status is not None)
-    async with asyncio.timeout(PATIENCE_S):
-        while ground.pids() != [found.pid]:  # noqa: ASYNC110 - the other one tells nobody
-            await asyncio.sleep(0.02)
+    await until(lambda: ground.pids() == [found.pid])
     assert (await other.observe())["ada"].pid == found.pid
 
 

@@ -13,8 +13,9 @@ from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.cli.app import app
-from tests.contract.bus_builders import envelope, eventually, listener
+from tests.contract.bus_builders import envelope, listener
 from tests.servers.redis_server import RedisServer
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def put_aside(url: str, hive: str, *texts: str) -> None:
         async def is_kept() -> bool:
             return len(await bus.dead_letters(hive)) == len(texts)
 
-        await eventually(is_kept)
+        await until(is_kept)
         await bus.close()
 
     asyncio.run(whole())

@@ -23,7 +23,7 @@ from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.unit.runtime.members.town import Town, opened, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 # ── founding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -65,8 +65,7 @@ async def test_members_find_one_another_and_share(town: Town) -> None:
     assert await bob.until_ready(10, said.append) == ()
     await ann.memory.store_fact("pump", "The pump is red.")
 
-    while not (hits := await bob.memory.search_facts("pump")):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    hits = await until(lambda: bob.memory.search_facts("pump"))
     assert [hit.fact.content for hit in hits] == ["The pump is red."]
 
 
@@ -125,8 +124,7 @@ async def test_a_joiner_is_taken_in_and_one_that_leaves_is_a_member_no_more(town
     assert await bob.leave(20)
     await until(lambda: "bob" not in ann.member.node.topology.nodes)
     assert "eve" in ann.member.node.topology.nodes
-    while not (hits := await eve.memory.search_facts("pump")):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    hits = await until(lambda: eve.memory.search_facts("pump"))
     assert len(hits) == 1
 
 

@@ -16,7 +16,8 @@ from hive_mind.runtime.secrets.credentials import credentials_of
 from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
-from tests.unit.runtime.worker_builders import config, play, running, until
+from tests.unit.runtime.worker_builders import config, play, running
+from tests.waiting import until
 
 VALUE = 'sw0rd"fish/7'
 HIDDEN = Redaction([Secret("tickets", VALUE)])
