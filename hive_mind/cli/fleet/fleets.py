@@ -187,7 +187,7 @@ def source_of(file: str, home: Path | None = None) -> "Source":
 
 def say_without_effect(source: "Source") -> None:
     """What a fleet does not heed of the retrieval configuration that its manifest names; no reason to refuse the rest."""
-    from hive_mind.control.manifests.retrieval_file import without_effect
+    from hive_mind.control.manifests.named_files import without_effect
 
     for clause in without_effect(source.manifest, source.folder):
         say(f"note: {source.manifest.spec.retrieval.config} has no effect here in {clause}", style="yellow")
