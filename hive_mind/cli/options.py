@@ -1,5 +1,6 @@
 """What commands have in common: which agent, which folder, which embedding model, which form of output."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -52,6 +53,7 @@ Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are fo
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
 AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was held true then: a day or a time, ISO 8601.")]
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 DEFAULT_AGENT = "default"
@@ -135,6 +137,13 @@ def iso_time(text: str) -> str:
 def as_of_field(as_of: str) -> dict[str, str]:
     """A request's field, where a time was given: a process of an earlier version has none."""
     return {"as_of": as_of} if as_of else {}
+
+
+def is_confirmed(to_do: str, question: str) -> bool:
+    """Ask the person at the terminal. Raises `InvalidInput` where nobody is there: `--yes` says it then."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"to {to_do} without being asked, add --yes")
+    return typer.confirm(question, err=True)
 
 
 def examples(*lines: str) -> str:

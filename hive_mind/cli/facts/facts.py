@@ -1,6 +1,5 @@
 """`hive-mind facts`: look at what an agent knows, and take facts back."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +11,10 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Told, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import facts_former, facts_transfer
-from hive_mind.cli.facts.fact_ids import fact_called
+from hive_mind.cli.facts.fact_ids import FactId, fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
 from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, is_confirmed
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -24,9 +23,7 @@ from hive_mind.model.aggregation import Kind
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import LIMIT
 
-FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
-Confirmed = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 group = typer.Typer(
     name="facts",
@@ -108,7 +105,7 @@ async def show_fact(id_: FactId, at: AnyAgent) -> None:
 
 @group.command(epilog=examples("hive-mind facts retract 4f1a2b3c --yes"))
 @command
-async def retract(id_: FactId, yes: Confirmed = False, *, at: AnyAgent) -> None:
+async def retract(id_: FactId, yes: options.Yes = False, *, at: AnyAgent) -> None:
     """Take a fact back.
 
     It is kept for the record and found by its id only; it comes back when another source says it again. Where a fleet runs in the
@@ -116,7 +113,7 @@ async def retract(id_: FactId, yes: Confirmed = False, *, at: AnyAgent) -> None:
     """
     async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         fact = await fact_called(AskedFacts(asked), id_)
-        if not yes and not _is_wanted(fact):
+        if not yes and not is_confirmed("retract", f"Retract “{fact.content}”?"):
             show("Kept.")
             return
         done = await asked.call("retract", fact_id=fact.id)
@@ -124,12 +121,6 @@ async def retract(id_: FactId, yes: Confirmed = False, *, at: AnyAgent) -> None:
         show_json(plain(replace(fact, sharing=Sharing(done["sharing"]))))
     else:
         show(f"Retracted {short_id(fact.id)}: {fact.content}")
-
-
-def _is_wanted(fact: Fact) -> bool:
-    if not sys.stdin.isatty():
-        raise InvalidInput("to retract without being asked, add --yes")
-    return typer.confirm(f"Retract “{fact.content}”?", err=True)
 
 
 def _row(fact: Fact) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.form_commands import FileKind, add_form_commands
-from hive_mind.cli.form_files import write_first
+from hive_mind.cli.form_files import NewFile, write_first
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.review.rules_deciding import OfFleet, add_to
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _HELP = "Begin rules, check them, try them, and learn them from what people decided."
 
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 RuleFiles = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Files with rules.", show_default="those at work in the fleet")
 ]

@@ -38,7 +38,6 @@ Http = Annotated[
 ]
 Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
 Client = Annotated[clients.Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(clients.Client)}.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @group.callback(invoke_without_command=True)
@@ -101,7 +100,7 @@ async def _over_stdio(server: "MCPServer") -> None:
 
 
 @group.command(epilog=_INSTALL_EPILOG)
-def install(client: Client, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: Yes = False) -> None:
+def install(client: Client, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: options.Yes = False) -> None:
     """Tell a client of this project about the memory: shows what is to be written, asks, and writes it.
 
     Other servers in the file stay as they are.

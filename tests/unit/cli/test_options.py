@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.options import iso_time, settings_for
+from hive_mind.cli.options import is_confirmed, iso_time, settings_for
 from hive_mind.errors import InvalidInput
 
 
@@ -42,3 +42,8 @@ def test_the_command_line_outweighs_the_environment():
     environment = {"HIVE_MIND_HOME": "/there", "HIVE_MIND_EMBED": "openai", "HIVE_MIND_EMBED_MODEL": "large"}
     settings = settings_for(Path("here"), "none", environment=environment)
     assert (settings.home, settings.embed, settings.embed_model) == (Path("here"), "none", "large")
+
+
+def test_where_nobody_can_be_asked_it_is_said_what_to_add():
+    with pytest.raises(InvalidInput, match="to forget without being asked, add --yes"):
+        is_confirmed("forget", "Forget it?")

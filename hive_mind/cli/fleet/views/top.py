@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import FleetStatus
 
 Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching, as where there is no terminal.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
 
 
 group = typer.Typer()
@@ -29,7 +28,7 @@ group = typer.Typer()
 
 @group.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)
 @command
-async def top(once: Once = False, every: Every = 1.0, *, at: fleets.OneFleet) -> None:
+async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
     async with at.opened() as controller:
         if at.output.is_table and sys.stdout.isatty() and not once:
