@@ -9,6 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
+from hive_mind.cli.fleet.fleets import PANEL
 
 
 def below(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -43,6 +44,12 @@ def test_help_says_how_to_call_it_with_an_example_in_lines_that_fit(texts: dict[
 
 def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
     assert [called for called, told in texts.items() if any(twice in told for twice in ("[[", "]]", "{["))] == []
+
+
+def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(commands: dict[tuple[str, ...], Any]) -> None:
+    titled = {path[0] for path, command in commands.items() if len(path) == 1 and command.rich_help_panel == PANEL}
+    looks, changes = "get describe status top wait logs".split(), "apply plan diff scale rollout drain delete".split()
+    assert titled == {"manifest", *looks, *changes, "controller", "export", "import"}
 
 
 def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str, ...], Any]) -> None:
