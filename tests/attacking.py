@@ -19,7 +19,7 @@ from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.messages import Announce, Arrangement, Beat, FactsReply, FactsRequest, Replicate, SyncOffer, SyncState, Tell
 from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.members.town import Town, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 MODERATED = HiveSettings(standing=PolicySettings(moderators=("ada",)))
 TRUE, FALSE = "Pump 4 leaks at the seal.", "Pump 4 is as good as new."

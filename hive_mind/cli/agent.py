@@ -59,7 +59,7 @@ class LogForm(StrEnum):
 
 _EPILOG_OF_CONFIG = examples("hive-mind agent --config .hive/fleets/town/config/town-0.json")
 
-app = typer.Typer(help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
+group = typer.Typer(name="agent", help="Run an agent as a process of its own, in a hive with others.", no_args_is_help=True)
 
 Config = Annotated[Path | None, typer.Option("--config", help="A worker's configuration: the nodes and agents to run.")]
 Bus = Annotated[str, typer.Option("--bus", help=f"The bus that all members share: {in_words()}")]
@@ -89,12 +89,7 @@ Ready = Annotated[float, typer.Option("--ready-s", min=0.1, max=600, help="How l
 _SETTINGS = Settings()
 
 
-def register(to: typer.Typer) -> None:
-    """Add the commands."""
-    to.add_typer(app, name="agent")
-
-
-@app.callback(invoke_without_command=True, epilog=_EPILOG_OF_CONFIG)
+@group.callback(invoke_without_command=True, epilog=_EPILOG_OF_CONFIG)
 def agent(context: typer.Context, config: Config = None) -> None:
     """Run an agent as a process of its own, in a hive with others; or with --config all that a configuration describes."""
     if context.invoked_subcommand is not None:
@@ -107,7 +102,7 @@ def agent(context: typer.Context, config: Config = None) -> None:
     run_configured(config)
 
 
-@app.command(epilog=_EPILOG)
+@group.command(epilog=_EPILOG)
 @command
 async def run(
     bus: Bus,

@@ -39,15 +39,15 @@ MODULES = {
     "retrieval": "retrieval.app",
     "reembed": "facts.reembed",
     "agent": "agent",
-    **{name: f"facts.{name}" for name in ("erase", "receipt", "backup")},
-    "restore": "facts.backup",
+    **dict.fromkeys(("erase", "receipt"), "facts.erase"),
+    **dict.fromkeys(("backup", "restore"), "facts.backup"),
     "broker": "bus.broker",
     "bus": "bus.check",
     "events": "bus.events",
-    **{name: f"fleet.{name}" for name in ("manifest", "apply", "plan")},
-    "diff": "fleet.plan",
+    "manifest": "fleet.manifest",
+    **dict.fromkeys(("apply", "plan", "diff"), "fleet.apply"),
     **{name: f"fleet.views.{name}" for name in ("get", "describe", "status", "top", "wait", "logs")},
-    **{name: f"fleet.{name}" for name in ("scale", "rollout", "drain")},
+    **dict.fromkeys(("scale", "rollout", "drain"), "fleet.rollout"),
     "members": "fleet.members",
     "fleet": "fleet.members",
     **{name: f"fleet.{name}" for name in ("delete", "controller")},
@@ -60,6 +60,17 @@ def _new(**more: Any) -> typer.Typer:
     """Commands that look like all of ours."""
     settings = {"help_option_names": ["-h", "--help"]}
     return typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, context_settings=settings, **more)
+
+
+def commands_in(module: str) -> typer.Typer:
+    """The commands of a module of this package: those of its `group`, which has a name if they stand below one."""
+    some, found = _new(), import_module(f"hive_mind.cli.{module}")
+    if hasattr(found, "register"):
+        found.register(some)
+    else:
+        # Typer leaves out the panel that a group was made with.
+        some.add_typer(found.group, rich_help_panel=found.group.rich_help_panel)
+    return some
 
 
 class Commands(TyperGroup):
@@ -86,9 +97,7 @@ class Commands(TyperGroup):
 
     def _load(self, name: str) -> None:
         if name not in self.commands:
-            some = _new()
-            import_module(f"hive_mind.cli.{MODULES[name]}").register(some)
-            group = typer.main.get_group(some)
+            group = typer.main.get_group(commands_in(MODULES[name]))
             _let_help_flow(group)
             self.commands.update(group.commands)
 

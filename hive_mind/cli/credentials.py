@@ -25,11 +25,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, d
 group = typer.Typer(name="credentials", help=_HELP, no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.callback(
     epilog=examples(
         "hive-mind credentials set redis-password",

@@ -4,25 +4,26 @@ It asks nobody on the network and loads no model. The exit code is 1 when someth
 parts are missing.
 """
 
+import asyncio
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from hive_mind import __version__
+from hive_mind import __version__, backends
 from hive_mind.cli import options
-from hive_mind.cli.doctor_record import listed, problems_of, repaired, show_given_back, show_repair
-from hive_mind.cli.model_files import where_model_is
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
-from hive_mind.cli.output import plain, show, show_json, show_table
+from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.runtime.agent_files import database_path, is_kept
-from hive_mind.runtime.members.recovery import give_back
+from hive_mind.runtime.members.recovery import GivenBack, give_back
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory, open_model
 
@@ -52,15 +53,12 @@ class Check:
     advice: str = ""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "hive-mind doctor", "hive-mind doctor --repair --from-hive", "hive-mind doctor --agent archive --output json"
-        )
-    )(doctor)
+group = typer.Typer()
 
 
+@group.command(
+    epilog=examples("hive-mind doctor", "hive-mind doctor --repair --from-hive", "hive-mind doctor --agent archive --output json")
+)
 @command
 async def doctor(
     agent: options.Agent = DEFAULT_AGENT,
@@ -199,3 +197,75 @@ def _show(checks: Sequence[Check], *, is_ready: bool) -> None:
         show("\nWhat to do", style="bold")
         show_table(["", ""], [(check.name, check.advice) for check in advised])
     show("\nReady." if is_ready else "\nNot ready: see what is marked as a problem.", style="bold")
+
+
+_SHOWN_MAX = 10
+
+
+async def problems_of(settings: Settings, path: Path) -> Sequence[str]:
+    """What is damaged in a record, each by its name."""
+    found: Sequence[str] = await asyncio.to_thread(backends.load("store", settings.store).problems, path)
+    return found
+
+
+async def repaired(settings: Settings, path: Path) -> Any | None:
+    """What a repair did (`store.sqlite.repair.Repair`); None for a record that is whole."""
+    found = await problems_of(settings, path)
+    if not found:
+        return None
+    say(f"{path}: {listed(found)}; saving what can be saved")
+    return await asyncio.to_thread(backends.load("store", settings.store).repair, path)
+
+
+def show_repair(path: Path, done: Any) -> None:
+    """What was kept, what was lost, and where the old file is."""
+    kept = ", ".join(f"{count:,} {name}" for name, count in done.kept.items())
+    show(f"{path}: repaired; {kept} are kept. The damaged file is {done.kept_aside}")
+    if done.lost:
+        say(f"lost: {listed(list(done.lost))}", style="red")
+    else:
+        show("Nothing was lost.")
+
+
+def show_given_back(agent: str, back: GivenBack) -> None:
+    """What came back from hives."""
+    if not back.hives:
+        show("There is no hive in this home that could give anything back.")
+        return
+    known = counted(back.known, "fact")
+    show(f"{agent} shared {known} that nobody took back: {back.facts:,} were missing and are back (from {', '.join(back.hives)})")
+
+
+def listed(found: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    more = f" and {counted(len(found) - _SHOWN_MAX, 'more thing')}" if len(found) > _SHOWN_MAX else ""
+    return "; ".join(found[:_SHOWN_MAX]) + more
+
+
+_NEEDED = ("modules.json", "config.json")
+_HUB_OWNER = "sentence-transformers"
+
+
+def where_model_is(model: str) -> str:
+    """The folder that holds a model's files, or "" when they are not here."""
+    try:
+        folder = Path(model).expanduser()
+        if folder.is_dir():
+            return str(folder) if all((folder / name).exists() for name in _NEEDED) else ""
+    except (OSError, RuntimeError):
+        # Longer than a path can be, or the home of nobody.
+        return ""
+    try:
+        hub: Any = import_module("huggingface_hub")
+    except ModuleNotFoundError:
+        return ""
+    return _cached(hub, model if "/" in model else f"{_HUB_OWNER}/{model}")
+
+
+def _cached(hub: Any, name: str) -> str:
+    try:
+        found = [hub.try_to_load_from_cache(name, file) for file in _NEEDED]
+    except ValueError:
+        # No name the hub could have, such as a path to a folder that is not there.
+        return ""
+    return str(Path(found[0]).parent) if all(isinstance(path, str) for path in found) else ""

@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import plain, show, show_json, show_prose, show_table
@@ -12,6 +14,7 @@ from hive_mind.errors import InvalidInput, Problem
 if TYPE_CHECKING:
     from hive_mind.forms.explaining import Explained
 
+NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 STDOUT = Path("-")
 
 

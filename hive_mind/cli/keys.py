@@ -1,6 +1,7 @@
 """`hive-mind keys`: who is who in a fleet. A root issues certificates; each process holds the key it proves itself with."""
 
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,15 +34,31 @@ Since = Annotated[
     str, typer.Option("--since", help="Keep what it said before this time (2026-11-24T09:30, UTC).", show_default="keep nothing")
 ]
 
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Whose keys, and in which form the result is printed."""
+
+    fleet: Fleet = ""
+    keys: Keys = None
+    home: options.Home = None
+    output: options.Output = Format.TEXT
+
+    def folder(self) -> KeyFolder:
+        """Where they are. Raises `InvalidInput`."""
+        if self.keys is not None:
+            if self.fleet:
+                raise InvalidInput("give --fleet or --keys, not both")
+            return KeyFolder(self.keys, self.keys.name)
+        root = settings_for(self.home).home
+        chosen = self.fleet or chosen_fleet(root, self.fleet)
+        return KeyFolder(FleetFolder(root, chosen).path / "keys", chosen)
+
+
 # Typer wants a list. Nobody writes into it.
 NOBODY: list[str] = []
 
 group = typer.Typer(name="keys", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
 
 
 @group.callback(epilog=examples("hive-mind keys list", "hive-mind keys revoke pumps", "hive-mind keys rotate pumps"))
@@ -54,11 +71,11 @@ def keys() -> None:
 
 @group.command(epilog=examples("hive-mind keys init", "hive-mind keys init --keys town-keys"))
 @command
-async def init(fleet: Fleet = "", keys: Keys = None, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+async def init(at: Whose) -> None:
     """Make the root that issues certificates. Keep root.key where no worker can read it."""
-    folder = _folder(home, fleet, keys)
+    folder = at.folder()
     root = folder.found()
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"folder": str(folder.path), "root": root.id.hex()})
     else:
         show(f"root {root.id.hex()[:12]} of {folder.fleet} is in {folder.path}: bring root.key where nobody else can read it")
@@ -66,50 +83,32 @@ async def init(fleet: Fleet = "", keys: Keys = None, home: options.Home = None, 
 
 @group.command(epilog=examples("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90"))
 @command
-async def issue(
-    name: Name,
-    agent: Also = NOBODY,
-    days: Days = DAYS,
-    voucher: Voucher = "",
-    fleet: Fleet = "",
-    keys: Keys = None,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Voucher = "", *, at: Whose) -> None:
     """Issue a certificate, for the key there is or for a new one."""
-    _tell(name, _folder(home, fleet, keys).issue(name, agent, days=days, voucher=voucher), output)
+    _tell(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
 
 
 @group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))
 @command
-async def rotate(
-    name: Name, fleet: Fleet = "", keys: Keys = None, home: options.Home = None, output: options.Output = Format.TEXT
-) -> None:
+async def rotate(name: Name, at: Whose) -> None:
     """Make a new key for a process, under the same names. What it said so far stays; restart it to use the new one.
 
     The former key is still believed until it is revoked.
     """
-    folder = _folder(home, fleet, keys)
+    folder = at.folder()
     if (former := folder.certificate(name)) is None:
         raise InvalidInput(f"nothing was issued for {name}: hive-mind keys issue {name}")
-    _tell(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), output)
+    _tell(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), at.output)
 
 
 @group.command(epilog=examples("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30"))
 @command
-async def revoke(
-    which: Which,
-    since: Since = "",
-    fleet: Fleet = "",
-    keys: Keys = None,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     """Let nobody believe a key any more. It can't be taken back; the name can have another key.
 
     Stamps are the signer's own: who stole a key can write earlier ones. Give --since only where nobody else had it before.
     """
-    folder = _folder(home, fleet, keys)
+    folder = at.folder()
     found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
     ids = {made.key_id for _, made in found}
     if len(ids) != 1:
@@ -118,7 +117,7 @@ async def revoke(
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
     name, made = found[0]
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"name": name, "key": made.key_id.hex(), "since_ms": since_ms})
     else:
         kept = f"what it said before {since} stays" if since else "nothing it says is taken in any more"
@@ -127,14 +126,12 @@ async def revoke(
 
 @group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
 @command
-async def list_keys(
-    fleet: Fleet = "", keys: Keys = None, home: options.Home = None, output: options.Output = Format.TEXT
-) -> None:
+async def list_keys(at: Whose) -> None:
     """Every certificate: its key, who may speak by it, until when, and whether it was revoked."""
-    folder = _folder(home, fleet, keys)
+    folder = at.folder()
     revoked = folder.revoked
     rows = [_row(name, made, revoked.get(made.key_id)) for name, made in folder.certificates()]
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(rows)
         return
     if not rows:
@@ -147,29 +144,14 @@ async def list_keys(
 @group.command(epilog=examples("hive-mind keys export eve/ --name eve --keys town-keys"))
 @command
 async def export(
-    target: Target,
-    name: Annotated[str, typer.Option("--name", help="The process that is to run with it.")],
-    fleet: Fleet = "",
-    keys: Keys = None,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    target: Target, name: Annotated[str, typer.Option("--name", help="The process that is to run with it.")], at: Whose
 ) -> None:
     """Put what one process needs into a folder: its key, all certificates, what was revoked. Never the root's key."""
-    written = _folder(home, fleet, keys).export(target, name)
-    if output is Format.JSON:
+    written = at.folder().export(target, name)
+    if at.output is Format.JSON:
         show_json({"folder": str(target), "files": written})
     else:
         show(f"{target} has {', '.join(written)}: bring it to {name}, and let nobody else read {name}.key")
-
-
-def _folder(home: Path | None, fleet: str, keys: Path | None) -> KeyFolder:
-    if keys is not None:
-        if fleet:
-            raise InvalidInput("give --fleet or --keys, not both")
-        return KeyFolder(keys, keys.name)
-    root = settings_for(home).home
-    chosen = fleet or chosen_fleet(root, fleet)
-    return KeyFolder(FleetFolder(root, chosen).path / "keys", chosen)
 
 
 def _tell(name: str, made: Certificate, output: Format) -> None:

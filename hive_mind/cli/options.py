@@ -1,7 +1,8 @@
 """What commands have in common: which agent, which folder, which embedding model, which form of output."""
 
+import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -52,9 +53,39 @@ Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are fo
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
 AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was held true then: a day or a time, ISO 8601.")]
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 DEFAULT_AGENT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """An agent whose record is opened here, and in which form the result is printed."""
+
+    agent: Agent = DEFAULT_AGENT
+    home: Home = None
+    output: Output = Format.TEXT
+
+    def settings(self) -> Settings:
+        """See `settings_for`; without a model, for what embeds nothing."""
+        return settings_for(self.home, embed="none")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingAgent:
+    """An agent whose record is opened here, with the model that embeds for it."""
+
+    agent: Agent = DEFAULT_AGENT
+    home: Home = None
+    embed: Embed = None
+    model: Model = None
+    output: Output = Format.TEXT
+
+    def settings(self) -> Settings:
+        """See `settings_for`."""
+        return settings_for(self.home, self.embed, self.model)
+
 
 # Another command is usually done by then; longer and a person wonders what is going on.
 _LOCK_WAIT_S = 3
@@ -106,6 +137,13 @@ def iso_time(text: str) -> str:
 def as_of_field(as_of: str) -> dict[str, str]:
     """A request's field, where a time was given: a process of an earlier version has none."""
     return {"as_of": as_of} if as_of else {}
+
+
+def is_confirmed(to_do: str, question: str) -> bool:
+    """Ask the person at the terminal. Raises `InvalidInput` where nobody is there: `--yes` says it then."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"to {to_do} without being asked, add --yes")
+    return typer.confirm(question, err=True)
 
 
 def examples(*lines: str) -> str:

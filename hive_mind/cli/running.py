@@ -8,11 +8,13 @@ matters.
 import asyncio
 import errno
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, ParamSpec
+from dataclasses import fields, is_dataclass
+from typing import Any, get_type_hints
 
 import typer
 
@@ -26,8 +28,6 @@ FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 # A disk that is full, or was mounted to be read, is no defect.
 _DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
-P = ParamSpec("P")
-
 
 class CommandError(HiveError):
     """A command that can't do what it was asked to, though it was asked properly."""
@@ -37,21 +37,34 @@ class Stopped(Exception):
     """Ctrl-C, or a signal that is treated like it, with one line that says what was kept."""
 
 
-def command(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+def command(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Make what gives a coroutine a command: the same parameters, run to its end.
 
-    A plain function that gives one can read standard input before the event loop starts.
+    A plain function that gives one can read standard input before the event loop starts. A parameter whose type is a dataclass
+    stands for the options that its fields declare, and gets one made of what was given for them.
     """
+    own = inspect.signature(work, eval_str=True)
+    groups: dict[str, Any] = {name: one.annotation for name, one in own.parameters.items() if is_dataclass(one.annotation)}
 
     @functools.wraps(work)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+    def run(*args: Any, **given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         spell_out_unknown_characters()
         with exit_codes() as ending, shown_notices():
-            ending.run(work(*args, **kwargs))
+            ending.run(work(*args, **given))
             # Now and not while Python shuts down, where a broken pipe can't be caught any more.
             sys.stdout.flush()
 
+    declared = [option for one in own.parameters.values() for option in (_options_of(one) if one.name in groups else [one])]
+    run.__signature__ = own.replace(parameters=declared)  # type: ignore[attr-defined]
     return run
+
+
+def _options_of(group: inspect.Parameter) -> list[inspect.Parameter]:
+    types = get_type_hints(group.annotation, include_extras=True)
+    defaults = {field.name: field.default for field in fields(group.annotation)}
+    return [inspect.Parameter(name, group.kind, default=default, annotation=types[name]) for name, default in defaults.items()]
 
 
 @contextmanager

@@ -73,11 +73,10 @@ class _Order(NamedTuple):
     operations: int
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(simulate)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 def simulate(
     topology: Annotated[str, typer.Option(help=f"Of {', '.join(TOPOLOGIES)}; several with commas.")] = ",".join(TOPOLOGIES),
     nodes: Annotated[int, typer.Option(min=0, max=200, help="Nodes of a hive; 0: as many as suit the topology.")] = 0,

@@ -172,7 +172,6 @@ def test_it_shows_itself_to_prometheus_and_logs_json(redis: RedisServer, tmp_pat
 )
 def test_what_can_not_be_is_told_at_once(hive_mind: HiveMind, arguments: tuple[str, ...], code: int, text: str) -> None:
     ended = hive_mind("agent", "run", "--name", "ada", "--bus", "redis://127.0.0.1:1", *arguments)
-
     assert ended.code == code, ended.err
     assert text in ended.err
 
@@ -199,7 +198,6 @@ def test_the_demo_over_a_bus_shows_who_answered_from_whom_and_leaves_no_process(
 
 def test_a_demo_whose_bus_is_not_there_says_so(hive_mind: HiveMind) -> None:
     ended = hive_mind("demo", "--bus", "redis://127.0.0.1:1", "--processes", "2")
-
     assert ended.code == 1
     (line,) = ended.err.splitlines()
     assert line.startswith("error: redis: not reachable")

@@ -67,7 +67,6 @@ def town(tmp_path: Path) -> Town:
 
 def test_the_first_apply_has_nothing_to_fall_behind(town: Town):
     ended = town.gate(FLAT)
-
     assert ended.code == 0
     assert "nothing was applied before" in ended.err
     assert not town.has_measured
@@ -75,9 +74,7 @@ def test_the_first_apply_has_nothing_to_fall_behind(town: Town):
 
 def test_what_changes_nothing_that_is_found_asks_nothing(town: Town):
     town.applied(FLAT)
-
     ended = town.gate(FLAT, "gossip: {periodS: 5}")
-
     assert ended.code == 0
     assert "topology, ranking and embedding stay as they are, so nothing was asked" in ended.err
     assert not town.has_measured
@@ -85,9 +82,7 @@ def test_what_changes_nothing_that_is_found_asks_nothing(town: Town):
 
 def test_what_no_arm_measures_is_named(town: Town):
     town.applied(FLAT)
-
     ended = town.gate(FLAT, "promotion: {confidenceMin: 0.5}", "lifecycle: {forget: true}")
-
     assert ended.code == 0
     assert "--gate does not measure spec.promotion.confidenceMin: 0.3 → 0.5" in ended.err
     assert "--gate does not measure spec.lifecycle.forget: false → true" in ended.err
@@ -95,7 +90,6 @@ def test_what_no_arm_measures_is_named(town: Town):
 
 def test_another_topology_that_finds_the_same_passes_with_the_evidence(town: Town):
     town.applied(FLAT)
-
     ended = town.gate(SHARDED)
 
     assert ended.code == 0, ended.err
@@ -107,9 +101,7 @@ def test_another_topology_that_finds_the_same_passes_with_the_evidence(town: Tow
 
 def test_agents_that_share_nothing_can_not_be_judged(town: Town):
     town.applied("topology: single")
-
     ended = town.gate(FLAT)
-
     assert ended.code == 2
     assert "4 agents of topology single share nothing" in ended.err
     assert not ended.out
@@ -174,9 +166,7 @@ def test_a_question_file_is_asked_of_what_the_agents_know_while_they_run(town: T
 def test_questions_to_a_fleet_that_knows_nothing_are_refused(town: Town):
     town.applied(FLAT)
     (town.folder / "questions.json").write_text('{"questions": [{"id": "q1", "question": "Who?"}]}')
-
     ended = town.apply(SHARDED, gate=town.folder / "questions.json")
-
     assert ended.code == 2
     assert "its questions need facts, and the fleet's agents have none yet" in ended.err
 
@@ -184,15 +174,12 @@ def test_questions_to_a_fleet_that_knows_nothing_are_refused(town: Town):
 def test_an_experiment_for_a_gate_names_no_arms(town: Town):
     town.applied(FLAT)
     (town.folder / "gate.yaml").write_text("name: gate\ndata: [{name: demo, format: demo}]\n")
-
     ended = town.gate(SHARDED)
-
     assert ended.code == 0, ended.err
 
 
 def test_data_for_no_gate_is_refused(town: Town):
     ended = town.apply(FLAT, data=town.folder)
-
     assert ended.code == 2
     assert "name the experiment with --gate" in ended.err
 

@@ -5,16 +5,13 @@ import pytest
 
 def test_not_knowing_is_an_answer_and_no_error(hive_mind, notes):
     hive_mind("learn", notes)
-
     ended = hive_mind("ask", "Which university did Maud attend?", "--output", "json")
-
     assert ended.code == 0
     assert (ended.json["is_known"], ended.json["sources"]) == (False, [])
 
 
 def test_an_agent_that_knows_nothing_yet_says_how_to_teach_it(hive_mind):
     ended = hive_mind("ask", "When does the ferry leave?")
-
     assert ended.code == 0
     assert "hive-mind learn PATH" in ended.err
     assert not hive_mind.home.exists()
@@ -22,9 +19,7 @@ def test_an_agent_that_knows_nothing_yet_says_how_to_teach_it(hive_mind):
 
 def test_an_explained_answer_shows_every_arms_figure(hive_mind, notes):
     hive_mind("learn", notes)
-
     out = hive_mind("ask", "What does pump D4 cool?", "--explain").out
-
     assert "keyword (BM25)" in out
     assert "cosine none" in out
     assert "adds: keyword" in out
@@ -43,7 +38,6 @@ def test_json_holds_the_answer_with_its_sources_and_their_scores(hive_mind, note
 
 def test_each_agent_knows_only_its_own(hive_mind, notes):
     hive_mind("learn", notes, "--agent", "ana")
-
     assert "nine" in hive_mind("ask", "When does the ferry leave?", "--agent", "ana").out
     assert "nine" not in hive_mind("ask", "When does the ferry leave?", "--agent", "bo").out
 
@@ -53,14 +47,12 @@ def test_each_agent_knows_only_its_own(hive_mind, notes):
 )
 def test_what_can_not_be_asked_is_wrong_usage(hive_mind, arguments, told):
     ended = hive_mind("ask", *arguments)
-
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
 
 
 def test_text_from_a_file_can_not_steer_the_terminal(hive_mind):
     hive_mind("learn", "-", stdin="The ferry \x1b[31mleaves\x1b]0;x\x07 at nine.")
-
     assert "\x1b" not in hive_mind("ask", "When does the ferry leave?").out
 
 
@@ -109,8 +101,6 @@ def test_where_the_language_model_fails_it_quotes_and_says_why(hive_mind, notes,
 
 def test_learning_without_the_language_model_that_was_asked_for_is_refused(hive_mind, notes, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
     ended = hive_mind.with_environment(HIVE_MIND_LLM="openai:tiny")("learn", notes)
-
     assert ended.code == 2
     assert "OPENAI_API_KEY" in ended.err

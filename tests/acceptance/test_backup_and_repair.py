@@ -47,9 +47,7 @@ def test_a_memory_is_copied_while_another_process_uses_it(hive_mind: HiveMind, n
 def test_a_copy_is_not_put_over_another_file(hive_mind: HiveMind, notes: Path, tmp_path: Path) -> None:
     hive_mind("learn", notes)
     (tmp_path / "copy.sqlite").write_text("mine")
-
     refused = hive_mind("backup", tmp_path / "copy.sqlite")
-
     assert refused.code == 2
     assert (tmp_path / "copy.sqlite").read_text() == "mine"
 
@@ -58,7 +56,6 @@ def test_what_is_no_copy_is_refused_and_nothing_is_changed(hive_mind: HiveMind, 
     hive_mind("learn", notes)
     before = facts_of(hive_mind)
     (tmp_path / "copy.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
-
     assert hive_mind("restore", tmp_path / "copy.sqlite", "--force").code == 1
     assert facts_of(hive_mind) == before
 

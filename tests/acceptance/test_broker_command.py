@@ -64,7 +64,6 @@ def test_a_person_is_told_what_it_is_for_and_how_to_reach_it(hive_mind, tmp_path
 )
 def test_what_it_can_not_do_is_said_with_what_to_do_instead(hive_mind, arguments, reason):
     ended = hive_mind("broker", *arguments)
-
     assert (ended.code, ended.out) == (2, "")
     assert reason in ended.err
 
@@ -72,7 +71,6 @@ def test_what_it_can_not_do_is_said_with_what_to_do_instead(hive_mind, arguments
 def test_a_port_that_is_taken_is_said(hive_mind):
     with socket.create_server(("127.0.0.1", 0)) as other:
         ended = hive_mind("broker", "--port", other.getsockname()[1])
-
     assert ended.code == 1
     assert "give another --port" in ended.err
 
@@ -80,5 +78,4 @@ def test_a_port_that_is_taken_is_said(hive_mind):
 def test_whoever_lets_others_in_is_warned(hive_mind):
     with socket.create_server(("0.0.0.0", 0)) as other:  # noqa: S104 - the point of the test
         ended = hive_mind("broker", "--host", "0.0.0.0", "--allow-remote", "--port", other.getsockname()[1])  # noqa: S104
-
     assert "WARNING: anyone who can reach 0.0.0.0" in ended.err

@@ -32,7 +32,6 @@ def servicebus(broker: BrokerThread, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_bus_that_works_is_described(hive_mind: HiveMind, servicebus: str) -> None:
     ended = hive_mind("bus", "check", servicebus)
-
     assert ended.code == 0, ended.err
     for part in ("It works.", servicebus, "durable subscriptions  yes", "outlives a restart     no", "1,044,480 bytes", "median"):
         assert part in ended.out
@@ -41,7 +40,6 @@ def test_a_bus_that_works_is_described(hive_mind: HiveMind, servicebus: str) -> 
 
 def test_programs_get_the_same_as_json(hive_mind: HiveMind, servicebus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVE_MIND_BUS", servicebus)
-
     found = hive_mind("bus", "check", "--output", "json").json
 
     assert found["is_ok"] is True
@@ -57,7 +55,6 @@ def test_the_bus_within_a_process_works_too(hive_mind: HiveMind) -> None:
 def test_a_redis_server_works_too(hive_mind: HiveMind) -> None:
     with RedisServer() as server:
         ended = hive_mind("bus", "check", server.url)
-
     assert ended.code == 0, ended.out + ended.err
     assert "can be watched         yes" in ended.out
 
@@ -86,7 +83,6 @@ def test_what_the_broker_refuses_is_told_with_what_to_do(
 
 def test_a_name_without_a_subscription_is_told_after_what_did_work(hive_mind: HiveMind, servicebus: str) -> None:
     ended = hive_mind("bus", "check", servicebus, "--name", "somebody")
-
     assert ended.code == 1
     assert "connect" in ended.out
     assert "problem: servicebus: subscription 'bus-check.somebody'" in ended.out
@@ -96,7 +92,6 @@ def test_a_name_without_a_subscription_is_told_after_what_did_work(hive_mind: Hi
 def test_a_broker_that_is_not_there_is_told(hive_mind: HiveMind, servicebus: str) -> None:
     del servicebus
     ended = hive_mind("bus", "check", "servicebus://127.0.0.1:9", "-o", "json")
-
     assert ended.code == 1
     assert "firewall" in ended.json["advice"]
 
@@ -112,6 +107,5 @@ def test_a_broker_that_is_not_there_is_told(hive_mind: HiveMind, servicebus: str
 )
 def test_what_can_not_be_meant_is_a_usage_error(hive_mind: HiveMind, arguments: tuple[str, ...], says: str) -> None:
     ended = hive_mind("bus", "check", *arguments)
-
     assert ended.code == 2
     assert says in ended.err

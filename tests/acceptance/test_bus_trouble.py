@@ -11,6 +11,7 @@ from redis import Redis
 
 from tests.acceptance.hive_mind_command import Ended, HiveMind
 from tests.servers.redis_server import RedisOptions, RedisServer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +66,12 @@ def refused(town: HiveMind, tmp_path: Path) -> str:
 
 def test_a_wrong_password_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, tmp_path: Path) -> None:
     told = refused(fleet.with_environment(BUS_PASSWORD=PASSWORD[::-1]), tmp_path)
-
     assert "check the user, its password" in told
     assert PASSWORD[::-1] not in told
 
 
 def test_no_server_is_told_in_one_line_and_nothing_is_started(fleet: HiveMind, redis: RedisServer, tmp_path: Path) -> None:
     redis.kill()
-
     assert "check that it runs" in refused(fleet, tmp_path)
 
 
@@ -136,10 +135,7 @@ def comes_back_empty(town: HiveMind, redis: RedisServer) -> None:
     with Redis.from_url(redis.url, decode_responses=True) as client:
         client.flushall()
         redis.restart()
-        end = time.monotonic() + PATIENCE_S
-        while not client.keys("hive:harbour:*"):
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        wait_until(lambda: client.keys("hive:harbour:*"))
     assert until(town, "Ready").code == 0
 
 

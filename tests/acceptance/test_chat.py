@@ -7,7 +7,6 @@ SAID = "The ferry to Corrin leaves at nine."
 
 def test_the_sources_of_an_answer_are_explained_and_taken_back_by_their_number(hive_mind: HiveMind) -> None:
     lines = [SAID, "When does the ferry to Corrin leave?", "/why", "/retract 1", "/facts"]
-
     out = hive_mind("chat", stdin="\n".join(lines)).out
 
     answer, _, after = out.partition("said by user")
@@ -29,7 +28,6 @@ def test_facts_are_found_by_words_and_named_by_their_ids(hive_mind: HiveMind) ->
 
 def test_what_is_no_command_or_no_fact_is_said_and_learns_nothing(hive_mind: HiveMind) -> None:
     ended = hive_mind("chat", stdin="/help me\n/why 3\n/retract")
-
     assert "/facts [WORDS] lists facts" in ended.out
     assert ended.err.count("give its number in the last answer or list") == 2
     assert hive_mind("facts", "list").out == "No facts yet.\n"

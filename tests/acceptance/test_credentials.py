@@ -67,7 +67,6 @@ def test_what_can_not_be_is_wrong_use_and_keeps_nothing(
     hive_mind: HiveMind, words: list[str], stdin: str | bytes, why: str
 ) -> None:
     ended = hive_mind("credentials", *words, stdin=stdin)
-
     assert (ended.code, ended.out) == (2, "")
     assert why in ended.err
     assert hive_mind("credentials", "list").out == ""
@@ -87,7 +86,6 @@ def test_what_can_not_be_read_fails_and_changes_nothing(hive_mind: HiveMind) -> 
 
 def test_a_home_of_another_place_has_its_own(hive_mind: HiveMind, tmp_path: Path) -> None:
     hive_mind("credentials", "set", "tickets", "--home", tmp_path / "other", stdin=VALUE)
-
     assert hive_mind("credentials", "list").out == ""
     assert hive_mind("credentials", "list", "--home", tmp_path / "other").out == "tickets\n"
 
@@ -95,9 +93,7 @@ def test_a_home_of_another_place_has_its_own(hive_mind: HiveMind, tmp_path: Path
 def test_without_the_extra_it_is_named(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     monkeypatch.delitem(sys.modules, "hive_mind.credentials.fernet", raising=False)
-
     ended = hive_mind("credentials", "set", "tickets", stdin=VALUE)
-
     assert ended.code == 2
     assert "pip install 'hive-mind[credentials]'" in ended.err
 
@@ -128,7 +124,6 @@ def at_a_terminal(hive_mind: HiveMind, typed: bytes) -> tuple[int, str]:
 
 def test_a_person_types_it_and_nobody_sees_it(hive_mind: HiveMind) -> None:
     code, seen = at_a_terminal(hive_mind, f"{VALUE}\n".encode())
-
     assert code == 0
     assert "Value of tickets (it is not shown): " in seen
     assert VALUE not in seen
@@ -192,8 +187,6 @@ def test_a_manifest_is_told_what_is_not_set_and_looks_into_the_home_that_is_mean
 def test_a_wrong_key_is_one_of_the_faults_of_a_manifest(hive_mind: HiveMind, tmp_path: Path) -> None:
     (tmp_path / "town.yaml").write_text(MANIFEST)
     hive_mind("credentials", "set", "tickets", stdin=VALUE)
-
     ended = hive_mind.with_environment(HIVE_MIND_CREDENTIALS_KEY=new_key())("manifest", "validate", tmp_path / "town.yaml")
-
     assert ended.code == 2
     assert "spec.agents[0].env.TOKEN: credentials: the key of HIVE_MIND_CREDENTIALS_KEY does not open" in ended.out

@@ -36,13 +36,11 @@ def test_the_program_prints_what_stands_below_it(tmp_path: Path) -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", HOWTO, re.MULTILINE | re.DOTALL)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HIVE_MIND_HOME": str(tmp_path)}
     ended = run([sys.executable, "-c", program], 60, env=environment, text=True, check=True)
-
     assert f"\nprints\n\n{textwrap.indent(ended.stdout, '    ')}" in HOWTO
 
 
 def test_the_variables_of_the_key_are_those_there_are() -> None:
     settings = (ROOT / "hive_mind" / "runtime" / "settings.py").read_text("utf-8")
     named = set(re.findall(r"HIVE_MIND_CREDENTIALS_\w+", HOWTO))
-
     assert named == {"HIVE_MIND_CREDENTIALS_KEY", "HIVE_MIND_CREDENTIALS_KEY_IN"}
     assert all(part in settings for part in ("credentials_key_in: str", '"CREDENTIALS_KEY"'))

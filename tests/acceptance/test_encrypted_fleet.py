@@ -21,6 +21,7 @@ from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.contract.test_bus_erasing import reached
 from tests.servers.redis_server import RedisServer
+from tests.waiting import wait_until
 
 # What a fleet of one process in `tests/contract/test_every_field.py`, and members over a Redis in
 # `tests/contract/test_encrypted_members.py`, show in a tenth of the time.
@@ -198,10 +199,7 @@ def test_members_come_and_are_put_out_and_a_kill_meanwhile_loses_nothing(
     assert fleet("keys", "revoke", "dora").code == 0
     kill(fleet, "ada")
     assert [path.name for path in keys.glob("*.epoch")] == ["000000001.epoch", "000000002.epoch"]
-    until_s = time.monotonic() + WITHIN_S
-    while epoch_of(fleet, "bob") != 2:
-        assert time.monotonic() < until_s
-        time.sleep(0.2)
+    wait_until(lambda: epoch_of(fleet, "bob") == 2, within_s=WITHIN_S)
     say(fleet, "bob", KNOWN[2])
     assert fleet("rollout", "restart", "ada").code in (0, 1)
     for name in NAMES:

@@ -136,9 +136,7 @@ def test_what_nohup_started_outlives_its_terminal_and_what_runs_in_the_backgroun
 def test_nothing_is_imported_of_a_file_with_a_bad_line_at_its_end(hive_mind: HiveMind, memory: Path, tmp_path: Path):
     bad = json.dumps({"type": "link", "relation": "SUPERSEDES", "from_id": "0" * 32, "to_id": "1" * 32})
     (tmp_path / "bad.jsonl").write_text(f"{memory.read_text()}{bad}\n")
-
     refused = hive_mind("facts", "import", tmp_path / "bad.jsonl")
-
     assert (refused.code, facts_of(hive_mind)) == (1, 0)
     assert f"{'0' * 32} is named and not held by any line" in refused.err
 

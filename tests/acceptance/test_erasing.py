@@ -92,7 +92,6 @@ def test_a_receipt_that_was_changed_proves_nothing(hive_mind: HiveMind, tmp_path
     assert (genuine.code, "signed by this home" in genuine.out) == (0, True)
 
     receipt.write_text(receipt.read_text().replace('"facts": 1', '"facts": 9'))
-
     assert hive_mind("receipt", "verify", receipt).code == 2
 
 

@@ -31,7 +31,6 @@ def test_compare_says_which_differences_are_real_and_which_questions_count_on_ne
 
 def test_compare_gives_everything_as_json(hive_mind: HiveMind, tmp_path: Path):
     run = written_run(tmp_path / "a", {SINGLE_ID: rows("m", [1.0, 0.0]), FLAT_ID: rows("m", [0.0, 0.0])})
-
     found = hive_mind("eval", "compare", f"{run}:{SINGLE_ID}", f"{run}:{FLAT_ID}", "--metric", "m", "--output", "json").json
 
     (cell,) = found["cells"]
@@ -42,7 +41,6 @@ def test_compare_gives_everything_as_json(hive_mind: HiveMind, tmp_path: Path):
 
 def test_a_run_that_is_not_there_is_a_wrong_call(hive_mind: HiveMind, tmp_path: Path):
     ended = hive_mind("eval", "compare", tmp_path / "nowhere", tmp_path / "nowhere")
-
     assert ended.code == 2
     assert "is not a run" in ended.err
 
@@ -75,9 +73,7 @@ def test_a_damaged_run_is_listed_as_that(hive_mind: HiveMind, tmp_path: Path):
 
 def test_the_gate_passes_what_is_not_worse(hive_mind: HiveMind, tmp_path: Path):
     run = written_run(tmp_path / "a", {SINGLE_ID: rows("ndcg@10", [0.9] * 12), FLAT_ID: rows("ndcg@10", [0.9] * 12)})
-
     ended = hive_mind("eval", "gate", run, "--against", run)
-
     assert (ended.code, ended.err) == (0, "")
     assert "passes: no drop beyond a 95 % interval" in ended.out
 
@@ -85,9 +81,7 @@ def test_the_gate_passes_what_is_not_worse(hive_mind: HiveMind, tmp_path: Path):
 def test_the_gate_refuses_a_drop_with_the_evidence(hive_mind: HiveMind, tmp_path: Path):
     good = written_run(tmp_path / "good", {SINGLE_ID: rows("ndcg@10", [0.9] * 12)})
     bad = written_run(tmp_path / "bad", {SINGLE_ID: rows("ndcg@10", [0.8] * 12)})
-
     ended = hive_mind("eval", "gate", f"{bad}:{SINGLE_ID}", "--against", f"{good}:{SINGLE_ID}")
-
     assert ended.code == 1
     assert "ndcg@10 is worse: 0.800 after 0.900 (-0.100, 95 % interval -0.100 to -0.100, p 0.0005" in ended.err
 
@@ -131,9 +125,7 @@ def test_report_shows_every_arm_with_its_intervals_and_failed_ones_with_their_re
 
 def test_report_gives_the_scorecard_as_json_that_is_also_on_disk(hive_mind: HiveMind, tmp_path: Path):
     run = written_run(tmp_path / "run", {SINGLE_ID: rows("recall@10", [0.5])})
-
     ended = hive_mind("eval", "report", run, "--output", "json")
-
     assert ended.json["cells"][0]["metrics"]["recall@10"] == {"mean": 0.5, "low": 0.5, "high": 0.5, "n": 1}
     assert ended.out == (run / "scorecard.json").read_text("utf-8")
 

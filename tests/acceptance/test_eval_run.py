@@ -103,7 +103,6 @@ def test_a_file_of_the_folder_is_not_taken_for_a_module(file: Path, tmp_path: Pa
     (tmp_path / "numpy.py").write_text("open('taken', 'w').close()")
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "HIVE_MIND_EMBED": "none"}
     command = [sys.executable, "-P", "-m", "hive_mind", "eval", "run", str(file), "--out", "run"]
-
     assert subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=PATIENCE_S).returncode == 0
     assert not (tmp_path / "taken").exists()
 
@@ -137,7 +136,6 @@ def test_questions_of_a_file_are_asked_instead(hive_mind: HiveMind, file: Path, 
 
 def test_a_subset_of_nothing_is_wrong_usage_and_writes_nothing(hive_mind: HiveMind, file: Path, tmp_path: Path):
     ended = hive_mind("eval", "run", file, "--out", tmp_path / "run", "--subset", "q99")
-
     assert ended.code == 2
     assert "--subset q99 names no question of demo" in ended.err
     assert not (tmp_path / "run").exists()
@@ -145,9 +143,7 @@ def test_a_subset_of_nothing_is_wrong_usage_and_writes_nothing(hive_mind: HiveMi
 
 def test_everything_that_is_wrong_with_an_experiment_is_told_with_its_line(hive_mind: HiveMind, file: Path):
     file.write_text(EXPERIMENT.replace("single", "singel").replace("per_category", "per_categry"))
-
     ended = hive_mind("eval", "run", file)
-
     assert ended.code == 2
     assert f"{file}:4: arms[0]: has to be single" in ended.err
     assert f"{file}:5: per_categry: is not known; did you mean per_category?" in ended.err
@@ -155,9 +151,7 @@ def test_everything_that_is_wrong_with_an_experiment_is_told_with_its_line(hive_
 
 def test_an_arm_that_failed_is_in_the_report_and_in_the_exit_code(hive_mind: HiveMind, file: Path, tmp_path: Path):
     file.write_text(EXPERIMENT.replace("{kind: sharded, agents: 4}", "{kind: routed, agents: 4, fan_out: 1}"))
-
     ended = hive_mind("eval", "run", file, "--out", tmp_path / "run")
-
     assert ended.code == 1
     assert "needs an embedding model" in ended.out
     assert "needs an embedding model" in (tmp_path / "run" / "report.html").read_text()
@@ -165,7 +159,6 @@ def test_an_arm_that_failed_is_in_the_report_and_in_the_exit_code(hive_mind: Hiv
 
 def test_experiments_that_come_along_and_runs_are_listed(hive_mind: HiveMind, file: Path, tmp_path: Path):
     hive_mind("eval", "run", file, "--subset", "q01", "--no-synthesis")
-
     listed = hive_mind("eval", "list", "--output", "json").json
 
     assert [one["name"] for one in listed["experiments"]] == ["ideas", "quick", "standard"]

@@ -25,21 +25,18 @@ def test_facts_are_listed_the_newest_first_and_as_many_as_wanted(taught):
 
 def test_a_list_for_a_pipe_has_one_line_per_fact(taught):
     lines = taught("facts", "list").out.splitlines()
-
     assert len(lines) == 4
     assert all(line == line.rstrip() for line in lines)
 
 
 def test_a_list_that_was_cut_says_that_there_is_more_also_in_a_pipe(taught):
     facts = len(ids(taught))
-
     assert f"1 of {facts} facts: more with --limit" in taught("facts", "list", "-n", 1).err
     assert "more" not in taught("facts", "list", "-n", facts).err
 
 
 def test_a_search_shows_the_nearest_with_its_score(taught):
     (first, *_) = taught("facts", "search", "D40", "--output", "json").json
-
     assert first["content"] == "Pump D40 drains the tunnel."
     assert "score" in taught("facts", "search", "D40").out
 
@@ -58,16 +55,13 @@ def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
 
 def test_a_retracted_fact_is_found_by_its_id_only(taught):
     id_ = ids(taught)[0]
-
     assert taught("facts", "retract", id_[:8], "--yes").code == 0
-
     assert id_ not in ids(taught)
     assert taught("facts", "show", id_[:8], "--output", "json").json["sharing"] == "retracted"
 
 
 def test_retracting_without_a_person_to_ask_needs_a_yes(taught):
     ended = taught("facts", "retract", ids(taught)[0])
-
     assert ended.code == 2
     assert "--yes" in ended.err
     assert len(ids(taught)) == 3
@@ -77,7 +71,6 @@ def test_retracting_without_a_person_to_ask_needs_a_yes(taught):
 @pytest.mark.parametrize(("id_", "told"), [("abc", "6 or more"), ("abcdef0123", "facts list"), ("0" * 32, "facts list")])
 def test_an_id_nobody_has_is_wrong_usage(taught, command, id_, told):
     ended = taught("facts", command, id_)
-
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
 
@@ -140,7 +133,6 @@ def test_a_missing_file_is_wrong_usage(hive_mind):
 
 def test_an_export_never_replaces_what_is_no_file(taught):
     refused = taught("facts", "export", os.devnull, "--force")
-
     assert (refused.code, refused.out) == (2, "")
     assert "- for standard output" in refused.err
 
@@ -159,7 +151,6 @@ def test_exporting_an_agent_that_does_not_exist_leaves_the_last_export_alone(tau
 @pytest.mark.parametrize("command", [["list"], ["search", "D4"]], ids=" ".join)
 def test_looking_at_an_agent_that_does_not_exist_tells_so_and_makes_none(hive_mind, command):
     ended = hive_mind("facts", *command, "--agent", "typo", "--output", "json")
-
     assert ended.code == 0
     assert ended.json == []
     assert "hive-mind learn PATH --agent typo" in ended.err

@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
@@ -14,6 +13,7 @@ import pytest
 
 from tests.servers.guard import Guard
 from tests.servers.home_guard import processes_of
+from tests.waiting import wait_until
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 # Whoever is asked did not learn it, but where nobody shares.
@@ -195,12 +195,12 @@ def test_a_controller_starts_again_what_was_killed_applies_a_changed_manifest_an
         Lines(watching.stderr).until("watching fleet halvay")
         killed = _pid(command, "pumps")
         os.kill(killed, signal.SIGKILL)
-        until(lambda: _pid(command, "pumps") not in (0, killed), "pumps runs again")
+        wait_until(lambda: _pid(command, "pumps") not in (0, killed), "pumps runs again")
         assert command("rollout", "status", *LIMIT).code == 0
         assert command("get", "agents", "pumps", "-o", "json").json[0]["restarts"] == 1
 
         pair.write_text(pair.read_text("utf-8").replace("- name: ferry", "- name: boat"))
-        until(lambda: _pid(command, "boat"), "the changed manifest is applied")
+        wait_until(lambda: _pid(command, "boat"), "the changed manifest is applied")
 
         watching.send_signal(signal.SIGTERM)
         assert watching.wait(LIMIT[1]) == 0
@@ -275,20 +275,13 @@ def _pid(command, process):
     return next((one["pid"] for one in command("status", "-o", "json").json["processes"] if one["name"] == process), 0)
 
 
-def until(condition, what):
-    deadline_s = time.monotonic() + LIMIT[1]
-    while not condition():
-        assert time.monotonic() < deadline_s, f"not in time: {what}"
-        time.sleep(0.2)
-
-
 class Lines:
     """Lines of a pipe, and all that were read so far, for who wonders what happened instead."""
 
     def __init__(self, pipe):
         self._pipe, self._read = pipe, []
 
-    def until(self, part):
+    def wait_until(self, part):
         for line in self._pipe:
             self._read.append(line.decode())
             if part in self._read[-1]:

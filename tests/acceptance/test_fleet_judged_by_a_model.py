@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.acceptance.test_judged_fleet import LIMIT, inbox, own, seen_by_ben, until
+from tests.acceptance.test_judged_fleet import LIMIT, inbox, own, seen_by_ben
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -32,18 +33,20 @@ def test_what_a_person_finds_wrong_in_an_audit_is_taken_back_from_all_and_counte
     assert command("apply", "-f", manifest, *LIMIT).code == 0
     assert command("learn", notes, "--agent", "ann").code == 0
 
-    until(lambda: {own(command)[text]["sharing"] for text in (FERRY, CHEESE)} == {"shared"})
+    wait_until(lambda: {own(command)[text]["sharing"] for text in (FERRY, CHEESE)} == {"shared"})
     assert own(command)[PRICE]["held_back"] == "rule prices (no prices)"
     assert seen_by_ben(command, FERRY, CHEESE, PRICE) == {FERRY, CHEESE}
 
     # At the desk of ben, the first agent.
-    waiting = until(lambda: {one["item"]["title"]: one["item"] for one in inbox(command)} if len(inbox(command)) == 2 else None)
+    waiting = wait_until(
+        lambda: {one["item"]["title"]: one["item"] for one in inbox(command)} if len(inbox(command)) == 2 else None
+    )
     assert {(one["kind"], one["agent"]) for one in waiting.values()} == {("audit", "ann")}
     assert command("inbox", "approve", waiting[FERRY]["id"], "--as", "olga").code == 0
     assert command("inbox", "reject", waiting[CHEESE]["id"], "--as", "olga", "--because", "cheese melts").code == 0
 
-    until(lambda: own(command)[CHEESE]["held_back"] == "olga said no: cheese melts")
-    until(lambda: seen_by_ben(command, FERRY, CHEESE) == {FERRY})
+    wait_until(lambda: own(command)[CHEESE]["held_back"] == "olga said no: cheese melts")
+    wait_until(lambda: seen_by_ben(command, FERRY, CHEESE) == {FERRY})
     told = command("judge", "ann", "-o", "json").json
     assert (told["judged"], told["by_rule"], told["escalated"]) == (3, 1, 0)
     assert told["by_confidence"] == {"0.9": 2}

@@ -14,7 +14,6 @@ SAID = re.findall(r"^    goal\.yaml:(.*)$", HOWTO, re.MULTILINE)
 
 def test_what_init_writes_is_right_as_it_is(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = tmp_path / "report.yaml"
-
     written = hive_mind("goal", "init", file, "--id", "weekly-report")
 
     assert written.code == 0, written.err
@@ -69,7 +68,6 @@ def test_the_schema_is_printed(hive_mind: HiveMind) -> None:
 def test_the_commands_of_the_howto_do_what_it_says(hive_mind: HiveMind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     commands = [line.split()[1:] for line in HOWTO.splitlines() if line.startswith("    hive-mind goal")]
-
     assert len(commands) >= 5
     for command in commands:
         assert hive_mind(*command).code == 0, command

@@ -33,7 +33,6 @@ def test_around_an_entity_stand_the_facts_that_mention_it_and_below_them_what_th
 
 def test_a_fact_is_shown_by_the_beginning_of_its_id(taught):
     (newest, *_) = taught("facts", "list", "-o", "json").json
-
     assert taught("graph", "show", newest["id"][:8]).out.splitlines()[0] == newest["content"]
 
 
@@ -81,7 +80,6 @@ def test_a_query_gives_a_table_or_json(taught):
 )
 def test_what_can_not_be_answered_is_told_in_a_line(taught, arguments, code, said):
     ended = taught("graph", *arguments)
-
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err.splitlines()[-1]
 
@@ -124,6 +122,5 @@ def test_the_graph_is_shown_while_another_process_holds_the_memory(taught):
 
 def test_help_names_the_tables_a_query_can_ask(hive_mind):
     told = " ".join(hive_mind("graph", "query", "--help").out.split())
-
     assert "(:Fact)-[:DERIVES_FROM]->(:Episode)" in told
     assert "(:Entity {id, name})" in told

@@ -16,14 +16,12 @@ def test_what_is_no_command_is_wrong_usage(hive_mind, arguments):
 
 def test_statistics_count_what_is_held(hive_mind, notes):
     hive_mind("learn", notes)
-
     assert hive_mind("stats", "--output", "json").json["facts"] == 3
     assert "keyword search only" in hive_mind("stats").out
 
 
 def test_a_doctor_says_that_all_is_well_and_changes_nothing(hive_mind):
     ended = hive_mind("doctor")
-
     assert ended.code == 0
     assert "Ready." in ended.out
     assert "not there yet" in ended.out
@@ -47,7 +45,6 @@ def test_a_doctor_tells_an_embedding_model_that_is_not_here(hive_mind):
     checks = hive_mind("doctor", "--embed", "sentence_transformers", "--model", "/no/such/model", "--output", "json").json[
         "checks"
     ]
-
     (embedding,) = [check for check in checks if check["name"] == "embedding"]
     assert (embedding["state"], bool(embedding["advice"])) == ("absent", True)
 
@@ -82,17 +79,13 @@ def test_the_demo_measures_every_question(hive_mind):
 
 def test_a_demo_that_was_kept_can_be_asked_more(hive_mind, tmp_path):
     hive_mind("demo", "--keep", tmp_path / "kept")
-
     ended = hive_mind("ask", "What does IMR 44.2170 protect?", "--agent", "demo", "--home", tmp_path / "kept")
-
     assert "wrecks" in ended.out
 
 
 def test_reembedding_without_a_model_is_wrong_usage(hive_mind, notes):
     hive_mind("learn", notes)
-
     ended = hive_mind("reembed")
-
     assert (ended.code, ended.out) == (2, "")
     assert "doctor" in ended.err
 
@@ -114,6 +107,5 @@ def test_retrieval_is_measured_on_a_data_set(hive_mind, tmp_path):
 )
 def test_an_evaluation_of_nothing_is_wrong_usage(hive_mind, arguments):
     ended = hive_mind("eval", "retrieval", *arguments)
-
     assert (ended.code, ended.out) == (2, "")
     assert ended.err

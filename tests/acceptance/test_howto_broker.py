@@ -64,7 +64,6 @@ def broker(folder) -> Iterator[dict]:
 @pytest.mark.parametrize("line", BROKERS)
 def test_a_broker_starts_as_the_page_says_and_ends_well(line, folder):
     process, said = started(line, folder)
-
     assert ended(process) == 0
     assert said["durable"] is False
 
@@ -72,9 +71,7 @@ def test_a_broker_starts_as_the_page_says_and_ends_well(line, folder):
 @pytest.mark.parametrize(("program", "promised"), list(zip(PROGRAMS, PROMISED, strict=True)))
 def test_a_program_prints_what_it_promises(program, promised, broker, tmp_path):
     environment = {**os.environ, "SERVICEBUS_CONNECTION_STRING": broker["connection_string"]}
-
     ended = run([sys.executable, "-c", program], 60, env=environment, cwd=tmp_path, text=True)
-
     assert ended.returncode == 0, ended.stderr
     for line in promised:
         assert line in ended.stdout
@@ -83,6 +80,5 @@ def test_a_program_prints_what_it_promises(program, promised, broker, tmp_path):
 @pytest.mark.parametrize("line", CHECKS)
 def test_a_hive_reaches_it(line, broker, folder):
     ended = run(hive_mind(line, broker["port"]), 60, cwd=folder, text=True)
-
     assert ended.returncode == 0, ended.stderr
     assert "It works." in ended.stdout + ended.stderr

@@ -1,8 +1,8 @@
 """A fleet whose facts are judged: rules decide at once, people from the command line, and nobody else sees what waits."""
 
-import time
-
 import pytest
+
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -24,20 +24,11 @@ WRONG_PRICE = "The price of a season ticket is 2 pounds."
 BOAT_PRICE = "The price of a boat is 40 pounds an hour."
 RUMOUR = "People say a rumour that the ferry will be sold."
 LIMIT = ("--timeout", 300)
-PATIENCE_S = 30.0
 
 
 def own(command, agent="ann"):
     """What an agent keeps, by its text."""
     return {fact["content"]: fact for fact in command("get", "facts", agent, "-o", "json").json}
-
-
-def until(holds):
-    give_up = time.monotonic() + PATIENCE_S
-    while not (found := holds()):
-        assert time.monotonic() < give_up
-        time.sleep(0.1)
-    return found
 
 
 def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effect_everywhere(command, tmp_path):
@@ -48,7 +39,9 @@ def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effec
     assert command("apply", "-f", manifest, *LIMIT).code == 0
     assert command("learn", notes, "--agent", "ann").code == 0
 
-    waiting = until(lambda: {one["item"]["title"]: one["item"] for one in inbox(command)} if len(inbox(command)) == 2 else None)
+    waiting = wait_until(
+        lambda: {one["item"]["title"]: one["item"] for one in inbox(command)} if len(inbox(command)) == 2 else None
+    )
     assert set(waiting) == {PRICE, WRONG_PRICE}
     mine = own(command)
     assert mine[RUMOUR]["held_back"] == "rule rumours (no rumours)"
@@ -59,25 +52,25 @@ def test_what_waits_for_a_person_is_in_the_inbox_once_and_a_decision_takes_effec
     approved = command("inbox", "approve", waiting[PRICE]["id"], "--as", "olga")
     rejected = command("inbox", "reject", waiting[WRONG_PRICE]["id"], "--agent", "ann", "--as", "olga", "--because", "too cheap")
     assert (approved.code, rejected.code) == (0, 0)
-    until(lambda: own(command)[WRONG_PRICE]["held_back"] == "olga said no: too cheap")
-    until(lambda: own(command)[PRICE]["sharing"] == "shared")
+    wait_until(lambda: own(command)[WRONG_PRICE]["held_back"] == "olga said no: too cheap")
+    wait_until(lambda: own(command)[PRICE]["sharing"] == "shared")
     assert seen_by_ben(command, PRICE, WRONG_PRICE, RUMOUR, FERRY) == {FERRY, PRICE}
     assert inbox(command) == []
 
     # The desk is Ann's, of the fleet: what Ben asks lies there, too, and what is decided there reaches him.
     notes.write_text(f"# Boat\n\n{BOAT_PRICE}\n")
     assert command("learn", notes, "--agent", "ben").code == 0
-    (asked,) = until(lambda: inbox(command))
+    (asked,) = wait_until(lambda: inbox(command))
     assert (asked["item"]["agent"], asked["item"]["title"]) == ("ben", BOAT_PRICE)
     assert command("inbox", "list", "--agent", "ben", "-o", "json").json == [asked]
     assert command("inbox", "list", "--agent", "ann", "-o", "json").json == []
     assert command("inbox", "approve", asked["item"]["id"], "--as", "olga").code == 0
-    until(lambda: own(command, "ben")[BOAT_PRICE]["sharing"] == "shared")
+    wait_until(lambda: own(command, "ben")[BOAT_PRICE]["sharing"] == "shared")
 
     # Another rule: what was shared is taken back where it forbids.
     manifest.write_text(MANIFEST.replace("'rumour' in", "'ferry' in"))
     assert command("apply", "-f", manifest, *LIMIT).code == 0
-    until(lambda: own(command)[FERRY]["held_back"] == "rule rumours (no rumours)")
+    wait_until(lambda: own(command)[FERRY]["held_back"] == "rule rumours (no rumours)")
     assert seen_by_ben(command, PRICE, FERRY) == {PRICE}
     assert command("delete", "--purge", "--yes").code == 0
 
@@ -100,7 +93,7 @@ def test_a_rule_that_is_approved_decides_in_the_whole_hive_until_it_is_taken_bac
     assert (off.code, "no fleet" in off.err) == (2, True)
     assert command("apply", "-f", manifest, *LIMIT).code == 0
     assert command("learn", notes, "--agent", "ben").code == 0
-    until(lambda: own(command, "ben")[PRICE]["sharing"] == "shared")
+    wait_until(lambda: own(command, "ben")[PRICE]["sharing"] == "shared")
 
     first = command("rules", "approve", "--from", rules, "--as", "ruth")
     assert first.out == "no_prices decides 10% of all cases from now on, at every agent (people decided no case of it)\n"
@@ -111,7 +104,7 @@ def test_a_rule_that_is_approved_decides_in_the_whole_hive_until_it_is_taken_bac
     rules.write_text(RULES.replace("description", "priority: 200, description"))
     whole = command("rules", "approve", "--from", rules, "--of", "1", "--as", "ruth", "-o", "json").json
     assert [(rule["id"], rule["rollout"], rule["peopleDecided"]) for rule in whole] == [("no_prices", 1.0, 0)]
-    until(lambda: own(command, "ben")[PRICE]["held_back"] == "rule no_prices (prices change)")
+    wait_until(lambda: own(command, "ben")[PRICE]["held_back"] == "rule no_prices (prices change)")
     listed = command("rules", "list", "-o", "json").json
     assert [(rule["id"], rule["metadata"].get("approved_by")) for rule in listed] == [
         ("no_prices", "ruth"),
@@ -130,7 +123,7 @@ def test_a_rule_that_is_approved_decides_in_the_whole_hive_until_it_is_taken_bac
     assert "stands in the manifest: change it there" in of_manifest.err
     assert "hive-mind rules list shows them" in command("rules", "shadow", "nobody").err
     assert command("rules", "retire", "no_prices").out == "no_prices is retired\n"
-    until(lambda: own(command, "ben")[PRICE]["sharing"] == "shared")
+    wait_until(lambda: own(command, "ben")[PRICE]["sharing"] == "shared")
 
     assert command("delete", "--yes").code == 0
     stopped = command("rules", "approve", "no_prices")

@@ -66,5 +66,4 @@ def test_the_program_prints_what_stands_below_it() -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", HOWTO, re.MULTILINE | re.DOTALL)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = run([sys.executable, "-c", program], 60, env=environment, text=True, check=True)
-
     assert textwrap.indent(ended.stdout, "    ") in HOWTO

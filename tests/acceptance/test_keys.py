@@ -30,9 +30,7 @@ def test_a_root_issues_lists_rotates_and_revokes(hive_mind: HiveMind, keys: Path
 def test_what_is_exported_is_what_one_process_needs_and_never_the_root(hive_mind: HiveMind, keys: Path, tmp_path: Path) -> None:
     for name in ("eve", "bob"):
         hive_mind("keys", "issue", name, "--keys", keys)
-
     assert hive_mind("keys", "export", tmp_path / "eve", "--name", "eve", "--keys", keys).code == 0
-
     files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "eve").iterdir()}
     assert files == {"root.pub": 0o644, "eve.key": 0o600, "eve.cert": 0o644, "bob.cert": 0o644}
 
@@ -50,8 +48,6 @@ def test_what_is_exported_is_what_one_process_needs_and_never_the_root(hive_mind
 )
 def test_what_can_not_be_done_says_what_to_do(hive_mind: HiveMind, keys: Path, arguments: tuple[str, ...], told: str) -> None:
     hive_mind("keys", "issue", "eve", "--keys", keys)
-
     ended = hive_mind("keys", *arguments, "--keys", keys)
-
     assert ended.code == 2
     assert told in " ".join(ended.err.split())

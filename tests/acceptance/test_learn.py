@@ -21,9 +21,7 @@ def test_what_was_learned_from_a_file_is_known_afterwards(hive_mind, notes):
 def test_learning_the_same_file_again_adds_nothing_wherever_one_stands(hive_mind, notes, monkeypatch):
     hive_mind("learn", notes)
     monkeypatch.chdir(notes.parent)
-
     again = hive_mind("learn", notes.name, "--output", "json").json
-
     assert (again["added"], again["confirmed"]) == (0, 0)
 
 
@@ -70,14 +68,12 @@ def test_a_source_with_a_name_is_replaced_by_one_file_where_that_is_wanted(hive_
 
 def test_another_source_confirms(hive_mind, notes):
     hive_mind("learn", notes, "--source", "Ana")
-
     assert hive_mind("learn", notes, "--source", "Bo", "--output", "json").json["confirmed"] == 3
 
 
 def test_standard_input_is_learned(hive_mind):
     learned = hive_mind("learn", "-", "--source", "call", "--said-at", "2025-03-10", stdin="The ferry leaves at nine.")
     (fact,) = hive_mind("facts", "list", "--output", "json").json
-
     assert learned.code == 0
     assert (fact["sources"], fact["said_at"]) == (["call"], "2025-03-10")
 
@@ -100,9 +96,7 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_learned(hive_mind, tmp_pa
 def test_characters_that_can_not_be_read_are_counted_and_told(hive_mind, tmp_path):
     note = tmp_path / "note.txt"
     note.write_bytes("Der Schlüssel liegt im ".encode() + b"\xff Schrank.")
-
     ended = hive_mind("learn", note)
-
     assert ended.code == 0
     assert "note.txt: 1 characters are not UTF-8" in ended.err
 
@@ -110,9 +104,7 @@ def test_characters_that_can_not_be_read_are_counted_and_told(hive_mind, tmp_pat
 @pytest.mark.usefixtures("notes")
 def test_a_link_that_leads_to_itself_is_skipped(hive_mind, tmp_path):
     (tmp_path / "loop.txt").symlink_to("loop.txt")
-
     ended = hive_mind("learn", tmp_path, "--output", "json")
-
     assert ended.code == 1
     assert [Path(skip["file"]).name for skip in ended.json["skipped"]] == ["loop.txt"]
     assert ended.json["added"] == 3
@@ -120,7 +112,6 @@ def test_a_link_that_leads_to_itself_is_skipped(hive_mind, tmp_path):
 
 def test_standard_input_has_the_same_bound_as_a_file(hive_mind):
     ended = hive_mind("learn", "-", stdin=b"The ferry leaves. " * (FILE_BYTES_MAX // 18 + 1))
-
     assert ended.code == 1
     assert "is too large" in ended.err
 
@@ -152,7 +143,6 @@ def test_a_text_of_a_megabyte_is_learned_and_told_before_it_is_read(hive_mind, t
 )
 def test_wrong_usage_is_told_in_one_message_and_learns_nothing(hive_mind, arguments, told):
     ended = hive_mind("learn", *arguments, stdin="The ferry leaves at nine.")
-
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
     assert "Traceback" not in ended.err
@@ -178,7 +168,6 @@ def test_what_was_left_out_is_told_with_the_reason_and_line_by_line_where_that_i
 def test_a_long_log_is_summed_up_and_that_is_told(hive_mind, tmp_path):
     log = tmp_path / "app.log"
     log.write_text("".join(f"2026-05-11 10:00:{n % 60:02} INFO request {n} served in {n % 7} ms\n" for n in range(300)))
-
     assert "6 facts, 6 of them new; left out: 294 log lines like others" in hive_mind("learn", log).out
 
 
@@ -198,8 +187,6 @@ def test_files_of_a_folder_that_are_no_texts_are_named(hive_mind, tmp_path):
 
 def test_a_damaged_pdf_is_said_to_be_one(hive_mind, tmp_path):
     (tmp_path / "doc.pdf").write_bytes(b"%PDF-1.7\n")
-
     ended = hive_mind("learn", tmp_path / "doc.pdf")
-
     assert ended.code == 1
     assert "is damaged or no PDF" in " ".join(ended.err.split())

@@ -85,7 +85,6 @@ def test_a_folder_of_documents_is_known_afterwards_and_what_was_left_out_is_said
 
 def test_rows_of_a_sheet_and_of_a_document_answer_questions(hive_mind: HiveMind, folder: Path) -> None:
     hive_mind("learn", folder / "parts.xlsx", folder / "contract.docx", folder / "mail.eml")
-
     assert "Honduras | 12" in hive_mind("ask", "What is the fare to Honduras?").out
     assert "every Friday" in hive_mind("ask", "When does the ferry to Gabon leave?").out
     assert "Ana Lopes" in hive_mind("ask", "Who takes the ferry to Jamaica?").out

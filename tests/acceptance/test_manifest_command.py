@@ -17,7 +17,6 @@ EXAMPLES = sorted((ROOT / "manifests").glob("*.yaml"))
 @pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
 def test_what_init_writes_is_right_as_it_is(hive_mind: HiveMind, tmp_path: Path, topology: str) -> None:
     file = tmp_path / "hive.yaml"
-
     written = hive_mind("manifest", "init", "--topology", topology, "--name", "harbour", file)
 
     assert written.code == 0, written.err
@@ -29,9 +28,7 @@ def test_what_init_writes_is_right_as_it_is(hive_mind: HiveMind, tmp_path: Path,
 def test_init_overwrites_nothing(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = tmp_path / "hive.yaml"
     file.write_text("mine")
-
     ended = hive_mind("manifest", "init", file)
-
     assert (ended.code, file.read_text()) == (2, "mine")
     assert "stays as it is" in ended.err
 
@@ -48,7 +45,6 @@ def test_init_refuses_a_name_that_can_be_no_fleet(hive_mind: HiveMind, tmp_path:
 
 def test_every_example_is_right(hive_mind: HiveMind) -> None:
     ended = hive_mind("manifest", "validate", *EXAMPLES)
-
     assert ended.code == 0, ended.out
     assert ended.out.count("nothing is wrong") == len(EXAMPLES) >= 5
 
@@ -83,14 +79,12 @@ def test_problems_can_be_had_as_json(hive_mind: HiveMind, tmp_path: Path) -> Non
 def test_the_form_alone_can_be_checked_where_nothing_will_run(hive_mind: HiveMind, tmp_path: Path) -> None:
     file = tmp_path / "hive.yaml"
     file.write_text(within("  bus: {url: 'servicebus://x.example/hive', credential: '${env:NOBODY_SETS_THIS}'}\n"))
-
     assert hive_mind("manifest", "validate", file).code == 2
     assert hive_mind("manifest", "validate", "--form", file).code == 0
 
 
 def test_explain_shows_fields_types_and_defaults(hive_mind: HiveMind) -> None:
     ended = hive_mind("manifest", "explain", "spec.topology")
-
     assert ended.code == 0
     for part in ("broadcastThreshold", "0.9", "single|flat|federated|sharded", "whole number 1 to 9"):
         assert part in ended.out
@@ -99,7 +93,6 @@ def test_explain_shows_fields_types_and_defaults(hive_mind: HiveMind) -> None:
 
 def test_explain_says_what_was_meant(hive_mind: HiveMind) -> None:
     ended = hive_mind("manifest", "explain", "spec.gosip")
-
     assert ended.code == 2
     assert "spec.gossip" in ended.err
 

@@ -10,8 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.forked import run
 from tests.servers.home_guard import processes_of
 from tests.servers.ports import free_port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -64,13 +64,6 @@ def is_open(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
-
-
-def until(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.1)
 
 
 def resident_of(command: HiveMind) -> int:
@@ -189,7 +182,7 @@ def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode
     with command.start("mcp", "--http", port, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         assert any(url.encode() in line for line in process.stderr)
-        until(lambda: is_open(port))
+        wait_until(lambda: is_open(port))
         assert "The ferry leaves at nine." in asyncio.run(recalled())
         assert httpx2.post(url, headers={"Authorization": "Bearer other"}).status_code == 401
         assert httpx2.post(url).status_code == 401
@@ -235,10 +228,8 @@ def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
 def test_the_program_of_the_how_to_prints_what_stands_below_it(command: HiveMind) -> None:
     program, told = re.findall(r"```(?:python)?\n(.*?)```", HOWTO, flags=re.DOTALL)
     command = replace(command, home=command.home.parent / "memory")
-
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     ended = run([sys.executable, "-c", program], 300, cwd=command.home.parent, env=environment, text=True)
-
     assert (ended.stdout, ended.returncode) == (told, 0), ended.stderr
 
 
@@ -253,7 +244,7 @@ def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
     assert httpx2.post(f"{served['url']}/stats", headers=shown, json={}).json()["ok"]["facts"] == 0
 
     assert command("serve", "--stop").code == 0
-    until(lambda: not processes_of(command.home))
+    wait_until(lambda: not processes_of(command.home))
     # The database is free again, and a plain command opens it.
     assert "stopped" not in command("ask", "Who?").err
 

@@ -109,9 +109,7 @@ def words(text: str) -> str:
 def test_what_apply_is_going_to_do_is_what_is_shown(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (shown,) = (block for block in BLOCKS if block.startswith("    $ hive-mind apply -f manifests/flat.yaml\n"))
-
     planned = hive_mind("plan", "-f", "manifests/flat.yaml").out
-
     assert planned.splitlines() == textwrap.dedent(shown).splitlines()[1:5]
 
 

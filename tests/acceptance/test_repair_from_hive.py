@@ -65,6 +65,5 @@ def test_what_an_agent_shared_and_nobody_took_back_is_there_again(hive_mind: Hiv
 
 def test_without_a_hive_it_says_so(hive_mind: HiveMind, notes: Path) -> None:
     hive_mind("learn", notes)
-
     assert "no hive in this home" in hive_mind("doctor", "--repair", "--from-hive").out
     assert hive_mind("doctor", "--from-hive").code == 2

@@ -94,9 +94,7 @@ def test_every_drawing_has_a_size_words_and_letters_that_can_be_read(report, tmp
 
 def test_tables_scroll_inside_themselves_and_can_be_reached_by_keyboard(report, tmp_path):
     expression = "[...document.querySelectorAll('.scroll')].map(e => [e.scrollWidth > e.clientWidth, e.tabIndex, e.ariaLabel])"
-
     _, (tables,) = seen(report, tmp_path, width=PHONE, expressions=(expression,))
-
     assert any(scrolls for scrolls, _, _ in tables)
     assert all(place == 0 and label for _, place, label in tables)
 
@@ -104,7 +102,6 @@ def test_tables_scroll_inside_themselves_and_can_be_reached_by_keyboard(report, 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_words_on_the_page_and_in_drawings_can_be_read(report, tmp_path, dark):
     wanted = tuple(f"{COLOURS_SEEN}({selector!r})" for selector in ("p", "td", "a", "figcaption", "svg text", ".bad"))
-
     _, found = seen(report, tmp_path, width=PHONE, dark=dark, expressions=wanted)
 
     ground = hexadecimal(found[0][0][1])

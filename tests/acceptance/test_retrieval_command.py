@@ -102,7 +102,6 @@ def test_query_explains_itself_to_programs(retrieval):
 
 def test_query_needs_no_questions_that_can_be_read(retrieval):
     (retrieval.home / "retrieval/evals/golden.json").write_text('{"queries": [')
-
     ended = retrieval("retrieval", "query", "How long is a cursor valid?", "-o", "json")
 
     assert ended.code == 0
@@ -151,16 +150,13 @@ def test_diff_names_every_setting_that_differs(retrieval):
 
 def test_compare_without_a_second_name_compares_with_what_is_active(retrieval):
     ended = retrieval("retrieval", "compare", "good")
-
     assert ended.out.startswith("v1-naive → good: 30 questions")
     assert re.search(r"distractor \S+: \d+ → not shown", ended.out)
 
 
 def test_pictures_are_drawn(retrieval, tmp_path):
     file = tmp_path / "compared.svg"
-
     assert retrieval("retrieval", "compare", "good", "--plot", file).code == 0
-
     assert file.read_text().startswith("<svg")
     wrong = retrieval("retrieval", "evaluate", "--plot", "compared.png")
     assert (wrong.code, ".svg" in wrong.err) == (2, True)

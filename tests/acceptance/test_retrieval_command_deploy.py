@@ -48,9 +48,7 @@ def test_a_dry_run_judges_and_writes_nothing(retrieval):
 
 def test_deploying_what_is_in_use_changes_nothing_and_is_no_failure(retrieval):
     assert retrieval("retrieval", "deploy", "good").code == 0
-
     again = retrieval("retrieval", "deploy", "good")
-
     assert again.code == 0
     assert "identical to the configuration in use" in again.out
     assert len(retrieval("retrieval", "history", "-o", "json").json) == 2

@@ -39,9 +39,7 @@ def test_a_bad_collection_or_golden_set_is_told_exactly(hive_mind, tmp_path, bad
 
 def test_problems_can_be_had_as_json(hive_mind, tmp_path):
     workspace(tmp_path, config='{"name": "v1", "collection": "kb",\n"retrieval": {"top_k": true}}')
-
     found = hive_mind("retrieval", "validate", "v1", "-w", tmp_path, "-o", "json").json
-
     assert [(one["file"], one["is_valid"]) for one in found] == [("configs/v1.json", False)]
     assert found[0]["findings"][0]["line"] == 2
 

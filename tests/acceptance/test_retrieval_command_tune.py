@@ -13,7 +13,6 @@ from tests.servers.openai_compatible import OpenAICompatibleServer, Reply
 
 def test_a_person_tunes_at_the_keyboard(retrieval):
     typed = b'retrieval.top_k = many\nfilters.status = ["current"]\nold pages mislead\n\n'
-
     ended = in_a_process(retrieval, "tune", "--how", "person", "--name", "mine", stdin=typed)
 
     assert ended.code == 0, ended.err
@@ -38,14 +37,12 @@ def test_ctrl_c_while_tuning_keeps_the_best(retrieval):
 
 def test_tuning_with_a_model_says_which_one_to_set(retrieval):
     ended = retrieval("retrieval", "tune", "--how", "llm")
-
     assert ended.code == 2
     assert "HIVE_MIND_LLM" in ended.err
 
 
 def test_a_model_tunes_until_it_has_nothing_new_and_what_it_found_is_kept(retrieval):
     reply = json.dumps({"reason": "old pages mislead", "config": GOOD})
-
     ended = retrieval.with_environment(HIVE_MIND_LLM=f"scripted:{reply}")("retrieval", "tune", "--how", "llm", "--name", "told")
 
     assert ended.code == 0, ended.err
@@ -78,7 +75,6 @@ def test_a_served_model_improves_step_by_step_on_what_it_is_told(retrieval):
 
 def test_a_model_that_replies_nonsense_is_a_failure(retrieval):
     ended = retrieval.with_environment(HIVE_MIND_LLM="scripted:hello")("retrieval", "tune", "--how", "llm", "--name", "told")
-
     assert ended.code == 1
     assert "error: scripted:hello replied twice with something that can't be used: it contains no JSON object" in ended.err
     assert not (retrieval.home / "retrieval" / "configs" / "told.json").exists()

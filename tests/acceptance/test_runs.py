@@ -3,12 +3,12 @@
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.waiting import wait_until
 
 NOTES = Path(__file__).parents[2] / "docs" / "examples" / "notes"
 ONE_TOOL = """\
@@ -112,12 +112,8 @@ def test_a_run_that_waits_goes_on_when_another_process_decides_and_ctrl_c_loses_
 
 
 def _asked(hive_mind: HiveMind) -> str:
-    give_up = time.monotonic() + 30
-    while time.monotonic() < give_up:
-        if waits := hive_mind("inbox", "list", "-o", "json").json:
-            return str(waits[0]["item"]["id"])
-        time.sleep(0.1)
-    raise AssertionError("nobody was asked")
+    waits = wait_until(lambda: hive_mind("inbox", "list", "-o", "json").json, "somebody is asked")
+    return str(waits[0]["item"]["id"])
 
 
 def test_a_damaged_run_does_not_hide_the_others(hive_mind: HiveMind, worker: Path) -> None:

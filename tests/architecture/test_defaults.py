@@ -28,7 +28,6 @@ def test_no_setting_has_its_default_in_two_places():
     for path in sorted(PACKAGE.rglob("*.py")):
         for name, default in defaults(ast.parse(path.read_text("utf-8"))):
             places[name, default].add(str(path.relative_to(PACKAGE)))
-
     assert {key: sorted(files) for key, files in places.items() if len(files) > 1 and key not in COINCIDENCES} == {}
 
 

@@ -25,14 +25,12 @@ def test_no_package_is_missing_after_a_plain_install() -> None:
     files = [path for folder in FOLDERS for path in (ROOT / "hive_mind" / folder).rglob("*.py")]
     wanted = {name: path for path in files for name in imported_at_once(path)}
     standard = {"hive_mind", "__future__"} | set(sys.stdlib_module_names)
-
     assert {name: str(path) for name, path in wanted.items() if name not in standard | installed() | _BROUGHT} == {}
 
 
 def test_readme_names_every_extra_that_brings_something() -> None:
     table = re.findall(r"^\| (`\w.*?) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
-
     assert {name for name, packages in PROJECT["optional-dependencies"].items() if packages} - {"dev"} <= named
 
 

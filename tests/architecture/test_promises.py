@@ -16,13 +16,11 @@ def test_every_named_test_exists():
     there = {
         path: set(re.findall(r"^(?:async )?def (\w+)\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)) for path, _ in NAMED
     }
-
     assert [f"{path}::{name}" for path, name in NAMED if name not in there[path]] == []
 
 
 def test_every_path_in_it_exists():
     paths = re.findall(r"`((?:tests|benchmarks|docs)/[\w/]+\.py)", TEXT)
-
     assert len(NAMED) > 80
     assert [path for path in paths if not (ROOT / path).is_file()] == []
 
@@ -34,7 +32,6 @@ def test_every_promise_has_its_line():
 def test_every_promise_and_every_failure_keeps_a_test_that_make_test_runs():
     """What only `make test-all` runs may be named beside it."""
     rows = [row for row in TEXT.splitlines() if row.startswith("| ") and "::test_" in row]
-
     assert len(rows) > 80
     assert [row for row in rows if not any(is_in_make_test(*named) for named in _NAMED.findall(row))] == []
 
@@ -62,5 +59,4 @@ def test_every_statement_of_document_001_has_its_line():
 def test_every_failure_has_a_test():
     rows = TEXT.split("## What went wrong")[1].splitlines()
     told = [row for row in rows if row.startswith("| ") and not row.startswith("| **") and "| failure |" not in row]
-
     assert [row for row in told if "::test_" not in row] == []

@@ -108,7 +108,6 @@ LEVEL = {name: level for level, names in enumerate(layers()) for name in names}
 
 def test_every_package_has_a_place_in_the_layers_and_on_the_map():
     packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and list(path.glob("*.py"))}
-
     assert packages == set(LEVEL)
     assert [name for name in packages if f"      {name}/" not in MAP and f" {name}/ " not in MAP] == []
 
@@ -189,7 +188,6 @@ def is_back_end(source: Source, module: str) -> bool:
 
 def test_pure_files_touch_no_world():
     pure = [source for source in SOURCES if source.name.startswith(PURE)]
-
     assert len(pure) > 100
     assert {source.name: touched for source in pure if (touched := sorted(world_of(source)))} == {}
 
@@ -217,7 +215,6 @@ def long_functions(source: Source) -> list[str]:
 
 def test_folders_show_what_is_in_them():
     folders = Counter(str(source.path.parent.relative_to(PACKAGE)) for source in SOURCES if source.path.name != "__init__.py")
-
     assert {name: count for name, count in folders.items() if count > FILES_MAX} == {}
 
 
@@ -230,7 +227,6 @@ def test_only_the_settings_read_the_environment():
 
 def test_no_file_loads_what_can_run():
     found = [(source.name, node) for source in SOURCES for node in source.nodes if names_what_runs(node)]
-
     assert [f"{name}: {ast.unparse(node)}" for name, node in found] == []
 
 
@@ -259,7 +255,6 @@ def test_who_watches_runs_knows_nothing_of_them_but_the_reader_of_their_journals
 def test_topologies_are_named_where_they_are_registered():
     """Elsewhere what differs is read from `TopologySpec`, so that another topology needs no other file."""
     found = [(source.name, node) for source in SOURCES for node in source.nodes if matches_a_topology(node)]
-
     assert [f"{name}: {ast.unparse(node)}" for name, node in found if not name.startswith("hive/topology/")] == []
 
 

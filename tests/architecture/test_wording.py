@@ -20,7 +20,6 @@ CLEAN = listed("clean folders")
 
 def test_no_banned_wording_in_folders_that_are_clean():
     lines = [(path, line) for name in CLEAN for path in files_of(ROOT / name) for line in texts_of(path)]
-
     assert len(lines) > 10_000
     assert [f"{path.relative_to(ROOT)}: {line.strip()}" for path, line in lines if BANNED.search(line)] == []
 

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,12 +15,12 @@ from tests.acceptance.hive_mind_command import HiveMind
 from tests.servers.home_guard import HomeGuard
 from tests.servers.openai_compatible import Behaviour, OpenAICompatibleServer, RawBody, Received, Silence
 from tests.servers.redis_server import redis_program
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 __all__ = ["hive_mind"]
 
 AGENTS = 20
-PATIENCE_S = 90.0
 LOOK_S = 1.0
 LIMIT = ("--timeout", 300)
 WORKER = {
@@ -73,14 +73,6 @@ def command(hive_mind: HiveMind) -> Iterator[HiveMind]:
     guard.release()
 
 
-def until(holds: Callable[[], T], told: Callable[[], object] = str) -> T:
-    give_up = time.monotonic() + PATIENCE_S
-    while not (found := holds()):
-        assert time.monotonic() < give_up, told()
-        time.sleep(0.2)
-    return found
-
-
 def manifest_of(folder: Path, url: str) -> Path:
     (folder / "seek.yaml").write_text(json.dumps(WORKER), "utf-8")
     model = {"model": "openai:m", "worker": "seek.yaml"}
@@ -127,7 +119,7 @@ def begin(command: HiveMind, agent: str, task: str) -> None:
     """Nobody looks on."""
     line = ("run", "--agent", agent, "--name", task, "--input", f"task=task: {task}")
     with command.start(*line, stdout=-3, stderr=-3) as process:
-        until(lambda: command("runs", "list", "--agent", agent, "-o", "json").json)
+        wait_until(lambda: command("runs", "list", "--agent", agent, "-o", "json").json)
         process.send_signal(signal.SIGINT)
 
 
@@ -141,10 +133,10 @@ def test_each_trouble_gives_one_ticket_and_the_queen_brings_a_run_on(
         assert ended.code == 0, ended.err
         begin(command, "staller", "stall")
         begin(command, "circler", "circle")
-        until(lambda: {"staller/stall", "circler/circle"} <= set(tickets(command)))
+        wait_until(lambda: {"staller/stall", "circler/circle"} <= set(tickets(command)))
 
         os.kill(pid_of(command, "mortal"), signal.SIGKILL)
-        until(lambda: "mortal" in tickets(command), lambda: tickets(command))
+        wait_until(lambda: "mortal" in tickets(command), lambda: tickets(command))
         # Whoever looks after runs may be killed, too.
         for name in ("watcher", "queen"):
             os.kill(pid_of(command, name), signal.SIGKILL)
@@ -152,11 +144,11 @@ def test_each_trouble_gives_one_ticket_and_the_queen_brings_a_run_on(
         assert status_of(command, "circler", "circle") in ("unfinished", "paused", "parked")
         assert command("apply", "-f", tmp_path / "town.yaml", *LIMIT).code == 0
 
-        item = until(lambda: question_about(command, "staller"))
+        item = wait_until(lambda: question_about(command, "staller"))
         assert command("inbox", "answer", item, "restart", "--as", "olga").code == 0
-        until(lambda: status_of(command, "staller", "stall-again") == "accepted")
+        wait_until(lambda: status_of(command, "staller", "stall-again") == "accepted")
         assert status_of(command, "staller", "stall") == "cancelled"
-        until(lambda: tickets(command)["staller/stall"]["decision"])
+        wait_until(lambda: tickets(command)["staller/stall"]["decision"])
 
         time.sleep(5 * LOOK_S)
         found = {key: dict(view["item"]["context"])["cause"] for key, view in tickets(command).items()}

@@ -5,11 +5,11 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import wait_until
 
 _PROCESSES = Path("/proc")
 
@@ -27,12 +27,12 @@ def test_a_storm_that_is_killed_takes_everything_with_it():
         [sys.executable, "-m", "tests.chaos.storm", *arguments], env=environment, stdout=subprocess.DEVNULL
     ) as one:
         try:
-            until(lambda: "T" in states_of(mark), 90, "an agent stands still")
+            wait_until(lambda: "T" in states_of(mark), "an agent stands still", 90)
             assert len(states_of(mark)) >= 6, "the storm, its server, and four agents"
         finally:
             one.send_signal(signal.SIGKILL)
 
-    until(lambda: not states_of(mark), 60, "all are gone")
+    wait_until(lambda: not states_of(mark), "all are gone", 60)
 
 
 _GUARDED = """
@@ -57,7 +57,7 @@ def test_a_test_that_is_killed_takes_the_process_with_it_that_keeps_its_memory_o
         finally:
             one.send_signal(signal.SIGKILL)
 
-    until(lambda: not states_of(mark), 60, "all are gone")
+    wait_until(lambda: not states_of(mark), "all are gone", 60)
 
 
 def states_of(mark: str) -> list[str]:
@@ -71,11 +71,3 @@ def states_of(mark: str) -> list[str]:
             # It is gone, or somebody else's.
             continue
     return states
-
-
-def until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, f"not within {timeout_s:g} s: {what}"
-        # A look at all processes of the machine takes longer than its pause would be.
-        time.sleep(0.25)

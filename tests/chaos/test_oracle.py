@@ -15,7 +15,6 @@ def with_facts(*contents: str) -> Oracle:
 
 def test_a_fact_that_was_acknowledged_has_to_be_seen():
     oracle = with_facts("a", "b")
-
     assert oracle.lacking({"a", "b"}, 1.0) == ""
     assert "lacks 1 facts, such as 'b'" in oracle.lacking({"a"}, 1.0)
     assert oracle.lacking({"a", "b"}, 0.75) == "reached 75%"
@@ -34,7 +33,6 @@ def test_a_fact_that_was_taken_back_must_not_be_seen_again():
 def test_what_was_never_answered_may_be_seen_or_not():
     oracle = with_facts("a")
     oracle.begins_to_store("b")
-
     assert oracle.lacking({"a", "b"}, 1.0) == oracle.lacking({"a"}, 1.0) == ""
 
 
@@ -55,7 +53,6 @@ def test_what_is_taken_back_while_somebody_looks_may_be_missing():
     before = set(oracle.stable)
     oracle.begins_to_retract("b")
     oracle.saw_during_the_storm("dan", before, {"a"}, 1.0)
-
     assert not oracle.violations
 
 

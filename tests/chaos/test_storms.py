@@ -22,9 +22,7 @@ _HANGS_AFTER_S = 240
 )
 def test_a_hive_keeps_its_promises_through_a_storm(kind: str, rounds: int):
     seed = seed_of_this_run()
-
     report = asyncio.run(asyncio.wait_for(storm(seed, rounds, kind), _HANGS_AFTER_S))
-
     again = f"python -m tests.chaos.storm --seed {seed} --rounds {rounds} --over {kind} --pause-s 3"
     assert not report.violations, f"{report.violations}; {again}"
     assert report.rounds == rounds

@@ -1,14 +1,13 @@
 """Agents as real processes of the real command, over a real wire; for tests that kill them, ask them and compare them."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from hive_mind.runtime.processes import AgentProcess
 from tests.contract.wires import Wire, secrets_of
 from tests.servers.forked_async import installed
+from tests.waiting import until
 
 NAMES = ("ada", "ben", "cleo", "dan")
 
@@ -57,15 +56,6 @@ class Agents(dict[str, AgentProcess]):
         return {fact["content"] for fact in (await self[name].do("facts", limit=0))["facts"]}
 
 
-async def until(condition: Callable[[], Awaitable[Any]], timeout_s: float, what: str) -> Any:
-    """What the condition gives as soon as it is something; what never becomes so fails with `what`."""
-    began_s = time.monotonic()
-    while not (found := await condition()):
-        assert time.monotonic() < began_s + timeout_s, f"not within {timeout_s:g} s: {what}"
-        await asyncio.sleep(0.05)
-    return found
-
-
 async def settled(agents: Mapping[str, AgentProcess], timeout_s: float = 20.0) -> None:
     """Return when everybody has everything that it should have."""
 
@@ -73,4 +63,4 @@ async def settled(agents: Mapping[str, AgentProcess], timeout_s: float = 20.0) -
         states = await asyncio.gather(*(agent.do("stats") for agent in agents.values()))
         return not any(state["is_busy"] for state in states)
 
-    await until(is_quiet, timeout_s, "nothing is under way")
+    await until(is_quiet, "nothing is under way", timeout_s)

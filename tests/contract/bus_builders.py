@@ -189,13 +189,6 @@ async def listener(bus: EventBus, name: str = "bob", hive: str = "hive", **bound
     return made
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]], *, within_s: float = 20.0) -> None:
-    """Return when it holds."""
-    async with asyncio.timeout(within_s):
-        while not await holds():  # noqa: ASYNC110 - it happens elsewhere, and nobody tells
-            await asyncio.sleep(0.01)
-
-
 async def published(bus: EventBus, envelopes: Sequence[Envelope]) -> None:
     """Publish until it succeeds, as an outbox does."""
     while True:

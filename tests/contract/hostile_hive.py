@@ -25,7 +25,7 @@ from hive_mind.runtime.node.app_message_log import ToldLog
 from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.hives import MODERATOR, keyring, probe, promotion
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 NODES = ("n0", "n1", "n2", "n3")
 VICTIM = NODES[-1]

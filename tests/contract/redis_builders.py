@@ -10,8 +10,9 @@ from hive_mind.bus import redis
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus
-from tests.contract.bus_builders import Listener, eventually
+from tests.contract.bus_builders import Listener
 from tests.servers.redis_server import RedisServer
+from tests.waiting import until
 
 QUICK = BusSettings(reconnect_s_max=0.2, connect_timeout_s=20)
 
@@ -66,7 +67,7 @@ async def nothing_pending(bus: RedisBus, name: str = "bob", but: int = 0) -> boo
     return (state.unacknowledged or 0) <= but + (10 if but else 0)
 
 
-async def nothing_is_settling(bus: RedisBus) -> bool:
+def nothing_is_settling(bus: RedisBus) -> bool:
     return not any(one._settling for one in bus._readers)
 
 
@@ -74,11 +75,11 @@ async def has_letter(bus: RedisBus, hive: str) -> bool:
     return bool(await bus.dead_letters(hive))
 
 
-async def has_given_way(bus: RedisBus) -> bool:
+def has_given_way(bus: RedisBus) -> bool:
     return "another process" in bus.health.last_error
 
 
-async def is_cut_off(bus: RedisBus) -> bool:
+def is_cut_off(bus: RedisBus) -> bool:
     return not bus.health.is_connected and bool(bus.health.last_error)
 
 
@@ -94,7 +95,4 @@ async def follow(replica: RedisServer, leader: RedisServer) -> None:
     leader.do("CONFIG", "SET", "repl-diskless-sync-delay", "0")
     replica.do("REPLICAOF", "127.0.0.1", str(leader.port))
 
-    async def is_copied() -> bool:
-        return b"master_link_status:up" in replica.do("INFO", "replication")
-
-    await eventually(is_copied)
+    await until(lambda: b"master_link_status:up" in replica.do("INFO", "replication"))

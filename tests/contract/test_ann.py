@@ -59,7 +59,6 @@ def test_scores_are_bit_for_bit_those_of_exact_search(name: str) -> None:
         exact.add(position, row)
 
     found, cosines = index.top(rows[3], 10)
-
     np.testing.assert_array_equal(cosines, exact.cosines(rows[3], found))
 
 
@@ -67,15 +66,12 @@ def test_equally_near_ones_come_by_position(name: str) -> None:
     index, row = opened(name), unit_vectors(1, seed=3)[0]
     for position in (0, 1, 2, 3):
         index.add(position, row)
-
     assert index.top(row, 4)[0].tolist() == [0, 1, 2, 3]
 
 
 def test_an_empty_index_finds_nothing(name: str) -> None:
     index, row = opened(name), unit_vectors(1, seed=4)[0]
-
     found, cosines = index.top(row, 3)
-
     assert (len(index), len(found), len(cosines)) == (0, 0, 0)
     assert np.isnan(index.cosines(row, positions(0, 5))).all()
     assert index.cosines(row, positions()).shape == (0,)
@@ -85,7 +81,6 @@ def test_fewer_than_asked_for_are_returned_when_there_are_fewer(name: str) -> No
     index, rows = opened(name), unit_vectors(3, seed=5)
     for position, row in enumerate(rows):
         index.add(position, row)
-
     assert sorted(index.top(rows[0], 10)[0].tolist()) == [0, 1, 2]
     assert len(index.top(rows[0], 0)[0]) == 0
 
@@ -108,7 +103,6 @@ def test_positions_may_have_gaps(name: str) -> None:
     index, rows = opened(name), unit_vectors(2, seed=6)
     index.add(3, rows[0])
     index.add(900, rows[1])
-
     assert index.top(rows[1], 1)[0].tolist() == [900]
     assert np.isnan(index.cosines(rows[0], positions(0, 3, 900, 901))).tolist() == [True, False, False, True]
 
@@ -117,7 +111,6 @@ def test_adding_a_position_again_replaces_its_vector(name: str) -> None:
     index, rows = opened(name), unit_vectors(2, seed=7)
     index.add(0, rows[0])
     index.add(0, rows[1])
-
     assert len(index) == 1
     np.testing.assert_allclose(index.top(rows[1], 1)[1], [1.0], atol=1e-3)
 
@@ -149,7 +142,6 @@ def test_a_zero_vector_has_cosine_zero_with_everything(name: str) -> None:
     index, rows = opened(name), unit_vectors(1, seed=10)
     index.add(0, np.zeros(DIMENSION, np.float32))
     index.add(1, rows[0])
-
     assert index.cosines(rows[0], positions(0)).tolist() == [0.0]
     assert index.top(np.zeros(DIMENSION, np.float32), 2)[1].tolist() == [0.0, 0.0]
 
@@ -159,7 +151,6 @@ def test_the_caller_may_reuse_its_array(name: str) -> None:
     buffer = rows[0].copy()
     index.add(0, buffer)
     buffer[:] = rows[1]
-
     np.testing.assert_allclose(index.cosines(rows[0], positions(0)), [1.0], atol=1e-3)
 
 

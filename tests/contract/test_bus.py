@@ -14,7 +14,8 @@ from hive_mind.bus.codec import encode
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.model.messages import FactsReply, PoolReply, PoolRequest, Receipt, Replicate
 from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
-from tests.contract.bus_builders import World, eventually, only_where, text, texts
+from tests.contract.bus_builders import World, only_where, text, texts
+from tests.waiting import until
 
 
 async def test_what_is_published_arrives_once_as_it_was(world: World) -> None:
@@ -46,7 +47,6 @@ async def test_envelopes_of_one_sender_come_in_their_order(world: World) -> None
     await world.publish(*map(str, range(50)))
     for n in range(50, 60):
         await world.publish(str(n))
-
     assert texts(await bob.take(60)) == [str(n) for n in range(60)]
 
 
@@ -74,14 +74,12 @@ async def test_what_is_for_everyone_reaches_each_but_its_sender(world: World) ->
 async def test_a_name_that_nobody_has_is_no_error(world: World) -> None:
     bob = await world.listener()
     await world.bus.publish([world.envelope("x", "absent"), world.envelope("y", "absent", "bob")])
-
     assert texts(await bob.take()) == ["y"]
 
 
 async def test_only_types_that_were_asked_for_are_seen(world: World) -> None:
     bob = await world.listener(types=frozenset({"receipt"}))
     await world.bus.publish([world.envelope(Replicate("p", ())), world.envelope("wanted")])
-
     assert await bob.take_and_ack() == ["wanted"]
     assert await bob.has_nothing()
 
@@ -179,7 +177,7 @@ async def test_who_watches_sees_everything_once_and_takes_nothing(world: World) 
 
     assert sorted(await bob.take_and_ack(4)) == ["all", "before", "bob's", "both"]
     assert sorted(await cid.take_and_ack(2)) == ["all", "both"]
-    await eventually(lambda: has(seen, 4))
+    await until(lambda: has(seen, 4))
     assert sorted(one.message.parcel for one in seen if isinstance(one.message, Receipt)) == [
         *("all", "bob's", "both", "nobody's")
     ]
@@ -201,7 +199,7 @@ async def test_queues_tell_what_lies_on_the_bus(world: World) -> None:
         numbers = (state.waiting, state.unacknowledged)
         return state.dead in (1, None) and (None in numbers or sum(n for n in numbers if n is not None) == 2)
 
-    await eventually(told)
+    await until(told)
     await two.ack()
     assert await bob.take_and_ack() == ["2"]
     await publishing

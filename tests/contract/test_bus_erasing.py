@@ -11,8 +11,9 @@ import pytest
 from hive_mind import backends
 from hive_mind.bus.base import Envelope
 from hive_mind.model.messages import Receipt
-from tests.contract.bus_builders import World, eventually, only_where, texts
+from tests.contract.bus_builders import World, only_where, texts
 from tests.contract.buses.servicebus import Harness as ServiceBus
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +63,7 @@ async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_a
     async def is_put_aside() -> bool:
         return len(await world.bus.dead_letters(world.hive)) == 2
 
-    await eventually(is_put_aside)
+    await until(is_put_aside)
     if isinstance(world.harness, ServiceBus):
         assert any(b"Lovelace" in data for data in reached(world.harness.broker.broker))
 

@@ -16,9 +16,10 @@ from hive_mind import backends
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, ConfigError
-from tests.contract.bus_builders import Scenario, World, eventually, needs, published, text
+from tests.contract.bus_builders import Scenario, World, needs, published, text
 from tests.contract.buses.base import BaseHarness
 from tests.servers.forked import Forked
+from tests.waiting import until
 
 Run = Callable[[Scenario], None]
 
@@ -41,7 +42,6 @@ def test_a_wrong_credential_is_told_at_once_and_never_shown(broker: BaseHarness)
 
 def test_a_missing_entity_is_told_at_once(broker: BaseHarness) -> None:
     needs(broker, "missing_entity")
-
     with pytest.raises(BackendRejected):
         opened(*broker.with_missing_entity())
 
@@ -61,7 +61,6 @@ async def test_a_name_that_may_not_subscribe_is_told_at_once(broker: BaseHarness
 def test_a_broker_that_is_not_there_is_told_in_time(broker: BaseHarness) -> None:
     needs(broker, "down")
     settings = replace(broker.settings(), connect_timeout_s=3.0)
-
     with broker.down(), pytest.raises(BackendUnavailable):
         opened(broker.address(), settings)
 
@@ -87,7 +86,7 @@ async def test_connections_that_drop_while_nothing_happens_do_no_harm(broker: Ba
 
     await published(world.bus, [world.envelope("after")])
     assert await bob.take_and_ack() == ["after"]
-    await eventually(lambda: has_reconnected(world.bus))
+    await until(lambda: world.bus.health.is_connected and world.bus.health.reconnects > 0)
 
 
 async def test_connections_that_drop_while_much_is_sent_and_received_lose_and_repeat_nothing(
@@ -176,7 +175,7 @@ async def test_everybody_goes_on_when_the_broker_is_back(broker: BaseHarness, wo
     while "after" not in heard:
         heard += await bob.take_and_ack()
     assert set(heard) <= {"to nobody", "after"}
-    await eventually(lambda: is_connected(world.bus))
+    await until(lambda: is_connected(world.bus))
 
 
 async def test_a_bus_can_be_closed_while_its_broker_is_gone(broker: BaseHarness, world: World) -> None:
@@ -243,10 +242,6 @@ def causes(error: BaseException | None) -> str:
 
 async def is_connected(bus: EventBus) -> bool:
     return bus.health.is_connected
-
-
-async def has_reconnected(bus: EventBus) -> bool:
-    return bus.health.is_connected and bus.health.reconnects > 0
 
 
 @asynccontextmanager

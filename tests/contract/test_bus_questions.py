@@ -20,8 +20,9 @@ from hive_mind.model.probe import EvidenceColumns, Pool
 from hive_mind.model.scores import TermStatistics
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.runner import NodeRunner
-from tests.contract.bus_builders import Listener, Scenario, World, eventually
+from tests.contract.bus_builders import Listener, Scenario, World
 from tests.hives import flat, probe, promotion, ranked, settings, sharded
+from tests.waiting import until
 
 Run = Callable[[Scenario], None]
 
@@ -67,7 +68,7 @@ class Hive:
         names = sorted(self.runners)
         for number in range(_SUBJECTS):
             await self.runners[names[number % len(names)]].promote([promotion(subject(number))])
-        await eventually(self._is_settled, within_s=40)
+        await until(self._is_settled, within_s=40)
 
     async def ask(self, name: str, number: int) -> Gathered:
         return await self.runners[name].ask(probe(f"subject{number}"))
@@ -144,7 +145,7 @@ async def test_a_reply_that_comes_too_late_finds_nobody_and_leaves_nothing(world
 
         assert (await hive.ask("n0", 1)).silent == ("n1",)
         runner = hive.runners["n0"]
-        await eventually(lambda: is_idle(runner))
+        await until(lambda: not runner.is_busy)
         assert runner.failure is None
         assert not runner._executor.requests
 
@@ -162,7 +163,3 @@ async def test_what_a_node_keeps_itself_it_asks_nobody_for(world: World) -> None
         await hive.ask("n0", 1)
         assert [one for one in hive.bus.published if one.sender in one.target] == []
         assert {name for one in hive.bus.published if one.type.endswith("?") for name in one.target} == {"n1", "n2"}
-
-
-async def is_idle(runner: NodeRunner) -> bool:
-    return not runner.is_busy

@@ -8,10 +8,11 @@ import pytest
 from hive_mind.bus import redis
 from hive_mind.bus.address import address_of
 from hive_mind.errors import BackendRejected, BackendUnavailable, InvalidInput
-from tests.contract.bus_builders import envelope, eventually
+from tests.contract.bus_builders import envelope
 from tests.contract.redis_builders import QUICK, Buses, has_letter, over, subscribed
 from tests.servers.certificates import make_certificates
 from tests.servers.redis_server import RedisOptions, RedisServer
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1/x", "redis://", "redis://127.0.0.1/0?db=3", "redis://127.0.0.1/-1"])
@@ -51,7 +52,7 @@ def test_a_user_needs_no_right_but_those_to_its_hive_s_keys() -> None:
             await bus.publish([envelope("ours", hive="mine")])
             (delivery,) = await bob.take()
             await delivery.dead_letter("no")
-            await eventually(lambda: has_letter(bus, "mine"))
+            await until(lambda: has_letter(bus, "mine"))
             assert len(await bus.queues("mine")) == 1
             with pytest.raises(BackendRejected, match="ACL"):
                 await bus.publish([envelope("theirs", hive="other")])
@@ -109,17 +110,11 @@ def test_who_may_not_ask_what_a_server_is_hears_of_the_cluster_when_it_reads() -
     with RedisServer(RedisOptions(is_cluster=True, user="bee", password="honey", rules=rules)) as server:  # noqa: S106 - it is for this test
         server.do("CLUSTER", "ADDSLOTS", *map(str, range(1 << 14)))
 
-        async def is_whole() -> bool:
-            return b"cluster_state:ok" in server.do("CLUSTER", "INFO")
-
         async def scenario(buses: Buses) -> None:
-            await eventually(is_whole)
+            await until(lambda: b"cluster_state:ok" in server.do("CLUSTER", "INFO"))
             bus = await buses.bus()
             await subscribed(bus)
 
-            async def is_told() -> bool:
-                return "NoCluster" in bus.health.last_error
-
-            await eventually(is_told)
+            await until(lambda: "NoCluster" in bus.health.last_error)
 
         over(server, scenario)

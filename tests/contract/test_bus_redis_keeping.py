@@ -10,18 +10,10 @@ import pytest
 from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.redis import RedisBus, keys, reader, trimming, wire
 from hive_mind.errors import InvalidInput
-from tests.contract.bus_builders import envelope, eventually, text, texts
-from tests.contract.redis_builders import (
-    Buses,
-    has_given_way,
-    has_letter,
-    kill,
-    length,
-    nothing_pending,
-    over,
-    subscribed,
-)
+from tests.contract.bus_builders import envelope, text, texts
+from tests.contract.redis_builders import Buses, has_given_way, has_letter, kill, length, nothing_pending, over, subscribed
 from tests.servers.redis_server import RedisServer
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -48,7 +40,7 @@ async def test_what_everybody_has_acknowledged_is_trimmed_and_nothing_else(serve
     await bus.publish([envelope(one, *EVERYONE) for one in said])
     await bus.publish([envelope(one) for one in said])
     assert sorted(await bob.take_and_ack(200)) == sorted(said * 2)
-    await eventually(lambda: nothing_pending(bus, "bob"))
+    await until(lambda: nothing_pending(bus, "bob"))
     await trimmed(bus)
     # Redis trims whole nodes, of a few entries each.
     assert length(server, keys.inbox("hive", "bob")) < 5
@@ -56,7 +48,7 @@ async def test_what_everybody_has_acknowledged_is_trimmed_and_nothing_else(serve
 
     assert await cid.take_and_ack(60) == said[:60]
     taken = await cid.take(1)
-    await eventually(lambda: nothing_pending(bus, "cid", but=2))
+    await until(lambda: nothing_pending(bus, "cid", but=2))
     await trimmed(bus)
     assert 40 <= length(server, keys.everyone("hive")) <= 60
     await taken[0].ack()
@@ -162,7 +154,7 @@ async def test_what_is_brief_and_for_one_who_is_away_does_not_pile_up_either(
     watch = await bus.watch("hive", lambda one: shown.append(one.id))
     said = await every_second_is_brief(bus, "bob", "cid", "never")
     assert sorted(await cid.take_and_ack(20)) == sorted(said)
-    await eventually(lambda: all_shown(shown, 20))
+    await until(lambda: all_shown(shown, 20))
     await watch.close()
     await asyncio.sleep(0.1)
     await trimmed(bus)
@@ -210,7 +202,7 @@ async def test_what_is_brief_and_dropped_while_somebody_had_it_in_hand_is_not_wa
     assert length(server, keys.brief("hive")) == 0
     again = await subscribed(bus)
     assert await again.has_nothing()
-    await eventually(lambda: nothing_read(server, keys.brief("hive")))
+    await until(lambda: nothing_read(server, keys.brief("hive")))
 
 
 async def nothing_read(server: RedisServer, stream: bytes) -> bool:
@@ -228,7 +220,7 @@ async def test_what_somebody_else_deleted_waits_for_nobody(server: RedisServer, 
 
     bus = await buses.bus()
     again = await subscribed(bus)
-    await eventually(lambda: nothing_pending(bus))
+    await until(lambda: nothing_pending(bus))
     assert await again.has_nothing()
 
 
@@ -266,7 +258,7 @@ def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
         (in_hand,) = await old.take()
         new = await subscribed(later)
         assert texts(await new.take(2)) == ["in hand", "waiting"]
-        await eventually(lambda: has_given_way(former))
+        await until(lambda: has_given_way(former))
         await former.publish([envelope(str(n)) for n in range(20)])
 
         assert texts(await new.take(20)) == [str(n) for n in range(20)]
@@ -306,7 +298,7 @@ async def test_what_a_dead_sharer_had_in_hand_goes_to_the_others_and_what_a_live
             await taken.ack()
         return {one.envelope.id for one in lost} <= set(heard)
 
-    await eventually(took_over)
+    await until(took_over)
     assert {heard[one.envelope.id] for one in lost} == {2}
     await asyncio.sleep(1.0)
     assert held.envelope.id not in heard
@@ -342,7 +334,7 @@ async def test_a_dead_letter_is_given_again_as_its_sender_signed_it_and_to_nobod
     assert await cid.take_and_ack(1) == ["for both"]
     (delivery,) = await bob.take(1)
     await delivery.dead_letter("not now")
-    await eventually(lambda: has_letter(bus, "hive"))
+    await until(lambda: has_letter(bus, "hive"))
 
     (letter,) = await bus.dead_letters("hive")
     assert await bus.replay("hive", [letter.id]) == 1

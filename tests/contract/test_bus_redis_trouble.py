@@ -7,7 +7,7 @@ import pytest
 from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.redis import keys, outgoing, reader, wire
 from hive_mind.errors import BackendThrottled, BackendUnavailable
-from tests.contract.bus_builders import envelope, eventually
+from tests.contract.bus_builders import envelope
 from tests.contract.redis_builders import (
     Buses,
     follow,
@@ -20,6 +20,7 @@ from tests.contract.redis_builders import (
 )
 from tests.servers.redis_server import RedisServer
 from tests.servers.tcp_proxy import TcpProxy
+from tests.waiting import until
 
 
 async def test_acknowledgements_get_through_to_a_server_that_is_full(server: RedisServer, buses: Buses) -> None:
@@ -32,7 +33,7 @@ async def test_acknowledgements_get_through_to_a_server_that_is_full(server: Red
         sending = asyncio.create_task(bus.publish([envelope("no room")], timeout_s=1.0))
         await asyncio.sleep(0.05)
         await one.ack()
-        await eventually(lambda: nothing_pending(bus))
+        await until(lambda: nothing_pending(bus))
         with pytest.raises(BackendThrottled, match="maxmemory"):
             await sending
     finally:
@@ -62,7 +63,7 @@ async def test_a_server_that_has_forgotten_everything_is_set_up_again(
         await bob.take_and_ack()
         return published.id in seen
 
-    await eventually(is_watched)
+    await until(is_watched)
 
 
 def test_a_connection_that_is_silent_for_too_long_is_given_up(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +81,7 @@ def test_a_connection_that_is_silent_for_too_long_is_given_up(server: RedisServe
         doubtful = envelope("in doubt")
         with pytest.raises(BackendUnavailable):
             await bus.publish([doubtful], timeout_s=0.5)
-        await eventually(lambda: is_cut_off(bus))
+        await until(lambda: is_cut_off(bus))
         proxy.cut(is_cut=False)
         proxy.drop_connections()
 
@@ -177,8 +178,8 @@ def test_acknowledgements_outlive_a_connection(server: RedisServer) -> None:
             await delivery.ack()
         proxy.drop_connections()
 
-        await eventually(lambda: nothing_pending(bus))
-        await eventually(lambda: nothing_is_settling(bus))
+        await until(lambda: nothing_pending(bus))
+        await until(lambda: nothing_is_settling(bus))
         assert bus.health.reconnects >= 1
 
     try:
@@ -205,7 +206,7 @@ async def test_a_dead_letter_waits_for_a_server_that_is_full_and_is_not_handed_o
         assert not await nothing_pending(bus)
     finally:
         server.do("CONFIG", "SET", "maxmemory", "0")
-    await eventually(lambda: nothing_pending(bus))
+    await until(lambda: nothing_pending(bus))
     (letter,) = await bus.dead_letters("hive")
     assert letter.envelope == poison
 
@@ -229,7 +230,7 @@ def test_a_server_that_was_demoted_is_left_for_the_one_that_leads_now() -> None:
 
             await bus.publish([envelope("two")])
             assert await bob.take_and_ack() == ["two"]
-            await eventually(lambda: nothing_pending(bus))
+            await until(lambda: nothing_pending(bus))
 
         try:
             over(leader, scenario, f"redis://127.0.0.1:{proxy.port}")
@@ -246,9 +247,6 @@ def test_a_server_that_takes_only_reads_is_told() -> None:
             # Nobody is there to follow.
             server.do("REPLICAOF", "127.0.0.1", "1")
 
-            async def is_told() -> bool:
-                return not bus.health.is_connected and "only reads" in bus.health.last_error
-
-            await eventually(is_told)
+            await until(lambda: not bus.health.is_connected and "only reads" in bus.health.last_error)
 
         over(server, scenario)

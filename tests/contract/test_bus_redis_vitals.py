@@ -13,7 +13,7 @@ from hive_mind.bus.base import BrokerVitals, BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus, vitals
 from hive_mind.bus.redis.wire import Place, Wire
 from tests.servers.redis_server import RedisOptions, RedisServer
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 HOUR_NS = 3_600 * 10**9
 
@@ -50,7 +50,6 @@ def test_a_clock_of_this_machine_that_is_an_hour_ahead_is_told(server: RedisServ
     assert abs(seen(server).ahead_ms) < 5_000
     now = time.time_ns
     monkeypatch.setattr(vitals.time, "time_ns", lambda: now() + HOUR_NS)
-
     assert abs(seen(server).ahead_ms - 3_600_000) < 5_000
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.codec import encode
 from hive_mind.runtime.secrets.keys import KeyFolder
-from tests.contract.bus_builders import World, eventually, needs, text, texts
+from tests.contract.bus_builders import World, needs, text, texts
 from tests.contract.buses.base import BaseHarness
+from tests.waiting import until
 
 
 async def test_what_was_refused_comes_again_before_the_rest_and_says_how_often(world: World) -> None:
@@ -27,7 +28,6 @@ async def test_what_was_refused_for_a_while_lets_the_rest_pass(world: World) -> 
     await world.publish("first", "second")
     (first,) = await bob.take()
     await first.nack(delay_s=0.3)
-
     assert texts(await bob.take(2)) == ["second", "first"]
 
 
@@ -89,7 +89,7 @@ async def test_after_its_last_attempt_an_envelope_is_a_dead_letter_and_can_be_se
     for _ in range(3):
         (delivery,) = await bob.take()
         await delivery.nack(reason=f"attempt {delivery.attempt} failed")
-    await eventually(lambda: one_letter(world))
+    await until(lambda: one_letter(world))
 
     (letter,) = await world.bus.dead_letters(world.hive)
     assert (letter.name, letter.attempts, letter.reason) == ("bob", 3, "attempt 3 failed")
@@ -116,7 +116,7 @@ async def test_a_dead_letter_that_is_sent_again_is_what_its_sender_signed_and_co
     for delivery in await bob.take(2):
         await delivery.dead_letter("not now")
     assert await cleo.take_and_ack(2) == ["both", "all"]
-    await eventually(lambda: letters(world, 2))
+    await until(lambda: letters(world, 2))
 
     kept = await world.bus.dead_letters(world.hive)
     assert await world.bus.replay(world.hive, [letter.id for letter in kept]) == 2
@@ -135,7 +135,7 @@ async def test_what_can_not_be_handled_is_put_aside_at_once_and_can_be_forgotten
     refused, fine = await bob.take(2)
     await refused.dead_letter("not for us")
     await fine.ack()
-    await eventually(lambda: one_letter(world))
+    await until(lambda: one_letter(world))
 
     (letter,) = await world.bus.dead_letters(world.hive)
     assert (letter.attempts, letter.reason) == (1, "not for us")
@@ -156,7 +156,7 @@ async def test_bytes_that_are_no_envelope_are_put_aside_and_the_rest_goes_on(bro
     await world.publish("whole")
 
     assert await bob.take_and_ack() == ["whole"]
-    await eventually(lambda: letters(world, 5))
+    await until(lambda: letters(world, 5))
     kept = await world.bus.dead_letters(world.hive)
     assert [letter.envelope for letter in kept] == [None] * 5
     assert all(letter.reason for letter in kept)

@@ -43,7 +43,6 @@ def test_what_was_set_is_there_for_others_and_after_a_restart(store: CredentialS
 def test_what_was_deleted_is_gone_and_the_others_stay(store: CredentialStore) -> None:
     store.set("tickets", "sw0rdfish-7")
     store.set("redis", "another-1")
-
     assert store.delete("tickets")
     assert not store.delete("tickets")
     assert (store.get("tickets"), revealed(store)) == (None, {"redis": "another-1"})
@@ -52,14 +51,12 @@ def test_what_was_deleted_is_gone_and_the_others_stay(store: CredentialStore) ->
 def test_a_new_key_changes_no_value(store: CredentialStore, backend: str, tmp_path: Path) -> None:
     store.set("tickets", "sw0rdfish-7")
     store.set("redis", "another-1")
-
     assert [store.rotate(), store.rotate()] == [2, 2]
     assert revealed(store_in(tmp_path / "credentials", backend=backend)) == {"redis": "another-1", "tickets": "sw0rdfish-7"}
 
 
 def test_what_can_not_be_is_refused_and_changes_nothing(store: CredentialStore) -> None:
     store.set("tickets", "sw0rdfish-7")
-
     for name, value in (("tickets", "abc"), ("Tickets", "sw0rdfish-8"), ("tickets", "x\0xxx")):
         with pytest.raises(InvalidInput):
             store.set(name, value)

@@ -45,7 +45,6 @@ def embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_passages_become_one_float32_unit_row_each(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat.", "¿Dónde está? 日本語 🙂"])
-
     assert rows.shape == (3, embedder.dimension)
     assert rows.dtype == np.float32
     if embedder.dimension:
@@ -55,14 +54,12 @@ async def test_passages_become_one_float32_unit_row_each(embedder: Embedder) -> 
 async def test_every_value_is_one_that_float16_can_hold(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["The sky is blue.", "Ann owns a boat."])
     query = await embedder.embed_query("Who owns a boat?")
-
     for values in (rows, query):
         np.testing.assert_array_equal(values, values.astype(np.float16).astype(np.float32))
 
 
 async def test_a_question_becomes_one_vector_of_the_same_length(embedder: Embedder) -> None:
     query = await embedder.embed_query("Who owns a boat?")
-
     assert query.shape == (embedder.dimension,)
     assert query.dtype == np.float32
 
@@ -73,7 +70,6 @@ async def test_no_texts_give_no_rows(embedder: Embedder) -> None:
 
 async def test_a_blank_text_gives_the_zero_row_and_leaves_its_neighbours_alone(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["", "The sky is blue.", " \n\t"])
-
     assert not rows[[0, 2]].any()
     assert rows[1].any() or not embedder.dimension
     assert not (await embedder.embed_query("")).any()
@@ -81,7 +77,6 @@ async def test_a_blank_text_gives_the_zero_row_and_leaves_its_neighbours_alone(e
 
 async def test_equal_texts_of_one_call_get_equal_rows(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["The sky is blue.", "Something much longer than that.", "The sky is blue."])
-
     np.testing.assert_array_equal(rows[0], rows[2])
 
 
@@ -97,23 +92,19 @@ async def test_the_same_text_gets_the_same_vector_in_any_company(embedder: Embed
 
 async def test_rows_come_in_the_order_of_the_texts_also_over_several_batches(embedder: Embedder) -> None:
     texts = [f"Sentence number {i}, {'very ' * (i % 7)}different." for i in range(150)]
-
     together = await embedder.embed_passages(texts)
     backwards = await embedder.embed_passages(texts[::-1])
-
     np.testing.assert_allclose(together, backwards[::-1], atol=1e-3)
 
 
 async def test_a_text_of_a_megabyte_is_embedded(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["hello world " * 87_382])
-
     assert rows.shape == (1, embedder.dimension)
     assert np.isfinite(rows).all()
 
 
 async def test_half_a_character_from_a_damaged_file_is_taken(embedder: Embedder) -> None:
     rows = await embedder.embed_passages(["broken \ud83d text", "null \0 byte"])
-
     assert rows.shape == (2, embedder.dimension)
 
 
@@ -126,14 +117,11 @@ async def test_calls_may_overlap(embedder: Embedder) -> None:
     texts = [f"Sentence {i}" for i in range(8)]
     together = await embedder.embed_passages(texts)
     apart = await asyncio.gather(*(embedder.embed_passages([text]) for text in texts))
-
     np.testing.assert_allclose(together, np.concatenate(apart), atol=1e-3)
 
 
 async def test_closing_twice_is_fine_and_leaves_no_thread(embedder: Embedder) -> None:
     before = set(threading.enumerate())
-
     await embedder.embed_query("Who owns a boat?")
     await embedder.close()
-
     assert not [thread for thread in set(threading.enumerate()) - before if "hive" in thread.name]

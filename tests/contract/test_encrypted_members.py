@@ -15,7 +15,7 @@ from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.servers.redis_server import RedisServer
 from tests.unit.runtime.members.town import QUICK
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 NAMES = ("ada", "bob")
 # Words that stand in no protocol.
@@ -66,7 +66,6 @@ async def talked(redis: RedisServer, folder: Path, *, is_encrypted: bool) -> byt
 
 def test_after_two_hundred_facts_the_broker_has_no_word_of_them(redis: RedisServer, tmp_path: Path) -> None:
     carried = asyncio.run(talked(redis, tmp_path, is_encrypted=True))
-
     assert b"encrypted" in carried
     assert [word for word in (*WORDS, "replicate") if word.encode() in carried] == []
 
@@ -74,5 +73,4 @@ def test_after_two_hundred_facts_the_broker_has_no_word_of_them(redis: RedisServ
 @pytest.mark.thorough
 def test_the_search_finds_them_where_nothing_is_encrypted(redis: RedisServer, tmp_path: Path) -> None:
     carried = asyncio.run(talked(redis, tmp_path, is_encrypted=False))
-
     assert [word for word in (*WORDS, "replicate") if word.encode() not in carried] == []

@@ -72,7 +72,6 @@ def tell(tmp_path_factory: pytest.TempPathFactory) -> Tell:
 
 def test_no_field_is_without_a_probe() -> None:
     leaves = {path for path, info in everywhere(HiveManifest) if section_of(info) is None}
-
     assert leaves == {*SEEN, *CLOUD, *CONSTANT, NAME}
 
 
@@ -84,7 +83,6 @@ def test_no_field_is_looked_at_twice() -> None:
 def test_a_changed_field_is_seen_in_what_runs(field: str, tell: Tell) -> None:
     story = SEEN[field]
     sight = story.sights[field]
-
     assert tell(story).seen[field] == (sight.before, sight.after)
     assert sight.before != sight.after
 
@@ -94,14 +92,12 @@ def test_a_story_changes_the_fields_it_is_about(field: str, tell: Tell) -> None:
     before, after = (
         values_at(source.manifest.model_dump(by_alias=True), field.split(".")) for source in tell(SEEN[field]).sources
     )
-
     assert before != after
 
 
 @pytest.mark.parametrize("story", [pytest.param(story, id=story.name, marks=marked(story)) for story in STORIES])
 def test_it_converges_and_then_nothing_is_left_to_do(story: Story, tell: Tell) -> None:
     found = tell(story)
-
     assert [outcome.problems for outcome in found.outcomes] == [(), ()]
     assert [plan.actions for plan in found.plans] == [(), ()]
 
@@ -110,7 +106,6 @@ def test_it_converges_and_then_nothing_is_left_to_do(story: Story, tell: Tell) -
 def test_a_changed_field_of_a_cloud_is_seen_in_what_is_rendered(field: str) -> None:
     before, after, shown = CLOUD[field]
     old, new = (rendered(field, given) for given in (before, after))
-
     assert shown in new
     assert shown not in old
 

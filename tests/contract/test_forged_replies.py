@@ -3,7 +3,6 @@
 Of none anything is taken in, all are counted, and the honest answer still arrives.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -30,6 +29,7 @@ from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
 from tests.attacking import FALSE, comes_to, known_to
 from tests.contract.bus_builders import Scenario, World, harness_of, run
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -93,9 +93,7 @@ class Racing:
         before = sum(asker.runner.figures.unproven.values())
         lies = [bare, msgspec.structs.replace(bare, seal=honest.seal), *(one.signed(bare) for one in self.signings)]
         await self.bus.publish(lies)
-        async with asyncio.timeout(25):
-            while sum(asker.runner.figures.unproven.values()) < before + len(lies):  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until(lambda: sum(asker.runner.figures.unproven.values()) >= before + len(lies), within_s=25)
 
 
 def keys_that_are_not_bobs(folder: Path) -> tuple[KeyFolder, Sequence[Signing]]:
@@ -164,8 +162,7 @@ def test_an_answer_forged_before_the_honest_one_is_not_taken_in_and_the_honest_o
     async def play(ada: RunningMember, bob: RunningMember, racing: Racing) -> None:
         for text in TRUE:
             await bob.memory.store_fact("pumps", text)
-        while bob.is_busy:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+        await until(lambda: not bob.is_busy)
         racing.asker = ada
         found = await ada.memory.search_facts("pump 4", 50)
         assert {hit.fact.content for hit in found} == set(TRUE)
@@ -200,8 +197,7 @@ def test_where_nobody_proves_anything_the_first_answer_is_the_one_that_is_believ
     async def play(ada: RunningMember, bob: RunningMember, racing: Racing) -> None:
         for text in TRUE:
             await bob.memory.store_fact("pumps", text)
-        while bob.is_busy:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+        await until(lambda: not bob.is_busy)
         racing.asker = ada
         assert len(await known_to(ada)) < len(TRUE)
         assert len((await ada.runner.facts(concept="pumps")).facts) < len(TRUE)

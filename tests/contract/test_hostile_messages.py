@@ -20,12 +20,13 @@ from hive_mind.bus.redis.wire import pack
 from hive_mind.errors import WireError
 from hive_mind.model.messages import Encrypted
 from tests.chance import EXPLORE, seed_of_this_run
-from tests.contract.bus_builders import Scenario, World, eventually, needs
+from tests.contract.bus_builders import Scenario, World, needs
 from tests.contract.buses.base import BaseHarness
 from tests.contract.hostile import Forged, Forger, samples
 from tests.contract.hostile_hive import VICTIM, Attacked, Tapped, lived
 from tests.contract.redis_builders import Buses, over
 from tests.servers.redis_server import RedisServer
+from tests.waiting import until
 
 HIVE = "hive"
 MANY = [2_000, pytest.param(100_000, marks=pytest.mark.thorough)]
@@ -94,7 +95,7 @@ def test_what_nobody_can_read_is_a_dead_letter_on_every_broker_and_the_rest_goes
         async def are_all_aside() -> bool:
             return len(await world.bus.dead_letters(world.hive)) == _SOME
 
-        await eventually(are_all_aside)
+        await until(are_all_aside)
         assert sorted(letter.data for letter in await world.bus.dead_letters(world.hive)) == sorted(
             data[:UNREADABLE_BYTES_MAX] for data in unreadable
         )
@@ -258,4 +259,4 @@ async def quiet(bus: EventBus, victim: Attacked) -> None:
         state = next((state for state in await bus.queues(HIVE) if state.name == VICTIM), None)
         return (state is None or not (state.waiting or state.unacknowledged)) and not victim.runner.is_busy
 
-    await eventually(is_done, within_s=120)
+    await until(is_done, within_s=120)

@@ -58,7 +58,6 @@ async def test_entries_come_back_with_their_place_in_the_stream_and_in_the_ledge
 
 async def test_a_stream_is_read_from_any_number_on(ledger: Ledger) -> None:
     await ledger.append("run/1", 0, [step(letter) for letter in "abc"])
-
     assert await bodies(ledger, "run/1", 1) == ["b", "c"]
     assert await bodies(ledger, "run/1", 3) == await bodies(ledger, "run/1", 30) == []
     assert await bodies(ledger, "run/1", -2) == ["a", "b", "c"]
@@ -66,7 +65,6 @@ async def test_a_stream_is_read_from_any_number_on(ledger: Ledger) -> None:
 
 async def test_whoever_comes_second_is_told_so_and_nothing_of_his_is_kept(ledger: Ledger) -> None:
     await ledger.append("item/1", 0, [step("opened"), step("seen")])
-
     assert not await ledger.append("item/1", 0, [step("x"), step("y"), step("z")])
     assert not await ledger.append("item/1", 1, [step("y"), step("z")])
     assert await bodies(ledger, "item/1") == ["opened", "seen"]
@@ -98,7 +96,6 @@ async def test_appending_nothing_tells_whether_the_place_is_free(ledger: Ledger)
     assert await ledger.append("run/1", 0, [])
     assert await ledger.heads("") == []
     await ledger.append("run/1", 0, [step("a")])
-
     assert not await ledger.append("run/1", 0, [])
 
 
@@ -128,9 +125,7 @@ async def test_what_no_ledger_keeps_is_refused_with_a_sentence(
 @pytest.mark.parametrize("name", ["run/Prüfung 1", "'; DROP TABLE entry; --", "a%_*[b]?", "日" * 200])
 async def test_any_printable_name_and_the_largest_body_are_kept(name: str, ledger: Ledger) -> None:
     largest = Entry(name, bytes(BODY_MAX_BYTES), 1)
-
     await ledger.append(name, 0, [largest])
-
     (kept,) = await ledger.read(name)
     assert (kept.kind, kept.body) == (name, largest.body)
     assert await ledger.heads(name) == [Head(name, 0, 1, name)]
@@ -162,10 +157,8 @@ async def test_a_follower_gets_what_is_there_and_then_what_comes(ledger: Ledger)
 
 async def test_a_follower_goes_on_behind_the_last_position_it_saw(ledger: Ledger) -> None:
     await ledger.append("run/1", 0, [step(str(n)) for n in range(300)])
-
     seen = await first(120, ledger)
     rest = await first(180, ledger, seen[-1].pos)
-
     assert [entry.seq for entry in [*seen, *rest]] == list(range(300))
 
 
@@ -173,7 +166,6 @@ async def test_a_follower_of_a_prefix_gets_these_streams_in_the_order_of_the_who
     for n in range(150):
         await ledger.append("run/1", n, [step("noise")])
         await ledger.append(f"item/{n % 2}", n // 2, [step(str(n))])
-
     found = await first(150, ledger, prefix="item/")
     assert [entry.body.decode() for entry in found] == [str(n) for n in range(150)]
 
@@ -195,7 +187,6 @@ async def test_what_is_newer_comes_in_parts_until_there_is_no_more(ledger: Ledge
 async def test_several_followers_are_each_given_everything(ledger: Ledger) -> None:
     following = [asyncio.create_task(first(20, ledger)) for _ in range(5)]
     await asyncio.gather(*(ledger.append(f"run/{n}", 0, [step(str(n))]) for n in range(20)))
-
     for found in await asyncio.gather(*following):
         assert [entry.pos for entry in found] == list(range(1, 21))
 

@@ -42,7 +42,6 @@ async def test_it_knows_the_name_it_was_opened_by(name: str, model: LanguageMode
 
 async def test_a_prompt_gets_a_reply_and_says_what_it_cost(model: LanguageModel):
     completion = await model.complete(Prompt("be brief", "hello"))
-
     assert completion.text == "ok"
     assert completion.usage.calls == 1
     assert completion.usage.tokens > 0
@@ -50,7 +49,6 @@ async def test_a_prompt_gets_a_reply_and_says_what_it_cost(model: LanguageModel)
 
 async def test_prompts_side_by_side_all_get_replies(model: LanguageModel):
     completions = await asyncio.gather(*(model.complete(Prompt("", f"hello {n}")) for n in range(8)))
-
     assert [completion.text for completion in completions] == ["ok"] * 8
 
 

@@ -21,7 +21,6 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 
 async def test_what_was_stored_is_found_at_once(memory: CognitiveMemory):
     kept = await memory.store_fact("pump", "The pump in hall 3 is red.", 0.9, source="ines", said_at="2023-05")
-
     (hit,) = await memory.search_facts("what colour has the pump?")
     assert hit.fact == kept == await memory.get_fact(kept.id)
     assert (kept.concept, kept.confidence, kept.sources, kept.said_at) == ("pump", 0.9, ("ines",), "2023-05")
@@ -30,14 +29,12 @@ async def test_what_was_stored_is_found_at_once(memory: CognitiveMemory):
 async def test_labels_find_a_fact_whose_words_do_not(memory: CognitiveMemory):
     kept = await memory.store_fact("pump", "The pump in hall 3 is red.", labels=("hydraulics", "night shift"))
     await memory.store_fact("door", "The door is blue.")
-
     assert kept.labels == ("hydraulics", "night shift")
     assert [hit.fact for hit in await memory.search_facts("hydraulics", 1)] == [kept]
 
 
 async def test_the_same_source_adds_nothing_and_another_one_confirms(memory: CognitiveMemory):
     first = await memory.store_fact("pump", "The pump is red.", 0.5, source="ines")
-
     assert await memory.store_fact("colour", " The  pump is red. ", 0.9, source="ines") == first
     again = await memory.store_fact("pump", "The pump is red.", 0.9, source="otto")
     assert (again.id, again.sources, again.confidence, again.concept) == (first.id, ("ines", "otto"), 0.9, "pump")
@@ -101,7 +98,6 @@ async def test_what_was_true_before_can_be_true_again(memory: CognitiveMemory):
     on = await memory.store_fact("light", "The light is on.")
     off = await memory.supersede(on.id, said("The light is off."), "user")
     await memory.supersede(off.id, said("The light is on."), "user")
-
     assert await found(memory, "light") == ["The light is on."]
     assert (await memory.get_fact(off.id)).superseded_by == on.id
 
@@ -147,7 +143,6 @@ async def test_facts_are_found_by_concept_or_entity_newest_first(memory: Cogniti
 async def test_a_fact_stored_by_hand_is_found_by_the_names_it_mentions_and_a_longer_name_is_another(memory: CognitiveMemory):
     kept = await memory.store_fact("outage", "Otto closed INC-7 at nine.")
     await memory.store_fact("outage of INC-70", "INC-70 is open.")
-
     assert await memory.search_by_concept("INC-7") == [kept]
     assert "INC-7" in kept.entities
 
@@ -192,7 +187,6 @@ async def test_statistics_count_what_is_there(memory: CognitiveMemory):
 async def test_a_least_confidence_filters_and_never_hides_what_passes(memory: CognitiveMemory):
     await memory.store_facts([said(f"pump red {n}", confidence=0.2) for n in range(150)], "ines")
     sure = await memory.store_fact("pump", "somewhere in a long sentence there is also a red pump to be seen", 0.9)
-
     hits = await memory.search_facts(Query("red pump", 10, min_confidence=0.5))
     assert [hit.fact for hit in hits] == [sure]
     assert len(await memory.search_facts(Query("red pump", 400))) == 151

@@ -74,9 +74,7 @@ async def test_what_was_taken_back_and_said_by_another_source_did_not_hold_in_be
 async def test_a_fact_is_shown_as_it_was_then(memory: CognitiveMemory):
     old = await memory.store_fact("pump", RED)
     await memory.supersede(old.id, said(BLUE), "otto")
-
     (then,) = await memory.search_facts(Query("pump", as_of_us=old.learned_at_us))
-
     assert (then.fact.superseded_by, then.fact.turned_at_us, then.fact.learned_at_us) == ("", (), old.learned_at_us)
 
 

@@ -11,8 +11,9 @@ from hive_mind.model.query import Query
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.settings import Settings
-from tests.contract.agents import NAMES, Agents, settled, until
+from tests.contract.agents import NAMES, Agents, settled
 from tests.contract.wires import wire
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +135,7 @@ def test_an_agent_that_was_killed_comes_back_with_all_it_acknowledged_and_gets_w
             found = [await agents.contents(name) for name in NAMES]
             return all({"Stored before the end.", "Stored while ada was away."} <= one for one in found)
 
-        await until(have_all, 15, "everybody finds both facts")
+        await until(have_all, "everybody finds both facts", 15)
         for name, text in (("ada", "told while ada was away"), ("ben", "told before the end")):
             assert [one["times"] for one in await agents[name].do("told") if one["text"] == text] == [1]
 
@@ -154,11 +155,11 @@ def test_one_that_joins_finds_everything_and_one_that_leaves_takes_nothing_along
             found = await agents[name].do("facts", limit=0)
             return found["completeness"] == 1.0 and {fact["content"] for fact in found["facts"]} == everything
 
-        await until(lambda: finds_all("eve"), 30, "eve finds everything")
+        await until(lambda: finds_all("eve"), "eve finds everything", 30)
         await agents["finn"].do("leave")
         await agents["finn"].kill()
         for name in (*NAMES, "eve"):
-            await until(lambda name=name: finds_all(name), 30, f"{name} finds everything without finn")
+            await until(lambda name=name: finds_all(name), f"{name} finds everything without finn", 30)
             members = await agents[name].do("members")
             assert "finn" not in {one["name"] for one in members if one["is_member"]}
 

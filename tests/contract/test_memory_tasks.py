@@ -23,7 +23,6 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 
 async def test_the_same_statement_from_many_tasks_is_one_fact_with_all_sources(memory: CognitiveMemory):
     sources = [f"source {n}" for n in range(25)]
-
     facts = await asyncio.gather(*(memory.store_fact("pump", "The pump is red.", source=s) for s in sources * 2))
 
     (kept,) = await memory.get_all_facts()
@@ -168,7 +167,6 @@ async def test_a_memory_closes_while_somebody_still_holds_a_half_read_export(hom
     first = await anext(lines)
 
     await memory.close()
-
     assert len([first, *[line async for line in lines]]) == 2
 
 

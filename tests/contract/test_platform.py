@@ -32,9 +32,7 @@ async def test_what_is_started_is_seen_with_what_it_was_told(ground: Ground) -> 
 
 async def test_starting_what_runs_changes_nothing(ground: Ground) -> None:
     first = await ground.start("ada")
-
     await ground.platform.start(ground.config("ada"))
-
     again = await ground.until("ada", lambda one: one.status is not None)
     assert (again.pid, again.started) == (first.pid, first.started)
     assert again.config == first.config
@@ -75,9 +73,7 @@ async def test_what_does_not_run_is_not_asked(ground: Ground) -> None:
 async def test_a_process_leaves_and_is_still_there(ground: Ground) -> None:
     await ground.start("ada")
     await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
-
     await ground.platform.leave("ada", STOP_S)
-
     assert (await ground.platform.observe())["ada"].is_alive
 
 
@@ -116,5 +112,4 @@ async def test_a_platform_that_is_closed_leaves_nothing_of_itself_behind(ground:
 
     # Another one sees what runs on without the first.
     after = await (await ground.open()).observe()
-
     assert ("ada" in after) == (found.pid != os.getpid())

@@ -13,6 +13,7 @@ from hive_mind.control.platforms import local
 from hive_mind.control.platforms.base import Platform
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import PATIENCE_S, STOP_S, Ground, contact_of, kill
+from tests.waiting import until
 
 
 async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_ends_it(ground: Ground) -> None:
@@ -30,7 +31,6 @@ async def test_a_process_outlives_the_program_that_started_it_and_the_next_one_e
 
 async def test_it_has_no_terminal_and_a_session_of_its_own(ground: Ground) -> None:
     found = await ground.start("ada")
-
     assert os.getsid(found.pid) == found.pid
     assert psutil.Process(found.pid).terminal() is None
 
@@ -54,9 +54,7 @@ async def test_who_was_killed_is_seen_as_dead_with_the_reason_and_can_be_started
 
 async def test_who_crashed_is_seen_with_its_last_words(ground: Ground) -> None:
     await ground.begin("ada", FAKE_CRASHES="the disk is full")
-
     dead = await ground.until("ada", lambda one: "exit code" in one.error)
-
     assert dead.error == "it is not running (exit code 1); the last it said: RuntimeError: the disk is full"
     told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
     assert told == ["RuntimeError: the disk is full"]
@@ -85,15 +83,12 @@ async def test_two_of_one_name_that_are_begun_all_the_same_end_up_as_one(ground:
     await other.start(ground.config("ada", FAKE_IS_SLOW="0.5"))
 
     found = await ground.until("ada", lambda one: one.status is not None)
-    async with asyncio.timeout(PATIENCE_S):
-        while ground.pids() != [found.pid]:  # noqa: ASYNC110 - the other one tells nobody
-            await asyncio.sleep(0.02)
+    await until(lambda: ground.pids() == [found.pid])
     assert (await other.observe())["ada"].pid == found.pid
 
 
 async def test_many_starts_of_one_name_at_once_run_one(ground: Ground) -> None:
     await asyncio.gather(*(ground.platform.start(ground.config("ada")) for _ in range(5)))
-
     found = await ground.until("ada", lambda one: one.status is not None)
     assert (ground.folder / "logs" / "ada.log").read_text().splitlines() == ["began"]
     assert found.error == ""
@@ -101,10 +96,8 @@ async def test_many_starts_of_one_name_at_once_run_one(ground: Ground) -> None:
 
 async def test_a_program_that_can_not_be_run_is_told(ground: Ground) -> None:
     broken: Platform = await local.open(ground.folder, ground.home, ("/no/such/program",))
-
     with pytest.raises(BackendUnavailable, match="can't be started"):
         await broken.start(ground.config("ada"))
-
     assert not (await broken.observe())["ada"].is_alive
     await broken.close()
 

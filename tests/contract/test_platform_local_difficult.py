@@ -13,7 +13,6 @@ from tests.contract.platforms import STOP_S, Ground, contact_of, kill
 
 async def test_one_that_has_just_begun_is_there_and_has_nothing_to_say(ground: Ground) -> None:
     await ground.begin("ada", FAKE_IS_SLOW="600")
-
     found = (await ground.platform.observe())["ada"]
 
     assert (found.is_alive, found.status, found.error) == (True, None, "")
@@ -50,7 +49,6 @@ async def test_a_clock_that_was_set_makes_no_process_a_stranger(ground: Ground) 
 async def test_one_that_was_killed_from_outside_is_listed_until_it_is_stopped(ground: Ground) -> None:
     found = await ground.start("ada")
     kill(found.pid)
-
     assert list(await ground.platform.observe()) == ["ada"]
     await ground.platform.stop("ada", STOP_S)
     assert await ground.platform.observe() == {}

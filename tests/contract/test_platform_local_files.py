@@ -47,7 +47,6 @@ async def test_who_only_looks_leaves_nothing_behind(tmp_path: Path) -> None:
     platform = await local.open(tmp_path / "home" / "fleets" / "town", tmp_path / "home", FAKE)
     assert await platform.observe() == {}
     await platform.close()
-
     assert not (tmp_path / "home").exists()
 
 
@@ -72,16 +71,13 @@ async def test_variables_reach_the_process_and_references_stay_out_of_files(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOWN_SECRET", "s3cret")
-
     found = await ground.start("ada", KEY="${env:TOWN_SECRET}")
-
     assert psutil.Process(found.pid).environ()["KEY"] == "s3cret"
     assert all(b"s3cret" not in path.read_bytes() for path in ground.folder.rglob("*") if path.is_file())
 
 
 async def test_a_credential_gets_into_the_process_and_not_into_what_others_see_of_it(ground: Ground) -> None:
     credentials_of(ground.home).set("tickets", "sw0rdfish-7")
-
     found = await ground.start("ada", KEY="<${credential:tickets}>", PLAIN="yes")
 
     seen = psutil.Process(found.pid).environ()
@@ -93,12 +89,10 @@ async def test_a_credential_gets_into_the_process_and_not_into_what_others_see_o
 async def test_a_credential_that_is_not_set_is_told_and_nothing_is_started(ground: Ground) -> None:
     with pytest.raises(InvalidInput, match="hive-mind credentials set tickets"):
         await ground.platform.start(ground.config("ada", KEY="${credential:tickets}"))
-
     assert await ground.platform.observe() == {}
 
 
 async def test_a_reference_that_stands_for_nothing_is_told_and_nothing_is_started(ground: Ground) -> None:
     with pytest.raises(InvalidInput, match="NOBODY_SET_THIS"):
         await ground.platform.start(ground.config("ada", KEY="${env:NOBODY_SET_THIS}"))
-
     assert await ground.platform.observe() == {}

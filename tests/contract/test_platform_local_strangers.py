@@ -74,17 +74,13 @@ async def test_a_number_that_belongs_to_somebody_else_by_now_is_never_signalled(
 async def test_numbers_that_stand_for_many_or_for_none_are_never_signalled(ground: Ground, pid: int) -> None:
     ground.folder.mkdir(parents=True, exist_ok=True)
     claim(ground, "ada", pid, 0.0)
-
     await ground.platform.stop("ada", 0.5)
-
     assert await ground.platform.observe() == {}
 
 
 async def test_this_very_program_is_never_signalled(ground: Ground) -> None:
     claim(ground, "ada", os.getpid(), psutil.Process().create_time())
-
     await ground.platform.stop("ada", 0.5)
-
     assert await ground.platform.observe() == {}
 
 

@@ -105,7 +105,6 @@ async def test_a_bus_opens_with_what_it_says(place: Place) -> None:
     from hive_mind.runtime.members.member import open_bus
 
     config = await place.ensure()
-
     bus = await open_bus(config.url, None, resolved_here(config.credential))
 
     assert bus.capabilities.is_durable
@@ -217,7 +216,6 @@ async def test_one_whose_starter_died_before_it_could_note_it_is_found_again(pla
 
 async def test_many_at_once_start_one(place: Place) -> None:
     found = await asyncio.gather(*(place.ensure() for _ in range(5)))
-
     assert len(set(found)) == 1
     folder = str(place.folder / "redis")
     assert [one.pid for one in psutil.process_iter() if _cwd(one) == folder] == [state(place.folder).pid]
@@ -269,7 +267,6 @@ async def test_a_program_that_ends_at_once_is_told_with_its_last_words(place: Pl
     broken = tmp_path / "redis-server"
     broken.write_text("#!/bin/sh\necho no such luck\nexit 1\n")
     broken.chmod(0o700)
-
     with pytest.raises(BackendUnavailable, match="no such luck"):
         await private_redis.ensure(place.folder, program=str(broken))
 
@@ -277,7 +274,6 @@ async def test_a_program_that_ends_at_once_is_told_with_its_last_words(place: Pl
 async def test_without_a_server_one_clear_message_says_what_to_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-
     with pytest.raises(ConfigError, match=r"install it .* or raise spec.platform.agentsPerProcess"):
         await private_redis.ensure(place.folder)
     assert not place.folder.exists()

@@ -41,6 +41,5 @@ def test_every_hive_finds_what_one_memory_finds(again: RankingSettings):
     (scope,) = generate(200, 6, 1).scopes
     few = slice(None, None, 29)
     alone = told(Arm(), scope, "hybrid", asked=few, ranking=again)
-
     for arm in (Arm("flat", 6), Arm("federated", 6, groups=3), Arm("sharded", 6, replicas=2)):
         assert told(arm, scope, "hybrid", asked=few, ranking=again).scored == alone.scored, arm

@@ -49,7 +49,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> InLoop:
 
 async def test_a_fact_comes_back_as_it_was_written(store: FactStore) -> None:
     await store.write([AddFact(FULL), AddFact(fact())])
-
     assert await all_facts(store) == [FULL, fact()]
 
 
@@ -93,16 +92,13 @@ async def test_facts_come_in_the_order_they_were_added(store: FactStore) -> None
 
 async def test_a_revision_replaces_all_but_id_and_content(store: FactStore) -> None:
     revised = replace(FULL, id=fact().id, content="Something else.")
-
     await store.write([AddFact(fact())])
     await store.write([ReviseFact(revised)])
-
     assert await all_facts(store) == [replace(revised, content=fact().content)]
 
 
 async def test_a_fact_added_and_revised_in_one_write_is_kept_revised(store: FactStore) -> None:
     await store.write([AddFact(fact()), ReviseFact(fact(sharing=Sharing.SHARED))])
-
     assert await all_facts(store) == [fact(sharing=Sharing.SHARED)]
 
 
@@ -144,10 +140,8 @@ async def test_a_write_with_one_bad_change_changes_nothing(bad: Change, store: F
 
 async def test_an_episode_or_entity_added_again_is_kept_once_as_it_was(store: FactStore) -> None:
     again = episode(title="Another title")
-
     await store.write([AddEpisode(episode()), AddEpisode(again), AddEntity("e", "Ada")])
     await store.write([AddEpisode(again), AddEntity("e", "ADA")])
-
     assert await store.episodes([again.id, "absent"]) == {again.id: episode()}
     assert await store.counts() == {"facts": 0, "episodes": 1, "entities": 1, "vectors": 0}
 
@@ -170,9 +164,7 @@ async def test_the_same_edge_twice_is_one_edge_seen_from_both_ends(store: FactSt
 async def test_every_episode_and_every_edge_can_be_listed(store: FactStore) -> None:
     episodes = [episode(f"Episode {n}.") for n in range(30)]
     links = [Link(Relation.DERIVES_FROM, fact().id, e.id) for e in episodes]
-
     await store.write([AddFact(fact()), *(AddEpisode(e) for e in episodes), *links])
-
     assert [e async for batch in store.all_episodes() for e in batch] == episodes
     assert sorted([x.to_id async for batch in store.links() for x in batch]) == sorted(e.id for e in episodes)
 
@@ -207,7 +199,6 @@ async def test_a_vector_put_again_replaces_the_first(store: FactStore) -> None:
 async def test_dropping_vectors_forgets_one_model_and_it_may_come_back(store: FactStore) -> None:
     await store.write([PutVector("old", f"k{n}", vector(n)) for n in range(20)] + [PutVector("new", "k", vector(1))])
     await store.write([PutVector("old", "x", vector(1)), DropVectors("old"), PutVector("old", "k3", vector(99))])
-
     assert {key: v.tolist() for key, v in (await all_vectors(store, "old")).items()} == {"k3": vector(99).tolist()}
     assert (await all_vectors(store, "new")).keys() == {"k"}
     assert (await store.counts())["vectors"] == 2
@@ -216,7 +207,6 @@ async def test_dropping_vectors_forgets_one_model_and_it_may_come_back(store: Fa
 async def test_named_values_are_kept_and_replaced(store: FactStore) -> None:
     await store.write([SetMeta("model", "a"), SetMeta("model", "b"), SetMeta("schema:version", "mine")])
     await store.write([SetMeta("model", "c")])
-
     assert await store.meta() == {"model": "c", "schema:version": "mine"}
 
 
@@ -264,7 +254,6 @@ async def test_reading_goes_on_while_others_write(store: FactStore) -> None:
 
 async def test_an_empty_write_is_nothing(store: FactStore) -> None:
     await store.write([])
-
     assert await all_facts(store) == []
     assert await store.counts() == {"facts": 0, "episodes": 0, "entities": 0, "vectors": 0}
 
@@ -304,6 +293,5 @@ async def test_what_is_put_aside_comes_back_and_replaces_what_was_there(store: F
     assert await store.aside() == b""
     await store.put_aside(b"first")
     await store.put_aside(b"second \x00")
-
     assert await store.aside() == b"second \x00"
     assert await all_facts(store) == []

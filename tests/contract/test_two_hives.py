@@ -14,7 +14,7 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from tests.contract.wires import WIRES, Wire, secrets_of, wire
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 NAMES = ("ada", "ben")
 _PATIENCE_S = 120

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.runtime.workers.config import AgentConfig, BusConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker, open_worker
 from tests.servers.redis_server import RedisServer
+from tests.waiting import until
 
 PATIENCE_S = 90
 FOUNDERS = {"flat": {"": ("one", "two")}, "sharded": {"": ("one", "two")}, "federated": {"north": ("one",), "south": ("two",)}}
@@ -36,12 +36,6 @@ def config(folder: Path, url: str, topology: str, name: str) -> WorkerConfig:
         models=ModelsConfig(ann="exact"),
         membership=QUICK,
     )
-
-
-async def until(holds: Any) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
 
 
 async def finds(worker: Worker, agent: str, query: str, wanted: str) -> None:

@@ -167,9 +167,7 @@ def test_whatever_lies_in_its_place_it_is_made_again(
     record: Path, lines: Callable[[], list[str]], replaced: Callable[[Path], None], name: str
 ) -> None:
     replaced(record.with_name(name))
-
     asyncio.run(right(record))
-
     assert len(lines()) == 1
 
 

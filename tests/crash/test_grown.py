@@ -31,13 +31,11 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 def test_a_memory_with_everything_is_as_it_should_be(memory: tuple[Path, int]) -> None:
     path, grown_at = memory
-
     assert Grown(FACTS).judged(path, grown_at, WRITES) == ("", WRITES)
 
 
 def test_an_acknowledged_write_that_is_not_there_is_noticed(memory: tuple[Path, int]) -> None:
     path, grown_at = memory
-
     assert Grown(FACTS).judged(path, grown_at, WRITES + 1) == ("40 writes are there, 41 were acknowledged", WRITES)
 
 
@@ -58,5 +56,4 @@ def test_a_row_that_is_missing_or_another_is_noticed(memory: tuple[Path, int], l
         connection.execute(loss)
 
     wrong, _ = Grown(FACTS).judged(copy, grown_at, WRITES)
-
     assert wrong

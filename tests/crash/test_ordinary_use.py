@@ -39,9 +39,7 @@ _SAME, _ROUNDS = 20, 25
 @pytest.mark.parametrize("work", WORK)
 def test_after_so_much_ordinary_use_everything_is_there(work: str, count: int, is_killed: bool, tmp_path: Path) -> None:
     acknowledged = used(tmp_path, work, count, is_killed=is_killed)
-
     kept = asyncio.run(states(tmp_path, acknowledged))
-
     assert len(acknowledged) >= count
     assert kept == acknowledged
 
@@ -114,7 +112,6 @@ async def grown_by_the_same(path: Path) -> int:
 @pytest.mark.thorough
 def test_an_agent_that_stores_and_retracts_without_end_does_not_grow(tmp_path: Path) -> None:
     growth = asyncio.run(grown(tmp_path / "memory.sqlite"))
-
     assert growth < _GROWTH_MAX_BYTES, f"{growth:,} bytes for {_CYCLES} facts stored and retracted"
 
 

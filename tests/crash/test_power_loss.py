@@ -41,7 +41,6 @@ def played(life: tuple[str, Path], histories: int, *forgotten: str) -> Report:
 
 def test_power_may_fail_at_any_moment(life: tuple[str, Path]) -> None:
     report = played(life, HISTORIES)
-
     assert not report.violations, "\n".join([str(report), *report.violations])
     assert report.lossy > HISTORIES / 2
 
@@ -49,5 +48,4 @@ def test_power_may_fail_at_any_moment(life: tuple[str, Path]) -> None:
 @pytest.mark.parametrize("forgotten", ["file", "folder"])
 def test_a_sync_that_is_forgotten_is_noticed(life: tuple[str, Path], forgotten: str) -> None:
     report = played(life, _ENOUGH_TO_BE_FOUND_OUT, forgotten)
-
     assert any("were acknowledged" in violation for violation in report.violations), str(report)

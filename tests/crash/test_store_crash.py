@@ -18,7 +18,6 @@ _INSIDE_MIN = 2
 @pytest.mark.slow
 def test_kills_lose_nothing_and_some_hit_a_checkpoint(tmp_path: Path) -> None:
     report = store_storm.storm(seed_of_this_run(), KILLS, tmp_path, (76, 4_000))
-
     again = f"python -m tests.crash.store_storm --seed {report.seed} --kills {KILLS} --sizes 76,4000"
     assert not report.violations, f"{report.violations}; {again}"
     assert report.writes > KILLS
@@ -28,7 +27,6 @@ def test_kills_lose_nothing_and_some_hit_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_learning_that_is_killed_in_its_first_checkpoint_loses_nothing_and_is_completed(tmp_path: Path) -> None:
     report = learn_storm.storm(seed_of_this_run(), 2, tmp_path, facts=1_000, lines=3_000)
-
     assert not report.violations, report.violations
     assert min(report.learned) > 0
     assert report.ends == 1

@@ -10,7 +10,8 @@ from hive_mind.errors import HiveError
 from hive_mind.runtime.workers import agents as worker_agents
 from hive_mind.runtime.workers.health import reasons_not_ready
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import agent, config, play, running, source, until, with_agent
+from tests.unit.runtime.worker_builders import agent, config, play, running, source, with_agent
+from tests.waiting import until
 
 
 @pytest.fixture

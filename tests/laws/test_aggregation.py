@@ -182,14 +182,11 @@ def test_what_was_taken_back_no_longer_counts():
     assert len(asked(hive, "n1", "pump").moments) == 2
 
     hive.take_back("n0")
-
     assert asked(hive, "s1", "pump").moments.keys() == {fact_id("The pump is loud.")}
 
 
 def test_a_fact_that_says_no_time_was_said_when_it_was_shared():
     hive = Hive(flat())
     hive.say("n0")
-
     (moment,) = asked(hive, "n0", "").moments.values()
-
     assert moment >= FIRST_MS

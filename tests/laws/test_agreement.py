@@ -31,7 +31,6 @@ weights = st.dictionaries(st.sampled_from(ORIGINS), shares, max_size=5)
 @given(st.lists(signals, max_size=6), weights, st.randoms(use_true_random=False))
 def test_the_order_of_the_signals_does_not_matter(some, row, chance):
     mixed = chance.sample(some, len(some))
-
     assert pooled(some, row) == pooled(mixed, row)
 
 
@@ -50,7 +49,6 @@ def test_one_more_that_agrees_never_makes_it_less_sure(some, action, confidence,
 @given(st.lists(signals, max_size=4), actions.filter(lambda one: one is not ACCEPT), sure, sure, weights)
 def test_who_accepts_and_who_does_not_and_mean_it_leave_it_to_a_person(some, action, one, other, row):
     contradicting = [signal("yes", ACCEPT, one), signal("no", action, other)]
-
     assert pooled([*some, *contradicting], row) == Pooled(ESCALATE, None)
 
 
@@ -69,7 +67,6 @@ def test_a_signal_alone_keeps_its_action_and_is_never_surer_than_it_says(only, r
 @given(st.lists(signals, min_size=1, max_size=6), weights)
 def test_nothing_is_accepted_that_no_signal_accepts(some, row):
     together = pooled(some, row)
-
     assert together is not None
     assert together.action in {one.action for one in some} | {ESCALATE}
 
@@ -77,7 +74,6 @@ def test_nothing_is_accepted_that_no_signal_accepts(some, row):
 @given(st.lists(st.tuples(st.sampled_from(ORIGINS), st.floats(0.6, 1)), min_size=1, max_size=5), st.floats(0, 0.49))
 def test_who_doubts_the_opposite_does_not_make_an_acceptance_surer(some, confidence):
     accepting = [signal(origin, ACCEPT, share) for origin, share in some]
-
     assert pooled([*accepting, signal("doubt", RETRY, confidence)]) == pooled(accepting)
 
 
@@ -91,7 +87,6 @@ def test_two_that_are_each_fairly_sure_are_surer_together():
 def test_signals_of_one_family_count_once_and_the_more_careful_one():
     twice = pooled([signal("model", ACCEPT, 0.8), signal("model", ACCEPT, 0.9)])
     contradicting = pooled([signal("model", ACCEPT, 0.9), signal("model", RETRY, 0.6)])
-
     assert twice == Pooled(ACCEPT, pytest.approx(0.8))
     assert contradicting == Pooled(RETRY, pytest.approx(0.6))
 
@@ -109,7 +104,6 @@ def test_a_lighter_weight_takes_from_a_signal():
 
 def test_a_fourth_source_counts_only_instead_of_a_weaker_one():
     three = [signal(origin, ACCEPT, 0.7) for origin in ORIGINS[:3]]
-
     assert pooled([*three, signal("audit", ACCEPT, 0.6)]) == pooled(three)
     assert pooled([*three, signal("audit", ACCEPT, 0.9)]) == pooled([*three[:2], signal("audit", ACCEPT, 0.9)])
 
@@ -123,6 +117,5 @@ def test_of_those_who_do_not_accept_the_gravest_is_heard():
 
 def test_where_nobody_says_anything_there_is_nothing_to_pool():
     silent = Signal(name="model", origin="model", state="broken", reasoning="throttled")
-
     assert pooled([]) is None
     assert pooled([silent]) is None

@@ -87,7 +87,6 @@ def is_well_formed(one: Any) -> bool:
 @example(hostile[1])
 def test_whatever_a_model_replies_only_what_it_surely_lets_pass_is_accepted(reply: str) -> None:
     found = judged(reply)
-
     accepted = {number for number, one in enumerate(found, 1) if one.judgment.action is JudgmentAction.ACCEPT}
     assert accepted <= lets_pass(reply)
     assert all(one.judgment.reasoning for one in found if one.judgment.action is JudgmentAction.ESCALATE)
@@ -96,9 +95,7 @@ def test_whatever_a_model_replies_only_what_it_surely_lets_pass_is_accepted(repl
 @given(st.lists(st.sampled_from(["share", "keep", "ask"]), min_size=3, max_size=3), st.sampled_from([0.5, 0.7, 0.95]))
 def test_what_is_well_formed_is_done(actions: list[str], sure: float) -> None:
     told = [{"number": n, "action": action, "confidence": sure, "reasoning": "so"} for n, action in enumerate(actions, 1)]
-
     found = judged(json.dumps({"verdicts": told}))
-
     wanted = {"share": JudgmentAction.ACCEPT, "keep": JudgmentAction.RETRY, "ask": JudgmentAction.ESCALATE}
     expected = [wanted[action] if sure >= THRESHOLD else JudgmentAction.ESCALATE for action in actions]
     assert [one.judgment.action for one in found] == expected

@@ -75,7 +75,6 @@ def joined(*replicas):
 @given(HISTORIES)
 def test_merging_is_commutative_associative_and_idempotent(history):
     a, b, c = history.replicas
-
     assert joined(a, b) == joined(b, a)
     assert joined(joined(a, b), c) == joined(a, joined(b, c))
     assert joined(a, a.copy("twin"), a) == a
@@ -111,7 +110,6 @@ def test_adding_wins_over_a_removal_that_did_not_see_it(history, element):
     here, there, _ = history.replicas
     there.remove(element)
     here.add(element)
-
     assert element in joined(here, there)
     assert element in joined(there, here)
 
@@ -120,7 +118,6 @@ def test_adding_wins_over_a_removal_that_did_not_see_it(history, element):
 def test_a_removal_that_saw_everything_is_final(history, element):
     everything = joined(*history.replicas)
     everything.remove(element)
-
     assert element not in joined(everything, *history.replicas)
     assert element not in reduce(lambda a, b: joined(a, b), [*history.replicas, everything])
 
@@ -155,9 +152,7 @@ def test_a_set_returns_from_json_as_it_was(history):
 def test_versions_grow_exactly_with_changes(history):
     here, there, _ = history.replicas
     before, state = here.version, here.to_dict()
-
     here.merge(there)
-
     assert (here.version > before) == (here.to_dict() != state)
 
 
@@ -246,7 +241,6 @@ def test_reconciling_live_dots_and_joining_contexts_is_a_merge(block, monkeypatc
 @given(HISTORIES)
 def test_fingerprints_agree_exactly_when_sets_do(history):
     here, there, _ = history.replicas
-
     assert (fingerprint_of(here.live, b"key") == fingerprint_of(there.live, b"key")) == (here.live.keys() == there.live.keys())
     assert (seen_fingerprint(here.context, b"key") == seen_fingerprint(there.context, b"key")) == (here.context == there.context)
 
@@ -290,7 +284,6 @@ def test_registers_converge_whoever_writes_what_and_when(writers):
     for register, (_, written) in zip(registers, writers, strict=True):
         for _, value, timestamp in written:
             register.set(value, timestamp)
-
     assert_merging_converges(*registers)
 
 

@@ -43,21 +43,18 @@ def test_a_calendar_date_in_iso_comes_back_as_it_is(stamp: str):
 @given(st.datetimes(), st.sampled_from(["", "Z", "+02:00", "-0530"]))
 def test_a_time_in_iso_comes_back_as_it_is(moment, zone: str):
     stamp = moment.isoformat(timespec="minutes") + zone
-
     assert normalised(stamp) == stamp
 
 
 @given(DAYS)
 def test_a_week_in_iso_comes_back_as_it_is(day: date):
     year, week, _ = day.isocalendar()
-
     assert normalised(f"{year:04d}-W{week:02d}") == f"{year:04d}-W{week:02d}"
 
 
 @given(st.one_of(st.text(), DATE_LIKE), DAYS.map(date.isoformat))
 def test_what_was_normalised_once_stays_the_same(text: str, anchor: str):
     once = normalised(text, anchor)
-
     assert normalised(once, anchor) == once
 
 
@@ -80,7 +77,6 @@ def test_every_day_is_understood_in_every_unambiguous_way_of_writing(day: date):
 @given(INNER_DAYS, st.integers(1, 9))
 def test_days_ago_and_ahead_count_from_the_anchor(day: date, count: int):
     anchor = day.isoformat()
-
     assert isos(f"{count} days ago", anchor) == [(day - timedelta(days=count)).isoformat()]
     assert isos(f"in {count} days", anchor) == [(day + timedelta(days=count)).isoformat()]
     assert isos("yesterday", anchor) == isos("1 day ago", anchor)
@@ -90,7 +86,6 @@ def test_days_ago_and_ahead_count_from_the_anchor(day: date, count: int):
 @given(INNER_DAYS, st.sampled_from(WEEKDAYS))
 def test_last_weekday_is_that_weekday_within_the_seven_days_before(day: date, weekday: str):
     (found,) = isos(f"last {weekday}", day.isoformat())
-
     assert date.fromisoformat(found).weekday() == WEEKDAYS.index(weekday)
     assert 1 <= (day - date.fromisoformat(found)).days <= 7
 
@@ -98,7 +93,6 @@ def test_last_weekday_is_that_weekday_within_the_seven_days_before(day: date, we
 @given(INNER_DAYS, st.sampled_from(WEEKDAYS))
 def test_next_weekday_is_left_out_unless_both_readings_agree(day: date, weekday: str):
     found = isos(f"next {weekday}", day.isoformat())
-
     if WEEKDAYS.index(weekday) > day.weekday():
         assert found == []
     else:
@@ -108,14 +102,12 @@ def test_next_weekday_is_left_out_unless_both_readings_agree(day: date, weekday:
 @given(INNER_DAYS, st.integers(1, 12))
 def test_weeks_ago_is_the_week_of_that_day(day: date, count: int):
     year, week, _ = (day - timedelta(weeks=count)).isocalendar()
-
     assert isos(f"{count} weeks ago", day.isoformat()) == [f"{year:04d}-W{week:02d}"]
 
 
 @given(INNER_DAYS)
 def test_twelve_months_ago_is_the_same_month_a_year_ago(day: date):
     anchor = day.isoformat()
-
     assert isos("12 months ago", anchor) == [f"{day.year - 1:04d}-{day.month:02d}"]
     assert isos("last year", anchor) == [f"{day.year - 1:04d}"]
     assert isos("next month", anchor) == isos("in one month", anchor)
@@ -125,7 +117,6 @@ def test_twelve_months_ago_is_the_same_month_a_year_ago(day: date):
 def test_a_year_alone_does_not_tell_a_day(text: str):
     day_grains = {"day", "time", "week", "weekend"}
     relative = set(moments(text, "2023")) - set(moments(text))
-
     assert not [moment for moment in relative if moment.grain in day_grains]
 
 
@@ -165,13 +156,11 @@ def test_relative_dates_say_nothing_without_an_anchor(words: str):
 )
 def test_words_for_dates(text: str, iso: str, grain: str):
     found = moments(text, "2023-05-09")
-
     assert [(moment.iso, moment.grain) for moment in found] == ([(iso, grain)] if iso else [])
 
 
 def test_dates_come_in_the_order_of_the_text_and_none_twice_from_the_same_words():
     found = moments("Born on 8 May 2023, moved in June 2024, left yesterday.", "2025-01-02T08:00")
-
     assert [moment.iso for moment in found] == ["2023-05-08", "2024-06", "2025-01-01"]
 
 

@@ -77,7 +77,6 @@ def told(envelope: Envelope) -> tuple[object, ...]:
 def test_who_has_the_key_reads_exactly_what_was_sent_whatever_carries_it(envelope: Envelope) -> None:
     carried = codec.decode(codec.encode(SENDER.encrypted(envelope)))
     opened = READER.opened(carried)
-
     assert isinstance(opened, Envelope)
     assert told(opened) == told(envelope)
 
@@ -109,7 +108,6 @@ def test_one_changed_byte_is_noticed(envelope: Envelope, at: int, flip: int) -> 
 def test_what_was_sent_to_one_says_nothing_at_another_address(envelope: Envelope, field: str) -> None:
     carried = SENDER.encrypted(envelope)
     other = {"target": (*carried.target, "x" * 9), "sent_ms": carried.sent_ms + 1}.get(field, f"{getattr(carried, field)}x")
-
     assert READER.opened(msgspec.structs.replace(carried, **{field: other})) == UNREADABLE
 
 

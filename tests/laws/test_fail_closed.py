@@ -117,7 +117,6 @@ ALL = list(product(RULES, CONSTRAINTS, CRITERIA, CUSTOM, MODEL))
 
 def test_of_all_combinations_only_what_a_signal_accepts_is_accepted() -> None:
     wrong = [names for names in ALL if (judged(names).action is ACCEPT) != may_be_accepted(names)]
-
     assert len(ALL) == 9_000
     assert wrong == []
 

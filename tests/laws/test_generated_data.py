@@ -29,7 +29,6 @@ def test_what_is_asked_is_answered_by_the_relevant_turns_and_by_no_distractor(si
 def test_the_same_size_and_seed_give_the_same_data_set_and_every_agent_speaks(size):
     turns, agents, _ = size
     dataset = generate(*size)
-
     assert dataset == generate(*size)
     assert dataset.documents == turns
     assert len({document.speaker for document in dataset.scopes[0].documents}) == agents

@@ -76,7 +76,6 @@ def merged(*replicas: InMemoryHiveGraph) -> InMemoryHiveGraph:
 def test_merging_is_commutative(common, one, other):
     forth = merged(lived(one, 1, common), lived(other, 2, common))
     back = merged(lived(other, 2, common), lived(one, 1, common))
-
     assert state(forth) == state(back)
 
 
@@ -84,7 +83,6 @@ def test_merging_is_commutative(common, one, other):
 def test_merging_is_associative(common, one, two, three):
     left = merged(merged(lived(one, 1, common), lived(two, 2, common)), lived(three, 3, common))
     right = merged(lived(one, 1, common), merged(lived(two, 2, common), lived(three, 3, common)))
-
     assert state(left) == state(right)
 
 

@@ -187,7 +187,6 @@ async def test_an_import_into_an_awake_memory_is_found_at_once_and_leaves_no_tra
 async def test_lines_that_change_while_they_are_taken_in_are_told_by_number():
     lines = [json.dumps(GOOD | {"content": f"Pump {n}."}) for n in range(4)]
     reads = iter([lines, [*lines[:2], "{", lines[3]]])
-
     target = Unindexed(MemoryStore(), VectorSource(NoEmbedder()), {})
     with pytest.raises(InvalidInput, match="line 3 was changed while it was imported"):
         await import_all(lambda: next(reads), target.keep, {}, batch_records=2)

@@ -36,9 +36,7 @@ def _is_visible(text: str) -> bool:
 @given(KINDS, st.randoms())
 def test_diversity_is_in_its_range_and_does_not_depend_on_the_order(kinds, chance):
     shuffled = chance.sample(kinds, len(kinds))
-
     value = source_diversity(kinds)
-
     assert value is None or 0.0 <= value <= 1.0
     assert source_diversity(shuffled) == value
 
@@ -51,7 +49,6 @@ def test_every_result_as_often_again_is_as_diverse(kinds, times):
 @given(SCORES, st.floats(0, 1), st.randoms())
 def test_the_gap_is_in_its_range_grows_with_the_threshold_and_does_not_depend_on_the_order(scores, threshold, chance):
     value = coverage_gap(scores, threshold)
-
     assert 0.0 <= value <= 1.0
     assert coverage_gap(chance.sample(scores, len(scores)), threshold) == value
     assert coverage_gap(scores, min(1.0, threshold + 0.1)) >= value
@@ -81,7 +78,6 @@ def test_likeness_is_in_its_range_and_does_not_depend_on_the_order(vectors, chan
 @given(ROWS.filter(lambda rows: len(rows) > 0))
 def test_results_that_all_come_twice_have_duplicates(vectors):
     value = likeness(np.concatenate([vectors, vectors]))
-
     seen = int((vectors != 0).any(axis=1).sum())
     assert (value is None) == (seen == 0)
     # Of the pairs of 2n results n are a result and its copy.
@@ -116,7 +112,6 @@ def test_a_keyword_is_not_found_in_a_longer_word(keyword, letter):
 @given(TEXTS, st.lists(KEYWORDS, max_size=4))
 def test_any_and_all_are_what_each_keyword_says(text, keywords):
     each = [holds(text, keyword) for keyword in keywords]
-
     assert holds_any(text, keywords) == any(each)
     assert holds_all(text, keywords) == all(each)
 
@@ -161,7 +156,6 @@ def test_every_figure_has_its_name_and_stays_in_its_range(question, shown, answe
 @given(QUESTIONS, SHOWN, ANSWERS, st.integers(1, 10))
 def test_what_stands_behind_the_cut_changes_nothing(question, shown, answer, limit):
     shown = list({document: (document, *rest) for document, *rest in shown}.values())
-
     assert scored(question, shown, answer, limit) == scored(question, shown[:limit], answer, limit)
 
 

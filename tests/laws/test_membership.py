@@ -59,7 +59,6 @@ def storm(network: Network, seed: int) -> set[str]:
 @pytest.mark.parametrize("seed", some_of(60, 24))
 def test_all_soon_know_the_same_members_whatever_happened_before(seed):
     network = Network(Flat(("n0", "n1", "n2", "n3", "n4")), seed, only_beats=True, is_sealed=bool(seed % 2))
-
     staying = storm(network, seed)
 
     assert network.until(lambda: network.agrees_on(staying), BEATS_TO_AGREE), f"seed {seed}"

@@ -94,7 +94,6 @@ def test_dealt_to_shards_in_any_way_facts_rank_as_in_one_index(texts, query, sha
 @given(TEXTS, QUERIES, st.integers(1, 50), st.sampled_from(["hybrid", "keyword", "vector"]))
 def test_who_wants_to_look_at_more_of_them_gets_the_same_first_ones(texts, query, limit, method):
     pool = index_of(texts).pool(probe_of(query))
-
     for settings in (RankingSettings(), RRF):
         assert ranking(pool, 50, method, settings)[:limit] == ranking(pool, limit, method, settings)
 
@@ -169,9 +168,7 @@ def test_what_was_said_around_a_fact_counts_alike_wherever_both_lie(texts, query
 @given(TEXTS, QUERIES, st.randoms(use_true_random=False))
 def test_replicas_of_one_share_say_the_same_evidence_twice(texts, query, chance: random.Random):
     pools = [index_of(chance.sample(texts, chance.randint(1, len(texts)))).pool(probe_of(query)) for _ in range(2)]
-
     pool, evidence = merge_replicas(pools, [columns_of(pool) for pool in pools])
-
     assert set(pool.ids) == set(pools[0].ids) | set(pools[1].ids)
     assert [in_columns(pool, evidence)(id) for id in pool.ids] == [pytest.approx(evidence_of(id), abs=1e-6) for id in pool.ids]
 
@@ -242,6 +239,5 @@ def test_an_id_is_taken_once():
 
 def test_an_empty_index_has_an_empty_pool():
     empty = index_of([]).pool(Probe(("red",), anchors("D40"), unit("red")))
-
     assert len(empty) == len(merge_pools([], 10)) == 0
     assert rank(merge_pools([empty, empty], 10), evidence_of, 5) == []

@@ -51,6 +51,5 @@ def test_the_first_apply_creates_and_nothing_else(manifest: HiveManifest) -> Non
 def test_planning_changes_nothing_and_says_the_same_again(first: HiveManifest, second: HiveManifest) -> None:
     fleet = SimulatedFleet()
     fleet.apply(first)
-
     assert fleet.plan(second) == fleet.plan(second)
     assert not fleet.plan(first)

@@ -66,9 +66,7 @@ def test_a_value_becomes_its_reference_and_all_else_stays(
 ) -> None:
     spelled = spell(value)
     assume(Redaction(secrets(value)).text(before + "\x01" + after) == before + "\x01" + after)
-
     found = Redaction(secrets(value)).text(f"{before}\x01{spelled}\x01{after}")
-
     assume(is_apart(value, before, after) and not value.startswith("\x01") and not value.endswith("\x01"))
     assert found == f"{before}\x01${{credential:number-0}}\x01{after}"
 
@@ -79,9 +77,7 @@ def test_no_digit_of_base64_that_holds_a_part_of_it_is_left(
 ) -> None:
     whole = encode(before + value.encode() + after).decode().rstrip("=")
     start, end = len(before) * 8 // 6, -(-(len(before) + len(value.encode())) * 8 // 6)
-
     found = Redaction(secrets(value)).text(f"Basic {whole}")
-
     assume(found.count("${credential:number-0}") == 1)
     assert found == f"Basic {whole[:start]}${{credential:number-0}}{whole[end:]}"
 
@@ -89,14 +85,12 @@ def test_no_digit_of_base64_that_holds_a_part_of_it_is_left(
 @given(VALUES, st.binary(max_size=9), st.binary(max_size=9))
 def test_base64_of_it_is_found_wherever_it_begins(value: str, before: bytes, after: bytes) -> None:
     whole = base64.b64encode(before + value.encode() + after).decode()
-
     assert "${credential:number-0}" in Redaction(secrets(value)).text(whole)
 
 
 @given(TANGLED, TANGLED, st.text('ab\\"/%2 \n', max_size=40))
 def test_of_values_that_overlap_none_is_left(one: str, other: str, text: str) -> None:
     assume(is_apart(one) and is_apart(other))
-
     left = Redaction(secrets(one, other)).text(f"{one}{text}{other}{one[:2]}{other}")
 
     for value in (one, other):
@@ -112,9 +106,7 @@ def test_of_values_that_overlap_none_is_left(one: str, other: str, text: str) ->
 )
 def test_json_holds_none_wherever_it_stood(value: str, other: Any) -> None:
     document = {"deep": [{"x": f"is {value}!"}, other], value: {"inner": [json.dumps({"key": value})]}}
-
     found = Redaction(secrets(value)).value(document)
-
     assert found["deep"][0] == {"x": "is ${credential:number-0}!"} or not is_apart(value, "is !")
     assert value not in texts_of(found) or not is_apart(value, texts_of(other), 'deep x is inner key !{}[]":, ')
     assert len(found) == 2 or not is_apart(value, "deep")
@@ -137,14 +129,12 @@ def test_what_holds_none_stays_the_same(texts: list[str], value: str) -> None:
     document = {"texts": texts, "number": 4.5, "flag": True, "nothing": None}
     assume(is_apart(value, json.dumps(document), json.dumps(document, ensure_ascii=False), *texts))
     assume(not any(Redaction(secrets(value)).text(text) != text for text in texts))
-
     assert Redaction(secrets(value)).value(document) == document
     assert Redaction([]).value(document) == document
 
 
 def test_a_number_that_is_a_secret_becomes_its_reference_and_others_stay_numbers() -> None:
     found = Redaction([Secret("pin", "48151623")]).value({"a": 48151623, "b": 4815, "c": -48151623.5, "d": True})
-
     assert found == {"a": "${credential:pin}", "b": 4815, "c": "-${credential:pin}.5", "d": True}
 
 
@@ -158,12 +148,10 @@ def test_what_overlaps_itself_or_lies_within_another_goes_as_one_piece() -> None
 
 def test_units_of_two_halves_are_found_in_capitals() -> None:
     value = "grüße-😀-welt"
-
     assert Redaction([Secret("x", value)]).text(f"<{large_digits(value)}>") == "<${credential:x}>"
 
 
 def test_a_text_of_ten_megabytes_is_looked_through_in_a_moment() -> None:
     redaction = Redaction(secrets(*(f"value number {number}" for number in range(20))))
     text = "nothing of it is here, " * 450_000 + "value number 7"
-
     assert redaction.text(text).endswith("here, ${credential:number-7}")

@@ -36,7 +36,6 @@ def state(registry: Registry) -> tuple[object, ...]:
 @given(ENTRIES, st.randoms(use_true_random=False))
 def test_order_and_repetition_change_nothing(entries, chance):
     again = chance.sample(entries, len(entries)) + entries[:3]
-
     assert state(holding(entries)) == state(holding(again))
 
 
@@ -44,7 +43,6 @@ def test_order_and_repetition_change_nothing(entries, chance):
 def test_taking_over_anothers_entries_is_associative_commutative_and_idempotent(a, b, c):
     left = holding(list(holding(a, b).entries()), c)
     right = holding(a, list(holding(c, b).entries()))
-
     assert state(left) == state(right)
     assert left.take(right.entries(), None) == ()
 
@@ -81,7 +79,6 @@ def test_what_stays_depends_on_no_order_and_of_what_appointed_moderators_decided
 @given(ENTRIES, st.randoms(use_true_random=False))
 def test_what_was_decided_in_office_stays_and_what_is_stamped_after_a_dismissal_is_kept_by_nobody(entries, chance):
     registry, good = holding(chance.sample(entries, len(entries))), [entry for entry in entries if problem_with(entry) == ""]
-
     in_office = {entry for entry in good if entry.appointment is not None}
     kept = {entry for entry in registry.entries() if entry.appointment is not None}
     assert kept == {entry for entry in in_office if not is_nobodys(entry, good)}
@@ -104,7 +101,6 @@ def test_of_one_writer_the_newest_stay_in_whatever_order_they_come_and_of_founde
 @given(ENTRIES, ENTRIES)
 def test_equal_fingerprints_mean_equal_entries(a, b):
     here, there = holding(a), holding(b)
-
     assert (here.fingerprint(b"s") == there.fingerprint(b"s")) == (here.entries() == there.entries())
 
 
@@ -128,7 +124,5 @@ ANYTHING = st.text(max_size=12) | st.binary(max_size=3) | st.none() | st.integer
 @given(st.builds(RegistryEntry, KEYS | ANYTHING, VALUES | ANYTHING, STAMPS | ANYTHING, st.sampled_from(NAMES) | ANYTHING))
 def test_any_entry_at_all_is_taken_or_has_a_reason(entry):
     registry = Registry(["mod"])
-
     is_taken = registry.take([entry], None) == (entry,)
-
     assert is_taken == (problem_with(entry) == "")

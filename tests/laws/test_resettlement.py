@@ -115,7 +115,6 @@ def test_moving_a_hive_whose_nodes_agree_changes_nothing_that_counts(deeds, topo
 def test_moving_a_hive_in_the_middle_of_things_gives_what_it_would_have_agreed_on(deeds, topology, other):
     hive = lived(topology, deeds)
     settled = known(moved(hive, Flat(("x",))))
-
     assert known(moved(hive, other)) == settled
     assert known(moved(agreed(hive), Flat(("x",)))) == settled
 
@@ -149,5 +148,4 @@ def test_journals_may_be_read_in_any_order(deeds, topology):
     hive = lived(topology, deeds)
     forth = read(hive)
     hive.kept = dict(reversed(hive.kept.items()))
-
     assert (read(hive).vouched, read(hive).entries) == (forth.vouched, forth.entries)

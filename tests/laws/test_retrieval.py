@@ -50,10 +50,8 @@ async def asked(documents: dict[str, str], query: str, parts: dict[str, Any], **
 @given(DOCUMENTS, QUERY, st.sets(st.sampled_from("abc"), min_size=1))
 def test_a_filtered_search_is_a_search_of_a_collection_that_has_nothing_else(parts, documents, query: str, chosen: set[str]):
     rest = {name: text for name, text in documents.items() if name[0] in chosen}
-
     filtered = asyncio.run(asked(documents, query, parts, category=sorted(chosen)))
     alone = asyncio.run(asked(rest, query, parts))
-
     assert told(filtered) == told(alone)
     assert filtered.filtered_to is not None
 

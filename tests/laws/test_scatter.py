@@ -185,6 +185,5 @@ def test_the_order_of_asking_never_changes_what_is_found(hive, terms, seed):
     for member in hive[1].values():
         member.delay_ms = min(member.delay_ms, 30)
     one, other = (ask(hive, 5_000, terms, "me", order)[0] for order in (0, seed))
-
     assert sorted(one.pool.ids) == sorted(other.pool.ids)
     assert (one.missing, one.statistics, one.asked) == (other.missing, other.statistics, other.asked)

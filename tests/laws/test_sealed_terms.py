@@ -75,9 +75,7 @@ def test_an_index_that_was_sealed_scores_as_before(said: list[Said], asked: list
 @given(st.lists(st.lists(documents, max_size=5), min_size=1, max_size=3))
 def test_parts_joined_are_what_all_together_are(parts: list[list[Said]]) -> None:
     together = [said for part in parts for said in part]
-
     terms = joined([Vocabulary().weighted_terms(part) for part in parts])
-
     assert bits(terms) == bits(Vocabulary().weighted_terms(together))
     order = np.lexsort((terms.rows, terms.numbers))
     assert (order == np.arange(len(order))).all()
@@ -90,7 +88,6 @@ def test_parts_joined_are_what_all_together_are(parts: list[list[Said]]) -> None
 )
 def test_a_document_of_which_anything_was_changed_is_not_known(changed: dict[str, object]) -> None:
     known = KnownTerms(sealed_terms([_SAMPLE]))
-
     assert known.take([_SAMPLE])[0] == [_SAMPLE]
     assert known.take([replace(_SAMPLE, **changed)])[2] == [replace(_SAMPLE, **changed)]  # type: ignore[arg-type]
 
@@ -103,7 +100,6 @@ def test_other_bytes_know_nothing(other: bytes) -> None:
 def test_what_another_tokenizer_sealed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     made = sealed_terms([_SAMPLE])
     monkeypatch.setattr(sealed, "_MAKER", "2 3.1.0")
-
     assert KnownTerms(made).take([_SAMPLE])[2] == [_SAMPLE]
 
 

@@ -45,7 +45,6 @@ def test_trust_is_from_zero_to_two_whatever_was_rated_and_pinned(ratings, hive):
 def test_trust_does_not_depend_on_the_order_of_ratings(ratings, hive, chance):
     once = list({(row.rater, row.subject): row for row in ratings}.values())
     shuffled = chance.sample(once, len(once))
-
     assert reputations(once, hive, NOW_MS, TrustSettings()) == reputations(shuffled, hive, NOW_MS, TrustSettings())
 
 
@@ -53,7 +52,6 @@ def test_trust_does_not_depend_on_the_order_of_ratings(ratings, hive, chance):
 def test_who_was_neither_rated_by_others_nor_pinned_is_trusted_exactly_one(ratings, hive, name):
     others = [row for row in ratings if row.subject != name]
     unpinned = hive._replace(pinned={agent: trust for agent, trust in hive.pinned.items() if agent != name})
-
     assert reputations(others, unpinned, NOW_MS, TrustSettings()).get(name, NOBODY).trust == 1.0
 
 
@@ -104,5 +102,4 @@ def test_agreement_alone_never_raises_trust_above_one(questions):
 )
 def test_weighed_confirmations_are_at_most_their_count_where_nobody_is_trusted_more_than_one(rows):
     roots = len({row.root for row in rows})
-
     assert 0.0 <= k_eff(rows, lambda _: 1.0) <= max(0, roots - 1)

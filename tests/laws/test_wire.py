@@ -129,9 +129,7 @@ def test_every_kind_of_message_is_tried():
 @given(data=st.data())
 def test_every_message_arrives_as_it_was_sent(kind, data):
     message = data.draw(MESSAGES[kind])
-
     arrived = decode(encode(message))
-
     assert type(arrived) is kind
     assert plain(arrived) == plain(message)
 

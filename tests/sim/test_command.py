@@ -20,7 +20,6 @@ def broken(plan: Plan) -> tuple[Report, float]:
 
 def test_json_has_a_row_per_topology_and_its_convergence():
     result = RUN.invoke(app, [*SHORT, "--topology", "flat,federated", "--output", "json"])
-
     rows = msgspec.json.decode(result.stdout)["rows"]
     assert result.exit_code == 0, result.stderr
     assert [(row["topology"], row["seeds"], row["violations"]) for row in rows] == [("flat", 2, 0), ("federated", 2, 0)]
@@ -29,9 +28,7 @@ def test_json_has_a_row_per_topology_and_its_convergence():
 
 def test_a_broken_promise_is_exit_code_1_and_one_command_that_repeats_it(monkeypatch):
     monkeypatch.setattr(simulate, "timed_run", broken)
-
     result = RUN.invoke(app, [*SHORT, "--topology", "sharded"])
-
     assert result.exit_code == 1
     assert "hive-mind simulate --topology sharded --seeds 1:2 --faults loss,duplication --ops 10" in result.stdout
 
@@ -53,7 +50,6 @@ def test_ctrl_c_prints_what_was_done_so_far(monkeypatch):
 
 def test_a_plot_is_an_svg_with_a_line_per_topology(tmp_path):
     path = tmp_path / "convergence.svg"
-
     result = RUN.invoke(app, [*SHORT, "--topology", "flat,sharded", "--plot", str(path)])
 
     picture = path.read_text("utf-8")
@@ -64,9 +60,7 @@ def test_a_plot_is_an_svg_with_a_line_per_topology(tmp_path):
 
 def test_a_plot_that_can_not_be_written_is_told_after_what_was_found(tmp_path):
     (tmp_path / "folder.svg").mkdir()
-
     result = RUN.invoke(app, [*SHORT, "--topology", "flat", "--plot", str(tmp_path / "folder.svg")])
-
     assert result.exit_code == 2
     assert "can't be written" in result.stderr
     assert "flat" in result.stdout
@@ -96,5 +90,4 @@ def test_what_cannot_be_simulated_is_said():
 
 def test_the_repeating_command_says_only_what_is_needed():
     report = Report(Plan("flat", 7, parse("all")), None, 1, 1, 1, 1, "", 1, ())
-
     assert simulate.repeat_command(report, "all") == "hive-mind simulate --topology flat --seeds 7:8 --faults all"

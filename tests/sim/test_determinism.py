@@ -30,7 +30,6 @@ def digests(hash_seed: str) -> str:
 
 def test_three_hash_seeds_give_the_same_traces():
     first, *others = [digests(hash_seed) for hash_seed in ("0", "1", "4242")]
-
     assert len(first.splitlines()) == 3 * SEEDS
     assert all(other == first for other in others)
 

@@ -47,7 +47,6 @@ def test_every_mutant_is_hunted():
 def test_the_harness_sees_it(name):
     with MUTANTS[name]():
         caught = HUNTS[name]()
-
     assert caught
     # A mutant that merely breaks is no mutant.
     assert "raises" not in caught

@@ -53,7 +53,6 @@ def test_a_disk_gives_back_the_last_value_of_each_key():
     disk = Disk()
     disk.write([*put(b"a", b"1"), *put(b"b", b"1")])
     disk.write([*put(b"a", b"2"), Delete("table", b"b")])
-
     assert disk.load() == put(b"a", b"2")
 
 
@@ -69,21 +68,18 @@ def test_a_backup_is_older_than_what_it_replaces():
 
 def test_a_calm_network_brings_everything_once_and_out_of_order():
     arrived = [int(parcel.message.parcel) for parcel in carried(CALM)]
-
     assert sorted(arrived) == list(range(200))
     assert arrived != sorted(arrived)
 
 
 def test_a_bad_network_loses_and_repeats():
     arrived = [parcel.message.parcel for parcel in carried(replace(CALM, loss=0.5, duplication=0.5))]
-
     assert 60 < len(set(arrived)) < 140
     assert len(arrived) > len(set(arrived))
 
 
 def test_a_broker_repeats_what_nobody_acknowledges_and_then_puts_it_aside():
     arrived = carried(replace(CALM, is_brokered=True), count=3)
-
     assert len(arrived) == 15
 
 

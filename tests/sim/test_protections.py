@@ -92,6 +92,5 @@ def test_every_protection_is_hunted() -> None:
 def test_where_it_is_missing_that_is_noticed(name: str) -> None:
     with PROTECTIONS[name]():
         caught = HUNTS[name]()
-
     assert caught
     assert "raises" not in caught

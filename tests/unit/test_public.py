@@ -14,9 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_star_import_brings_every_public_name():
     told = f"from hive_mind import *; print(set({public.__all__!r}) <= set(globals()))"
-
     ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=ROOT)
-
     assert ended.stdout == "True\n"
 
 
@@ -27,14 +25,12 @@ def test_every_public_name_is_there_once_and_in_order():
 
 def test_what_begins_a_fleet_and_what_is_written_by_others_is_public():
     wanted = {"open_embedder", "Embedder", "Reader", "Extraction", "Memory", "ModelOutputError", "DatabaseLocked"}
-
     assert wanted <= set(public.__all__)
     assert not re.findall(r"^from hive_mind\.\S+ import", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
 
 
 def test_all_that_opens_something_takes_the_settings_first_and_says_so_in_one_line():
     signatures = {name: inspect.signature(getattr(public, name)) for name in public.__all__ if name.startswith("open_")}
-
     assert {"open_agent", "open_fleet", "open_member", "open_memory"} <= set(signatures)
     assert {next(iter(signature.parameters)) for signature in signatures.values()} == {"settings"}
     assert [name for name, signature in signatures.items() if len(_in_short(signature)) > 200] == []

@@ -41,21 +41,18 @@ def timeouts(count: int) -> list[BackendError]:
 
 def test_a_call_that_succeeds_is_made_once():
     trouble = Trouble()
-
     assert trouble.run() == "done"
     assert (trouble.calls, trouble.waited_s) == (1, [])
 
 
 def test_passing_trouble_is_waited_out():
     trouble = Trouble(*timeouts(2))
-
     assert trouble.run() == "done"
     assert trouble.calls == 3
 
 
 def test_lasting_trouble_is_raised_after_the_last_attempt():
     trouble = Trouble(*timeouts(9))
-
     with pytest.raises(BackendTimeout):
         trouble.run()
     assert (trouble.calls, len(trouble.waited_s)) == (3, 2)
@@ -64,7 +61,6 @@ def test_lasting_trouble_is_raised_after_the_last_attempt():
 @pytest.mark.parametrize("error", [BackendRejected("test", "no"), ValueError("ours")])
 def test_what_will_fail_again_is_raised_at_once(error: Exception):
     trouble = Trouble(error)
-
     with pytest.raises(type(error)):
         trouble.run()
     assert (trouble.calls, trouble.waited_s) == (1, [])
@@ -85,15 +81,12 @@ def test_only_what_is_named_is_tried_again():
 
 def test_nobody_comes_back_before_the_server_asked_to():
     trouble = Trouble(BackendThrottled("test", "slow down", 7.0))
-
     trouble.run()
-
     assert trouble.waited_s[0] > 7.0
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for():
     trouble = Trouble(BackendThrottled("test", "slow down", 3600.0))
-
     with pytest.raises(BackendThrottled):
         trouble.run()
     assert trouble.waited_s == []
@@ -102,14 +95,11 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for():
 @given(st.integers(1, 10_000), st.integers())
 def test_delays_grow_to_a_bound_and_are_never_zero(attempt: int, seed: int):
     settings = RetrySettings(delay_first_s=0.5, delay_max_s=20.0)
-
     delay = delay_s(attempt, settings, rng=seeded(seed))
-
     assert 0.25 <= delay <= 20.0
     assert delay <= 0.5 * 2.0 ** min(attempt - 1, 60)
 
 
 def test_the_same_seed_waits_alike_and_others_do_not():
     first, second, other = (delay_s(3, RetrySettings(), rng=seeded(seed)) for seed in (1, 1, 2))
-
     assert first == second != other

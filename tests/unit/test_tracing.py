@@ -57,7 +57,6 @@ def test_a_span_of_another_process_is_a_parent(recorded: InMemorySpanExporter) -
 def test_a_parent_that_is_none_begins_a_trace_of_its_own(recorded: InMemorySpanExporter, nonsense: str) -> None:
     with tracing.span("alone", parent=nonsense):
         pass
-
     (alone,) = recorded.get_finished_spans()
     assert alone.parent is None
 
@@ -65,7 +64,6 @@ def test_a_parent_that_is_none_begins_a_trace_of_its_own(recorded: InMemorySpanE
 def test_an_error_that_leaves_a_span_is_noted_on_it(recorded: InMemorySpanExporter) -> None:
     with pytest.raises(KeyError), tracing.span("fails"):
         raise KeyError("x")
-
     (failed,) = recorded.get_finished_spans()
     assert failed.status.status_code is trace.StatusCode.ERROR
 
@@ -78,7 +76,6 @@ def test_without_the_packages_there_are_no_spans() -> None:
     )
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
     assert done.stdout == "'' ''\n"
 
 
@@ -128,8 +125,6 @@ def test_what_is_searched_for_is_told_only_where_somebody_wants_it(
 ) -> None:
     monkeypatch.setattr(tracing, "_tells_queries", False)
     tracing.tell_queries()
-
     asyncio.run(Memory().search("Which pump?", 1))
-
     (searched,) = recorded.get_finished_spans()
     assert (searched.attributes or {})["gen_ai.memory.query.text"] == "Which pump?"

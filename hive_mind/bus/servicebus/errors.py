@@ -2,13 +2,7 @@
 
 from azure.servicebus import exceptions as sdk
 
-from hive_mind.errors import (
-    BackendError,
-    BackendRejected,
-    BackendThrottled,
-    BackendTimeout,
-    BackendUnavailable,
-)
+from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
 
 NAME = "servicebus"
 

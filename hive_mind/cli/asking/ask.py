@@ -7,8 +7,8 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_reply
 from hive_mind.cli.asking.asked import asked_agent
-from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, settings_for
+from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples
 from hive_mind.cli.output import printable, say
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
 from hive_mind.cli.running import command
@@ -25,11 +25,10 @@ QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="In your o
 Explain = Annotated[bool, typer.Option("--explain", help="Show how each source's score came about.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(ask)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def ask(
     context: typer.Context,
@@ -39,24 +38,20 @@ async def ask(
     method: options.Method = SearchMethod.HYBRID,
     as_of: options.AsOf = "",
     config: ConfigFile = None,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AnyEmbeddingAgent,
 ) -> None:
     """Ask what the agent has learned.
 
     The answer comes with the facts it rests on. Not knowing is an answer too, and no error. Where a fleet runs in the home
     folder, one of its agents is asked, and answers from what all of them share.
     """
-    settings, ways = settings_for(home, embed, model), ways_of(context, config, method.value, limit)
+    settings, ways = at.settings(), ways_of(context, config, method.value, limit)
     question = printable(question)
-    async with asked_agent(settings, fleet, agent, ways.ranking) as asked:
+    async with asked_agent(settings, at.fleet, at.agent, ways.ranking) as asked:
         if asked.fleet and ways.ranking:
             say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
         wanted = {"limit": ways.limit, "method": ways.method, **as_of_field(as_of)}
         reply = await asked.call("ask", question=question, **wanted)
     told = {"question": question, "fleet": asked.fleet, "agent": asked.name}
-    show_reply(told, reply, is_json=output is Format.JSON, explain=explain)
+    show_reply(told, reply, is_json=at.output is Format.JSON, explain=explain)

@@ -1,6 +1,8 @@
 """`hive-mind chat`: talk with an agent in the terminal. Questions are answered with their sources, statements are learned."""
 
 import sys
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +10,84 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import show_answer
-from hive_mind.cli.asking.asked import LocalAgent
-from hive_mind.cli.asking.chat_commands import HELP, ChatCommands
+from hive_mind.cli.asking.asked import Called, LocalAgent
 from hive_mind.cli.fleet.agents import Fleet, FleetAgent, fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
-from hive_mind.cli.output import plain, printable, say, show
+from hive_mind.cli.output import plain, printable, say, short_id, show, show_indented, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
+from hive_mind.errors import HiveError, InvalidInput
+
+_FACTS = 10
+_ID_CHARACTERS_MIN = 6
+HELP = "/facts [WORDS] lists facts, /why [NUMBER or ID] says where one comes from, /retract NUMBER or ID takes it back"
+
+
+@dataclass(slots=True)
+class ChatCommands:
+    """Commands to one agent. `shown` are the ids of the facts that were shown last: numbers mean these."""
+
+    agent: Called
+    shown: Sequence[str] = ()
+
+    async def aside(self, lines: AsyncIterable[str]) -> AsyncIterator[str]:
+        """The lines that are no commands; those that are, are carried out."""
+        async for line in lines:
+            if not line.startswith("/"):
+                yield line
+                continue
+            try:
+                await self._do(line)
+            except HiveError as error:
+                say(f"error: {error}", style="red")
+            show()
+
+    async def _do(self, line: str) -> None:
+        name, _, rest = line[1:].partition(" ")
+        known: dict[str, Callable[[str], Awaitable[None]]] = {"facts": self._facts, "why": self._why, "retract": self._retract}
+        if name not in known:
+            show(HELP)
+            return
+        await known[name](rest.strip())
+
+    async def _facts(self, words: str) -> None:
+        if words:
+            found = (await self.agent.call("search", query=words, limit=_FACTS))["hits"]
+        else:
+            found = (await self.agent.call("facts", limit=_FACTS))["facts"]
+        self.shown = [fact["fact_id"] for fact in found]
+        if not found:
+            show("Nothing found." if words else "No facts yet.")
+        for number, fact in enumerate(found, start=1):
+            show_indented(f"{fact['content']} · id {short_id(fact['fact_id'])}", lead=f"{number:>3}.")
+
+    async def _why(self, given: str) -> None:
+        fact = await self.agent.call("why", fact_id=await self._meant(given or "1"))
+        show(fact["content"], style="bold")
+        for source in fact["sources"]:
+            show_indented(f"said by {shown_source(source)}" + (f", {fact['said_at']}" if fact["said_at"] else ""))
+        for one in fact["said_in"]:
+            show_indented(f"“{one['text'].strip()}” ({shown_source(one['source'])})", style="dim")
+        for name, ids in (("replaces", fact["replaces"]), ("replaced by", [fact["superseded_by"]])):
+            if any(ids):
+                show_indented(f"{name} {', '.join(map(short_id, ids))}")
+
+    async def _retract(self, given: str) -> None:
+        done = await self.agent.call("retract", fact_id=await self._meant(given))
+        show(f"Retracted {short_id(done['fact_id'])}.")
+
+    async def _meant(self, given: str) -> str:
+        """The id of a fact by its number among those shown last, or by the beginning of its id. Raises `InvalidInput`."""
+        if given.isdecimal() and 0 < int(given) <= len(self.shown):
+            return self.shown[int(given) - 1]
+        if len(given) >= _ID_CHARACTERS_MIN:
+            held = (await self.agent.call("facts", limit=0))["facts"]
+            ids: list[str] = [*self.shown, *(fact["fact_id"] for fact in held)]
+            found = {fact_id for fact_id in ids if fact_id.startswith(given.lower())}
+            if len(found) == 1:
+                return found.pop()
+        raise InvalidInput(f"no fact {given!r} was shown: give its number in the last answer or list, or its id")
+
 
 _EPILOG = examples("hive-mind chat", "hive-mind chat harbour --fleet town", 'echo "When does the ferry leave?" | hive-mind chat')
 _WELCOME = f"Ask with a question mark; anything else is learned. {HELP}. End with Ctrl-D."
@@ -23,11 +96,10 @@ _QUOTES = "No language model: answers are quotations of what was learned; --mode
 Talked = Annotated[str, typer.Argument(metavar="AGENT", help="Who to talk with.", show_default=DEFAULT_AGENT)]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(chat)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def chat(
     agent: Talked = "",

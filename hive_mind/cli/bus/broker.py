@@ -46,11 +46,10 @@ Partitions = Annotated[int, typer.Option("--partitions", min=1, max=1024, help="
 TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both, clients have to speak TLS.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(broker)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def broker(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 5672,

@@ -61,11 +61,6 @@ class Report:
         return not self.problem
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.callback()
 def bus() -> None:
     """Look at the bus that members of a hive share."""

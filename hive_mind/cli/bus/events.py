@@ -54,7 +54,6 @@ State = Annotated[
 ]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in `dlq list`.")]
 All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Count = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="End after this number of events.", show_default="until Ctrl-C")
 ]
@@ -114,11 +113,6 @@ def _time(ms: int) -> str:
 
 def _now() -> str:
     return _time(int(datetime.now(UTC).timestamp() * 1000))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
 
 
 @group.command(epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type"))
@@ -202,7 +196,7 @@ async def show_(
 @dead.command(epilog=examples("hive-mind events dlq replay 12 13", "hive-mind events dlq replay --all --yes"))
 @command
 async def replay(
-    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: Yes = False
+    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: options.Yes = False
 ) -> None:
     """Deliver dead letters again, each to the name it was put aside for. What can't be read stays."""
     async with _opened(bus, state) as opened:
@@ -217,7 +211,7 @@ async def replay(
 @dead.command(epilog=examples("hive-mind events dlq drop 12", "hive-mind events dlq drop --all --yes"))
 @command
 async def drop(
-    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: Yes = False
+    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: options.Yes = False
 ) -> None:
     """Forget dead letters, for good."""
     async with _opened(bus, state) as opened:

@@ -57,11 +57,10 @@ Bus = Annotated[str, typer.Option("--bus", help="Run every agent as a process of
 Processes = Annotated[int, typer.Option(min=2, max=16, help="How many processes, with --bus.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(demo)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def demo(
     keep: Keep = None,

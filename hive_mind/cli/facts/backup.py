@@ -8,7 +8,7 @@ import typer
 
 from hive_mind import backends
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
+from hive_mind.cli.options import Format, examples, for_copying
 from hive_mind.cli.output import say, show, show_json
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -21,55 +21,46 @@ Copy = Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.
 Force = Annotated[bool, typer.Option("--force", help="Put it in the place of what the agent has now, which is kept beside it.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add both commands."""
-    app.command("backup", epilog=examples("hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada"))(backup)
-    app.command("restore", epilog=examples("hive-mind restore monday.sqlite --force"))(restore)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada"))
 @command
-async def backup(
-    file: Target, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
-) -> None:
+async def backup(file: Target, at: options.OwnAgent) -> None:
     """Copy an agent's memory to a file, also while it learns.
 
     The copy is of one moment, and is checked before it gets its name. `facts export` writes the same as text.
     """
-    settings = for_copying(settings_for(home, embed="none"), agent)
+    settings = for_copying(at.settings(), at.agent)
     if file.exists():
         raise InvalidInput(f"{file} is there already: give another name, or remove it")
-    path = database_path(settings, agent)
+    path = database_path(settings, at.agent)
     if not path.exists():
         raise InvalidInput(f"{path} is not there: a memory of an older version is converted when it is first used")
-    note_copy(settings.home, file, "backup", agent)
+    note_copy(settings.home, file, "backup", at.agent)
     facts = await asyncio.to_thread(backends.load("store", settings.store).backup, path, file)
-    if output is Format.JSON:
-        show_json({"file": str(file), "agent": agent, "facts": facts, "bytes": file.stat().st_size})
+    if at.output is Format.JSON:
+        show_json({"file": str(file), "agent": at.agent, "facts": facts, "bytes": file.stat().st_size})
     else:
-        show(f"{file}: {counted(facts, 'fact')} of agent {agent!r}, {file.stat().st_size >> 10:,} KB, checked")
+        show(f"{file}: {counted(facts, 'fact')} of agent {at.agent!r}, {file.stat().st_size >> 10:,} KB, checked")
 
 
+@group.command(epilog=examples("hive-mind restore monday.sqlite --force"))
 @command
-async def restore(
-    file: Copy,
-    force: Force = False,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def restore(file: Copy, force: Force = False, *, at: options.OwnAgent) -> None:
     """Put a copy back as an agent's memory.
 
     The agent must not be in use. What it had is not deleted: it stays beside, under another name.
     """
-    settings = settings_for(home, embed="none")
+    settings = at.settings()
     if not file.exists():
         raise InvalidInput(f"{file}: there is no such file; check the path")
-    if is_kept(settings, agent) and not force:
-        raise InvalidInput(f"agent {agent!r} has a memory already: put the copy in its place with --force; it stays beside it")
-    path = database_path(settings, agent)
+    if is_kept(settings, at.agent) and not force:
+        raise InvalidInput(f"agent {at.agent!r} has a memory already: put the copy in its place with --force; it stays beside it")
+    path = database_path(settings, at.agent)
     former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
-    if output is Format.JSON:
-        show_json({"file": str(file), "agent": agent, "former": str(former) if former else None})
+    if at.output is Format.JSON:
+        show_json({"file": str(file), "agent": at.agent, "former": str(former) if former else None})
         return
     show(f"{path}: as it was in {file}")
     if former:

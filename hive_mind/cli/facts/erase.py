@@ -1,4 +1,4 @@
-"""`hive-mind erase`: forget a subject, a source, an agent or a fact for good, everywhere, and sign who has."""
+"""`hive-mind erase`: forget a subject, a source, an agent or a fact for good, everywhere, and sign who has; and `receipt`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.erasure.erasing_at_home import Erased, erase_from_agents, erase_from_copies, look_for_residue
-from hive_mind.runtime.erasure.receipts import Receipt, kept, now_ms, signed
+from hive_mind.runtime.erasure.receipts import Receipt, is_own, kept, now_ms, read, signed
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import kept_facts
 
@@ -30,14 +30,10 @@ FactId = Annotated[str, typer.Option("--fact", help="One fact, by its id or the 
 Confirmed = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "erase",
-        epilog=examples('hive-mind erase --subject "Ada Lovelace"', "hive-mind erase --source mail/2024-03.txt --yes"),
-    )(erase)
+group = typer.Typer()
 
 
+@group.command(epilog=examples('hive-mind erase --subject "Ada Lovelace"', "hive-mind erase --source mail/2024-03.txt --yes"))
 @command
 async def erase(
     subject: Subject = "",
@@ -156,3 +152,30 @@ def _show(receipt: Receipt, path: Path, output: Format) -> None:
     for owed in receipt.owed:
         show(f"owed: {owed.who}: {owed.why}")
     show(f"receipt: {path}")
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="What `erase` wrote.")]
+
+receipt_group = typer.Typer(name="receipt", help="Check the receipts of erasures.", no_args_is_help=True)
+group.add_typer(receipt_group)
+
+
+@receipt_group.callback(epilog=examples("hive-mind receipt verify .hive/receipts/3f9a-1764.json"))
+def receipt() -> None:
+    """Check the receipts of erasures."""
+
+
+@receipt_group.command(epilog=examples("hive-mind receipt verify 3f9a-1764.json"))
+@command
+async def verify(file: File, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+    """Check that a receipt is as it was signed, and by whom. Fails where it is not, and where somebody is still owed."""
+    found = read(file)
+    by = "this home" if is_own(settings_for(home).home, found) else f"key {found.key_id[:12]}, which is not that of this home"
+    if output is Format.JSON:
+        show_json(plain(found) | {"key_id": found.key_id, "is_complete": found.is_complete})
+    else:
+        show(f"{file} is genuine, signed by {by}: {counted(len(found.confirmed), 'confirmation')}")
+        for one in found.owed:
+            show(f"  owed: {one.who}: {one.why}")
+    if not found.is_complete:
+        raise typer.Exit(FAILED)

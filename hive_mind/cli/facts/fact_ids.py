@@ -1,11 +1,14 @@
 """A fact by its id or by the beginning of it, as people copy it from a list."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
+
+import typer
 
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 
+FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 PREFIX_CHARACTERS_MIN = 6
 
 _SHOWN = 5

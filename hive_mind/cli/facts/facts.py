@@ -1,62 +1,48 @@
 """`hive-mind facts`: look at what an agent knows, and take facts back."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Told, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
-from hive_mind.cli.facts import count, facts_former, facts_transfer
-from hive_mind.cli.facts.fact_ids import fact_called
+from hive_mind.cli.facts import facts_former, facts_transfer
+from hive_mind.cli.facts.fact_ids import FactId, fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
-from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, settings_for
+from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
+from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, is_confirmed
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.model.aggregation import Kind
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import LIMIT
 
-FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
-Confirmed = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 group = typer.Typer(
     name="facts",
     help="Look at single facts: list, count, search, show, retract, forget, supersede, export, import.",
     no_args_is_help=True,
+    epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    count.register(group)
-    facts_transfer.register(group)
-    facts_former.register(group)
-    app.add_typer(group, epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts show 4f1a2b3c"))
+group.add_typer(facts_transfer.group)
+group.add_typer(facts_former.group)
 
 
 @group.command("list", epilog=examples("hive-mind facts list", 'hive-mind facts list --concept "Pump D4" -n 50'))
 @command
-async def list_facts(
-    concept: Concept = "",
-    limit: options.Limit = 20,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def list_facts(concept: Concept = "", limit: options.Limit = 20, *, at: AnyAgent) -> None:
     """List facts, the newest first. Where a fleet runs in the home folder, one of its agents lists what all of them share."""
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         found = await AskedFacts(asked).listed(concept, limit)
         total = (await AskedFacts(asked).statistics()).facts if len(found) == limit and knows_it_all(asked) else 0
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(found))
         return
     if not found:
@@ -82,22 +68,18 @@ async def search(
     former: Annotated[bool, typer.Option("--with-superseded", help="Also find what was true before.")] = False,
     as_of: options.AsOf = "",
     method: options.Method = SearchMethod.HYBRID,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AnyEmbeddingAgent,
 ) -> None:
     """Search facts, the best first.
 
     Unlike `ask` it shows whatever is nearest and does not judge whether that answers anything. Where a fleet runs in the home
     folder, one of its agents searches what all of them share.
     """
-    async with asked_agent(settings_for(home, embed, model), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         wanted = {"limit": limit, "method": method.value, "with_superseded": former, **as_of_field(as_of)}
         found = await asked.call("search", query=printable(query), **wanted)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(found["hits"])
         return
     if not found["hits"]:
@@ -108,19 +90,13 @@ async def search(
 
 @group.command("show", epilog=examples("hive-mind facts show 4f1a2b3c"))
 @command
-async def show_fact(
-    id_: FactId,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def show_fact(id_: FactId, at: AnyAgent) -> None:
     """Show all that is known about one fact, retracted ones too."""
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         fact = await fact_called(AskedFacts(asked), id_)
         episodes = (await asked.call("why", fact_id=fact.id))["said_in"]
         newer = await AskedFacts(asked).facts_with_prefix(fact.superseded_by) if fact.superseded_by else ()
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(fact) | {"episodes": [_episode_summary(episode) for episode in episodes]})
         return
     show(fact.content, style="bold")
@@ -129,35 +105,22 @@ async def show_fact(
 
 @group.command(epilog=examples("hive-mind facts retract 4f1a2b3c --yes"))
 @command
-async def retract(
-    id_: FactId,
-    yes: Confirmed = False,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def retract(id_: FactId, yes: options.Yes = False, *, at: AnyAgent) -> None:
     """Take a fact back.
 
     It is kept for the record and found by its id only; it comes back when another source says it again. Where a fleet runs in the
     home folder, one of its agents takes it back, and the hive lets go of it: what it said itself, or for a moderator anybody's.
     """
-    async with asked_agent(settings_for(home, embed="none"), fleet, agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         fact = await fact_called(AskedFacts(asked), id_)
-        if not yes and not _is_wanted(fact):
+        if not yes and not is_confirmed("retract", f"Retract “{fact.content}”?"):
             show("Kept.")
             return
         done = await asked.call("retract", fact_id=fact.id)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(replace(fact, sharing=Sharing(done["sharing"]))))
     else:
         show(f"Retracted {short_id(fact.id)}: {fact.content}")
-
-
-def _is_wanted(fact: Fact) -> bool:
-    if not sys.stdin.isatty():
-        raise InvalidInput("to retract without being asked, add --yes")
-    return typer.confirm(f"Retract “{fact.content}”?", err=True)
 
 
 def _row(fact: Fact) -> tuple[str, str, str]:
@@ -196,3 +159,42 @@ def _held_until(fact: Fact) -> str:
 
 def _episode_summary(episode: Told) -> dict[str, str]:
     return {name: episode[name] for name in ("id", "title", "source", "said_at")}
+
+
+About = Annotated[str, typer.Argument(metavar="ABOUT", help="A word of their concept, or a name they mention; all without it.")]
+
+
+@group.command(epilog=examples("hive-mind facts count", "hive-mind facts count D4 --latest"))
+@command
+async def count(
+    about: About = "",
+    latest: Annotated[bool, typer.Option("--latest", help="Show the latest of them, by when they were said.")] = False,
+    earliest: Annotated[bool, typer.Option("--earliest", help="Show the earliest of them.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many to show.")] = 1,
+    *,
+    at: AnyAgent,
+) -> None:
+    """Count facts, each once.
+
+    Where a fleet runs in the home folder, those of the whole hive are counted, and what did not answer is named.
+    """
+    if latest and earliest:
+        raise InvalidInput("--latest and --earliest are mutually exclusive")
+    kind: Kind = "latest" if latest else "earliest" if earliest else "count"
+    about = printable(about)
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
+        found = await asked.call("aggregate", kind=kind, concept=about, limit=limit)
+    if at.output is Format.JSON:
+        show_json({"about": about, "kind": kind, **found})
+    else:
+        _show(about, found)
+
+
+def _show(about: str, found: dict[str, Any]) -> None:
+    show(counted(found["count"], "fact") + (f" about {about}" if about else ""))
+    if found["facts"]:
+        rows = [(short_id(one["fact_id"]), one["said_at"].replace("T", " "), one["content"]) for one in found["facts"]]
+        show_table(["id", "said", "fact"], rows)
+    if found["completeness"] < 1:
+        silent = ", ".join(found["silent"]) or "it"
+        show(f"Only {found['completeness']:.0%} of the hive was counted: {silent} did not answer.", "yellow")

@@ -3,87 +3,61 @@
 For good is `hive-mind erase`.
 """
 
-import sys
 from typing import Annotated
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import asked_agent
-from hive_mind.cli.facts.fact_ids import fact_called
+from hive_mind.cli.facts.fact_ids import FactId, fact_called
 from hive_mind.cli.facts.facts_asked import AskedFacts
-from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.learning.opening import opened_learner
+from hive_mind.cli.fleet.agents import AnyAgent
+from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.learning.pieces import source_named
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.options import Format, examples, is_confirmed, settings_for
 from hive_mind.cli.output import printable, short_id, show, show_json, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
-from hive_mind.errors import InvalidInput
 from hive_mind.model.content import SOURCE
 
-FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 Source = Annotated[
     str, typer.Option("--source", help="A file that was learned, or another source as `hive-mind sources` names it.")
 ]
 By = Annotated[str, typer.Option("--by", help="What holds now.")]
 SaidBy = Annotated[str, typer.Option("--source", help="Who says so.")]
-Confirmed = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the commands."""
-    group.command(epilog=examples("hive-mind facts forget --source notes/old.md --yes"))(forget)
-    group.command(epilog=examples('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."'))(supersede)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind facts forget --source notes/old.md --yes"))
 @command
-async def forget(
-    source: Source,
-    yes: Confirmed = False,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> None:
     """Take back all that a source said; what others say too stays, without it.
 
     It is kept for the record as former, and holds again when the source is learned again. `hive-mind erase` is for good.
     """
-    async with opened_learner(settings_for(home, embed="none"), agent, fleet, is_known=True) as (_, learner):
+    async with opened_learner(at.settings(), at.agent, at.fleet, is_known=True) as (_, learner):
         known = {one.source: one.facts for one in await learner.sources("")}
         name = source_named(printable(source), known)
-        if not yes and not _is_wanted(f"Forget {counted(known[name], 'fact')} of {shown_source(name)}?"):
+        if not yes and not is_confirmed("forget", f"Forget {counted(known[name], 'fact')} of {shown_source(name)}?"):
             show("Kept.")
             return
         former = await learner.withdraw(name)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"source": name, "former": former})
     else:
         show(f"{shown_source(name)}: {counted(former, 'fact is', 'facts are')} no longer said")
 
 
+@group.command(epilog=examples('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."'))
 @command
-async def supersede(
-    id_: FactId,
-    by: By,
-    source: SaidBy = SOURCE,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgent) -> None:
     """Put what holds now in the place of a fact, which is former then."""
-    async with asked_agent(settings_for(home), fleet, agent) as asked:
+    async with asked_agent(settings_for(at.home), at.fleet, at.agent) as asked:
         former_id = (await fact_called(AskedFacts(asked), id_)).id
         newer_id = (await asked.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"id": newer_id, "replaces": former_id})
     else:
         show(f"{short_id(former_id)} is former; {short_id(newer_id)} holds: {by}")
-
-
-def _is_wanted(question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise InvalidInput("to forget without being asked, add --yes")
-    return typer.confirm(question, err=True)

@@ -12,7 +12,7 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.learning.file_lines import FileLines, lines_of
 from hive_mind.cli.learning.files import STDIN, refuse_replacing
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_copying, settings_for
+from hive_mind.cli.options import Format, examples, for_copying, settings_for
 from hive_mind.cli.output import Report, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command
 from hive_mind.counted import counted
@@ -30,62 +30,46 @@ Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - f
 Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add both commands."""
-    group.command("export", epilog=examples("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz"))(
-        export
-    )
-    group.command("import", epilog=examples("hive-mind facts import memory.jsonl --agent copy"))(import_)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind facts export memory.jsonl", "hive-mind facts export | gzip > m.gz"))
 @command
-async def export(
-    file: Target = STDIN,
-    force: options.Force = False,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def export(file: Target = STDIN, force: options.Force = False, *, at: options.OwnAgent) -> None:
     """Write everything as JSON Lines.
 
     What was learned word for word, its facts with their sources, and the links between them.
     """
-    if file == STDIN and output is Format.JSON:
+    if file == STDIN and at.output is Format.JSON:
         raise InvalidInput(
             "standard output is taken by the export, which is JSON Lines already: name a FILE, or leave --output away"
         )
     if file != STDIN:
         refuse_replacing(Path(file), force=force)
-    settings = for_copying(settings_for(home), agent)
+    settings = for_copying(settings_for(at.home), at.agent)
     if file != STDIN and settings.store != "memory":
-        note_copy(settings.home, Path(file), "facts", agent)
-    async with opened_store(settings, agent) as store:
+        note_copy(settings.home, Path(file), "facts", at.agent)
+    async with opened_store(settings, at.agent) as store:
         export = _Export(store)
         if file == STDIN:
             await _to_stdout(export.lines())
             return
         lines = await _to_file(export.lines(), Path(file))
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"file": file, "facts": export.facts, "lines": lines})
     else:
         show(f"{file}: {counted(export.facts, 'fact')} ({counted(lines, 'line')})")
 
 
+@group.command("import", epilog=examples("hive-mind facts import memory.jsonl --agent copy"))
 @command
-def import_(
-    file: Origin,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
-) -> Coroutine[Any, Any, None]:
+def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, None]:
     """Take in what `export` wrote.
 
     All of it, or nothing when a line is bad. Facts that are known already gain the sources of the file; nothing is forgotten.
     Interrupted, it goes on where it stopped the next time.
     """
-    return _import(file, lines_of(file), settings_for(home, embed, model), agent, output)
+    return _import(file, lines_of(file), at.settings(), at.agent, at.output)
 
 
 async def _import(file: str, lines: FileLines, settings: Settings, agent: str, output: Format) -> None:

@@ -35,13 +35,11 @@ Output = Annotated[
 ]
 
 group = typer.Typer(
-    name="graph", help="Explore how facts hang together: around one, between two, or by a query.", no_args_is_help=True
+    name="graph",
+    help="Explore how facts hang together: around one, between two, or by a query.",
+    no_args_is_help=True,
+    epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'))
 
 
 @group.command(
@@ -107,14 +105,13 @@ async def query(
     cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="What to look for; it can only read.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most this many rows.")] = 1000,
     timeout_s: Annotated[float, typer.Option("--timeout", min=0.1, max=3600, help="Seconds it may take.")] = 10.0,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: options.OwnAgent,
 ) -> None:
     """Ask in Cypher, as Kuzu speaks it."""
-    async with _graph_of(agent, home) as graph:
+    async with _graph_of(at.agent, at.home) as graph:
         rows = await graph.query(cypher, limit, timeout_s)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(plain(rows))
         return
     show_table(rows.columns, [[_cell(value) for value in row] for row in rows.rows])

@@ -5,36 +5,28 @@ import asyncio
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, for_reading, settings_for
+from hive_mind.cli.options import Format, examples, for_reading
 from hive_mind.cli.output import Report, progress, show, show_json
 from hive_mind.cli.running import Stopped, command
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.wiring import open_memory
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))(reembed)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))
 @command
-async def reembed(
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def reembed(at: options.EmbeddingAgent) -> None:
     """Embed everything with the model at hand and forget the vectors of the former one.
 
     Interrupted, it goes on where it stopped the next time.
     """
-    async with await open_memory(for_reading(settings_for(home, embed, model), agent), agent) as memory:
+    async with await open_memory(for_reading(at.settings(), at.agent), at.agent) as memory:
         with progress("texts") as report:
             count = await _reembed(memory, report)
         figures = await memory.get_statistics()
-    if output is Format.JSON:
-        show_json({"agent": agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors})
+    if at.output is Format.JSON:
+        show_json({"agent": at.agent, "embedded": count, "model": figures.embedding, "vectors": figures.vectors})
     else:
         show(f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
 

@@ -2,37 +2,27 @@
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.facts.facts_asked import AskedFacts
-from hive_mind.cli.fleet.agents import Agent, Fleet
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
+from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, show, show_json, show_table
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.runtime.agent_files import database_path
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind stats", "hive-mind stats --agent archive --output json"))(stats)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind stats", "hive-mind stats --agent archive --output json"))
 @command
-async def stats(
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def stats(at: AnyEmbeddingAgent) -> None:
     """Count what the agent knows."""
-    settings = settings_for(home, embed, model)
-    async with asked_agent(settings, fleet, agent) as asked:
+    settings = at.settings()
+    async with asked_agent(settings, at.fleet, at.agent) as asked:
         figures = await AskedFacts(asked).statistics()
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"agent": asked.name} | plain(figures))
         return
     show(f"Agent {asked.name!r} in {database_path(settings, asked.name)}", style="bold")

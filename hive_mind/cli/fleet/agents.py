@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import fleet_names
-from hive_mind.cli.options import DEFAULT_AGENT
+from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -38,6 +40,36 @@ Fleet = Annotated[
     str,
     typer.Option("--fleet", help="An agent of this fleet.", show_default="the one that runs here", autocompletion=fleet_names),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyAgent:
+    """An agent, wherever its memory is open, and in which form the result is printed."""
+
+    agent: Agent = ""
+    fleet: Fleet = ""
+    home: options.Home = None
+    output: options.Output = Format.TEXT
+
+    def settings(self) -> Settings:
+        """See `settings_for`; without a model, for what embeds nothing."""
+        return settings_for(self.home, embed="none")
+
+
+@dataclass(frozen=True, slots=True)
+class AnyEmbeddingAgent:
+    """The same, with the model that embeds for an agent that is opened here."""
+
+    agent: Agent = ""
+    fleet: Fleet = ""
+    home: options.Home = None
+    embed: options.Embed = None
+    model: options.Model = None
+    output: options.Output = Format.TEXT
+
+    def settings(self) -> Settings:
+        """See `settings_for`."""
+        return settings_for(self.home, self.embed, self.model)
 
 
 # A language model may read a long file for minutes.

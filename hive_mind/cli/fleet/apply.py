@@ -1,4 +1,4 @@
-"""`hive-mind apply`: make a fleet what its manifest says: what will be done, how it goes, and what runs then."""
+"""`hive-mind apply` and `plan`: make a fleet what its manifest says: what will be done, how it goes, and what runs then."""
 
 import asyncio
 import signal
@@ -15,7 +15,6 @@ from hive_mind.cli import options
 from hive_mind.cli.agent_config import told_by_signals
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat
-from hive_mind.cli.fleet.plan import show_planned
 from hive_mind.cli.fleet.shown.plan import show_plan
 from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
 from hive_mind.cli.options import examples
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController, Outcome
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.planning.plan import Plan
+
 
 _EPILOG = examples(
     "hive-mind apply -f manifests/flat.yaml",
@@ -56,11 +56,10 @@ GateData = Annotated[
 _TELL_S = 3.0
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(apply)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
 @command
 def apply(
     file: fleets.Manifest,
@@ -161,14 +160,12 @@ async def _tell_progress(controller: "HiveController") -> None:
                 say(told := line, style="dim")
 
 
-async def carry_out(
-    home: Path | None, fleet: str, output: FleetFormat, change: "Callable[[HiveController], Awaitable[Outcome]]"
-) -> None:
-    """Change the fleet that is meant by `--home` and `--fleet`, tell how it goes, and show what came of it."""
-    async with fleets.chosen(home, fleet, is_telling=True) as controller:
+async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[Outcome]]") -> None:
+    """Change the fleet that is meant, tell how it goes, and show what came of it."""
+    async with at.opened(is_telling=True) as controller:
         async with under_way(controller):
             outcome = await change(controller)
-        await show_outcome(controller, outcome, output)
+        await show_outcome(controller, outcome, at.output)
 
 
 async def show_outcome(controller: "HiveController", outcome: "Outcome", output: FleetFormat) -> None:
@@ -187,3 +184,31 @@ async def show_outcome(controller: "HiveController", outcome: "Outcome", output:
             say(f"not as it should be: {problem}", style="red")
         say("look closer with hive-mind status and hive-mind logs AGENT, or run it again to go on")
         raise typer.Exit(FAILED)
+
+
+@group.command(
+    epilog=examples("hive-mind plan -f fleet.yaml", "hive-mind plan -f fleet.yaml -o json | jq '.actions[].kind'"),
+    rich_help_panel=fleets.PANEL,
+)
+@group.command(
+    "diff",
+    epilog=examples("hive-mind diff -f fleet.yaml", "hive-mind diff -f fleet.yaml -o json | jq '.actions[].kind'"),
+    rich_help_panel=fleets.PANEL,
+)
+@command
+def plan(
+    file: fleets.Manifest, home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
+) -> Coroutine[Any, Any, None]:
+    """Show what apply would do, and do nothing.
+
+    Every step is shown with what it does to memory. Not a single step means that everything is as the manifest says.
+    """
+    return show_planned(fleets.source_of(file, home), fleets.home_of(home), output)
+
+
+async def show_planned(source: "Source", home: Path, output: FleetFormat) -> None:
+    """Print the plan for a manifest."""
+    name = source.manifest.metadata.name
+    async with fleets.opened(home, name) as controller:
+        planned = await controller.plan(source)
+    show_plan(planned, name, output)

@@ -29,35 +29,28 @@ Root = Annotated[
 NewName = Annotated[str, typer.Option("--fleet", help="Another name for it.", show_default="the one it had")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("export", epilog=_EXPORT, rich_help_panel=fleets.PANEL)(export_fleet)
-    app.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)(import_fleet)
+group = typer.Typer()
 
 
+@group.command("export", epilog=_EXPORT, rich_help_panel=fleets.PANEL)
 @command
-async def export_fleet(
-    file: ToFile,
-    force: options.Force = False,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def export_fleet(file: ToFile, force: options.Force = False, *, at: fleets.OneFleet) -> None:
     """Write all that a fleet knows into one archive: its manifest, every agent's memory, and what the hive holds.
 
     The fleet may run meanwhile or be stopped.
     """
     from hive_mind.control.archives.archive import export
 
-    folder = fleets.home_of(home)
-    name = fleets.chosen_fleet(folder, fleet)
+    folder = fleets.home_of(at.home)
+    name = fleets.chosen_fleet(folder, at.fleet)
     refuse_replacing(file, force=force)
     note_copy(folder, file, "archive", name)
     async with fleets.opened(folder, name) as controller:
         archived = await export(folder.absolute(), name, file, call=controller.call)
-    _tell(archived, f"fleet {name} is in {file}", output)
+    _tell(archived, f"fleet {name} is in {file}", at.output)
 
 
+@group.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)
 @command
 async def import_fleet(
     file: FromFile,

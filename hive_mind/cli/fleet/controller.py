@@ -35,11 +35,10 @@ File = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(controller)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
 @command
 def controller(
     file: File = "",

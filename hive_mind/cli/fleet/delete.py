@@ -1,6 +1,5 @@
 """`hive-mind delete`: stop a fleet. Its memory stays, unless it is to be purged."""
 
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import under_way
 from hive_mind.cli.fleet.fleets import fleet_names
-from hive_mind.cli.options import examples
+from hive_mind.cli.options import examples, is_confirmed
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import CommandError, command
 from hive_mind.control import TIMEOUT_S
@@ -24,20 +23,18 @@ _EPILOG = examples(
 File = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="Its manifest.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 Purge = Annotated[bool, typer.Option("--purge", help="Forget everything too: memory, journals, logs. For good.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(delete)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
 @command
 def delete(
     name: Name = "",
     file: File = "",
     purge: Purge = False,
-    yes: Yes = False,
+    yes: options.Yes = False,
     timeout: fleets.Timeout = TIMEOUT_S,
     home: options.Home = None,
 ) -> Coroutine[Any, Any, None]:
@@ -49,8 +46,8 @@ def delete(
         raise InvalidInput("give the fleet's name or its manifest, not both")
     folder = fleets.home_of(home)
     fleet = fleets.chosen_fleet(folder, fleets.named_in(file) if file else name, named_by="")
-    if purge and not yes:
-        _ask(f"stop fleet {fleet!r} and forget all it ever learned, for good?")
+    if purge and not yes and not is_confirmed("purge", f"stop fleet {fleet!r} and forget all it ever learned, for good?"):
+        raise CommandError("nothing was done")
     return _delete(folder, fleet, timeout, is_purging=purge)
 
 
@@ -62,10 +59,3 @@ async def _delete(home: Path, fleet: str, timeout_s: float, *, is_purging: bool)
     show(f"fleet {fleet} is stopped, and all it knew is gone" if is_purging else f"fleet {fleet} is stopped; its memory stays")
     if not is_purging:
         say(f"to run it again: hive-mind apply -f MANIFEST; to forget it: hive-mind delete {fleet} --purge")
-
-
-def _ask(question: str) -> None:
-    if not sys.stdin.isatty():
-        raise InvalidInput("to purge without being asked, add --yes")
-    if not typer.confirm(question, err=True):
-        raise CommandError("nothing was done")

@@ -7,7 +7,8 @@ and by no command as it is defined.
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from hive_mind.cli import options
 from hive_mind.cli.learning.files import STDIN, read_stdin
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import plain, say, show, show_json
@@ -86,6 +88,21 @@ Fleet = Annotated[
     str,
     typer.Option("--fleet", help="Which fleet.", show_default="the one in the home folder", autocompletion=fleet_names),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class OneFleet:
+    """A fleet, and in which form the result is printed."""
+
+    fleet: Fleet = ""
+    home: options.Home = None
+    output: Output = FleetFormat.TABLE
+
+    def opened(self, *, is_telling: bool = False) -> AbstractAsyncContextManager["HiveController"]:
+        """See `chosen`."""
+        return chosen(self.home, self.fleet, is_telling=is_telling)
+
+
 Manifest = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="The manifest, or - for standard input.")]
 
 
@@ -170,7 +187,7 @@ def source_of(file: str, home: Path | None = None) -> "Source":
 
 def say_without_effect(source: "Source") -> None:
     """What a fleet does not heed of the retrieval configuration that its manifest names; no reason to refuse the rest."""
-    from hive_mind.control.manifests.retrieval_file import without_effect
+    from hive_mind.control.manifests.named_files import without_effect
 
     for clause in without_effect(source.manifest, source.folder):
         say(f"note: {source.manifest.spec.retrieval.config} has no effect here in {clause}", style="yellow")

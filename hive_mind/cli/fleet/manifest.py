@@ -11,7 +11,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.form_files import STDOUT, show_explained, show_problems, write_first
+from hive_mind.cli.form_files import STDOUT, NewFile, show_explained, show_problems, write_first
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import USAGE, command
@@ -22,18 +22,12 @@ _HELP = "Begin a manifest, check it, and look up what can stand in it."
 
 
 Kind = Annotated[TopologyName, typer.Option("--topology", "-t", help="How its agents share what they know.")]
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 Name = Annotated[str, typer.Option("--name", help="What the fleet is called.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
 Form = Annotated[bool, typer.Option("--form", help="The text only: don't look for the variables, files and sources it names.")]
 Place = Annotated[str, typer.Argument(metavar="PATH", help="Such as spec.topology; without, the whole.", show_default=False)]
 
-group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL)
+group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
 
 
 @group.callback(

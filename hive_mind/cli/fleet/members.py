@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import show_outcome, under_way
-from hive_mind.cli.fleet.fleets import FleetFormat, show_as
+from hive_mind.cli.fleet.fleets import show_as
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import plain, say, show, show_table
 from hive_mind.cli.running import FAILED, command
@@ -33,17 +32,14 @@ Force = Annotated[
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, what there is is shown and nothing is changed.")]
 
-group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
-of_fleet = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+group = typer.Typer()
+members_group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+fleet_group = typer.Typer(name="fleet", help=_FLEET_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
+group.add_typer(members_group)
+group.add_typer(fleet_group)
 
 
-def register(app: typer.Typer) -> None:
-    """Add both groups."""
-    app.add_typer(group)
-    app.add_typer(of_fleet)
-
-
-@group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
+@members_group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
 def members() -> None:
     """See who is in the hive of a fleet, and put out who is dead or hostile.
 
@@ -52,36 +48,31 @@ def members() -> None:
     """
 
 
-@group.command(
+@members_group.command(
     "list", epilog=examples("hive-mind members list", "hive-mind members list -o json | jq '.[] | select(.state != \"alive\")'")
 )
 @command
-async def list_members(fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
+async def list_members(at: fleets.OneFleet) -> None:
     """Everybody in the hive or near it: its state, its certificate, when it was last heard, and the epoch it knows.
 
     suspected: nothing is heard of it. stranger: it beats and is no member. "only holder of" counts the partitions that nobody
     else has who can be heard: with this member they would be lost. Exit code 1: nobody answers.
     """
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         found = await controller.members()
-    rows = _rows(found, fleets.folder_of(home, fleet).path / "keys")
-    if not found and output.is_table:
+    rows = _rows(found, fleets.folder_of(at.home, at.fleet).path / "keys")
+    if not found and at.output.is_table:
         say("no process of this fleet answers: hive-mind status", style="red")
-    show_as(output, rows, [one.name for one in found], lambda: _show(rows))
+    show_as(at.output, rows, [one.name for one in found], lambda: _show(rows))
     if not found:
         raise typer.Exit(FAILED)
 
 
-@group.command(epilog=examples("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force"))
+@members_group.command(
+    epilog=examples("hive-mind members evict n3", "hive-mind keys revoke pumps", "hive-mind members evict n3 --force")
+)
 @command
-async def evict(
-    member: Member,
-    force: Force = False,
-    timeout_s: fleets.Timeout = 60.0,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout = 60.0, *, at: fleets.OneFleet) -> None:
     """Put a member out of the hive for good; its partitions get other holders, who copy them from who has them.
 
     For one that is dead: whatever it alone had is lost, unless it comes back with its files; so that is refused without --force,
@@ -90,39 +81,33 @@ async def evict(
 
     Exit code 1: nothing was done, and why. 2: there is no such member.
     """
-    async with fleets.chosen(home, fleet, is_telling=output.is_table) as controller:
+    async with at.opened(is_telling=at.output.is_table) as controller:
         done = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
-    show_as(output, done, [done.member], lambda: _tell(done))
+    show_as(at.output, done, [done.member], lambda: _tell(done))
 
 
-@of_fleet.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
+@fleet_group.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
 def fleet_commands() -> None:
     """Bring the hive of a fleet back when members lost what they had."""
 
 
-@of_fleet.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
+@fleet_group.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
 @command
-async def refound(
-    yes: Yes = False,
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Found the hive again, with the same topology, from the journals there are.
 
     For when homes were lost, the last holder of something was put out, or members can't agree who is a member. Every fact that
     any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has
     is lost, and shown before. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
     """
-    async with fleets.chosen(home, fleet, is_telling=output.is_table) as controller:
+    async with at.opened(is_telling=at.output.is_table) as controller:
         there = await controller.remains()
         if not yes:
-            show_as(output, there, [there.hive], lambda: _tell_remains(there))
+            show_as(at.output, there, [there.hive], lambda: _tell_remains(there))
             return
         async with under_way(controller):
             outcome = await controller.refound(timeout_s=timeout_s)
-        await show_outcome(controller, outcome, output)
+        await show_outcome(controller, outcome, at.output)
 
 
 def _tell(done: "Evicted") -> None:

@@ -1,4 +1,4 @@
-"""`hive-mind rollout`: restart a fleet, follow how it comes up, and go back to what was applied before."""
+"""`hive-mind rollout`, `scale` and `drain`: change what runs of a fleet, follow how it comes up, and go back."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import carry_out
-from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, show_as
+from hive_mind.cli.fleet.fleets import agent_names, process_names, show_as
 from hive_mind.cli.fleet.shown.status import fleet_line, show_agents, show_fleet_line
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show, show_table
@@ -19,48 +18,39 @@ from hive_mind.control import TIMEOUT_S
 if TYPE_CHECKING:
     from hive_mind.control.state import FleetFolder
 
+
 _POLL_S = 0.3
 
-group = typer.Typer(name="rollout", no_args_is_help=True)
+group = typer.Typer()
+rollout_group = typer.Typer(
+    name="rollout",
+    no_args_is_help=True,
+    epilog=examples("hive-mind rollout restart", "hive-mind rollout undo"),
+)
+group.add_typer(rollout_group, rich_help_panel=fleets.PANEL)
 
 AgentName = Annotated[
     str, typer.Argument(metavar="AGENT", show_default="all", help="Only this agent's process.", autocompletion=agent_names)
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL, epilog=examples("hive-mind rollout restart", "hive-mind rollout undo"))
-
-
-@group.callback()
+@rollout_group.callback()
 def rollout() -> None:
     """Restart a fleet, watch it come up, or go back to an earlier manifest."""
 
 
-@group.command(epilog=examples("hive-mind rollout restart", "hive-mind rollout restart ada"))
+@rollout_group.command(epilog=examples("hive-mind rollout restart", "hive-mind rollout restart ada"))
 @command
-async def restart(
-    agent: AgentName = "",
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Stop and start processes, a few at a time, so that the others go on answering."""
-    await carry_out(home, fleet, output, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
+    await carry_out(at, lambda opened: opened.restart(agent or None, timeout_s=timeout_s))
 
 
-@group.command(epilog=examples("hive-mind rollout status --timeout 30"))
+@rollout_group.command(epilog=examples("hive-mind rollout status --timeout 30"))
 @command
-async def status(
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def status(timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Wait until every agent is ready, saying how far it is. Exit code 1 means that it did not come to that in time."""
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         until_s = asyncio.get_running_loop().time() + timeout_s
         told = ""
         while (now := await controller.status()).phase not in ("Ready", "Stopped"):
@@ -74,27 +64,21 @@ async def status(
         show_fleet_line(now)
         show_agents(now.agents)
 
-    show_as(output, now, [f"hive/{now.name}"], show_table_of)
+    show_as(at.output, now, [f"hive/{now.name}"], show_table_of)
 
 
-@group.command(epilog=examples("hive-mind rollout undo"))
+@rollout_group.command(epilog=examples("hive-mind rollout undo"))
 @command
-async def undo(
-    allow_data_loss: fleets.DataLoss = False,
-    timeout_s: fleets.Timeout = TIMEOUT_S,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Apply the manifest that was applied before the last one. Undo it again to come back."""
-    await carry_out(home, fleet, output, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
+    await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
 
 
-@group.command(epilog=examples("hive-mind rollout history", "hive-mind rollout history -o yaml"))
+@rollout_group.command(epilog=examples("hive-mind rollout history", "hive-mind rollout history -o yaml"))
 @command
-async def history(fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE) -> None:
+async def history(at: fleets.OneFleet) -> None:
     """List the manifests that were applied and are kept, the last ten."""
-    folder = fleets.folder_of(home, fleet)
+    folder = fleets.folder_of(at.home, at.fleet)
     kept = [_revision(folder, number) for number in folder.kept_revisions()]
 
     def show_kept() -> None:
@@ -103,7 +87,7 @@ async def history(fleet: fleets.Fleet = "", home: options.Home = None, output: f
         if not kept:
             show("nothing was applied yet")
 
-    show_as(output, kept, [str(one["revision"]) for one in kept], show_kept)
+    show_as(at.output, kept, [str(one["revision"]) for one in kept], show_kept)
 
 
 def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
@@ -121,3 +105,45 @@ def _revision(folder: "FleetFolder", number: int) -> dict[str, Any]:
         "agents": len(expanded(manifest)),
         "manifest": text,
     }
+
+
+_SCALE = examples("hive-mind scale reader-{n} --replicas 5", "hive-mind scale --replicas 5")
+
+Entry = Annotated[
+    str,
+    typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
+]
+Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there are to be.")]
+
+
+@group.command(epilog=_SCALE, rich_help_panel=fleets.PANEL)
+@command
+async def scale(
+    replicas: Count,
+    entry: Entry = "",
+    allow_data_loss: fleets.DataLoss = False,
+    timeout_s: fleets.Timeout = TIMEOUT_S,
+    *,
+    at: fleets.OneFleet,
+) -> None:
+    """Change how many agents an entry with a count stands for.
+
+    Those that leave hand over what they hold first. The manifest the fleet keeps is changed; your own file is not, so change it
+    too before you apply it again.
+    """
+    await carry_out(
+        at, lambda opened: opened.scale(entry or None, replicas, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
+    )
+
+
+Process = Annotated[
+    str,
+    typer.Argument(metavar="PROCESS", help="As shown by hive-mind get agents.", autocompletion=process_names),
+]
+
+
+@group.command(epilog=examples("hive-mind drain ada"), rich_help_panel=fleets.PANEL)
+@command
+async def drain(process: Process, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
+    """Let a process finish and end. It stays away until the next apply or rollout restart."""
+    await carry_out(at, lambda opened: opened.drain(process, timeout_s=timeout_s))

@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
 from hive_mind.cli.learning.files import passed_over
 from hive_mind.cli.learning.gone import gone_from, tell_of_gone
 from hive_mind.cli.learning.learn_shown import show_learned
-from hive_mind.cli.learning.opening import OpenedLearner, opened_learner
+from hive_mind.cli.learning.learners import OpenedLearner, opened_learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
-from hive_mind.cli.options import Format, examples, iso_time, settings_for
+from hive_mind.cli.options import Format, examples, iso_time
 from hive_mind.cli.output import progress, say, show_json, shown_source
 from hive_mind.cli.running import FAILED, command
 from hive_mind.errors import InvalidInput
@@ -45,11 +44,10 @@ SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 20
 _NAMED_MAX = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(learn)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 def learn(
     paths: Paths,
@@ -58,12 +56,8 @@ def learn(
     replace: Replace = None,
     explain: Explain = False,
     watch: Watch = False,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AnyEmbeddingAgent,
 ) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
@@ -71,17 +65,17 @@ def learn(
     and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it with
     the others.
     """
-    settings = settings_for(home, embed, model)
+    settings = at.settings()
     if watch:
-        if source or said_at or explain or replace is False or output is Format.JSON:
+        if source or said_at or explain or replace is False or at.output is Format.JSON:
             raise InvalidInput("--watch stands with folders, --agent, --fleet and --replace alone")
-        from hive_mind.cli.learning.watch import watch_folders
+        from hive_mind.cli.learning.watching import watch_folders
 
-        return watch_folders(settings, [Path(path) for path in paths], agent, fleet)
+        return watch_folders(settings, [Path(path) for path in paths], at.agent, at.fleet)
     pieces = pieces_of(paths, source, iso_time(said_at), is_whole=replace)
     tally = Tally(explain, [{"file": str(file), "reason": why} for file, why in passed_over(paths).items()])
     folders = [Path(path) for path in paths if replace is not False and Path(path).is_dir()]
-    return _learn(pieces, tally, opened_learner(settings, agent, fleet), folders, output, is_replacing=bool(replace))
+    return _learn(pieces, tally, opened_learner(settings, at.agent, at.fleet), folders, at.output, is_replacing=bool(replace))
 
 
 async def _learn(

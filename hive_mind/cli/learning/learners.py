@@ -1,7 +1,8 @@
-"""Who learns: an agent whose database is here, or one of a fleet, which runs in a process of its own."""
+"""Who learns: an agent of a fleet that runs, or the one whose database is here."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
@@ -10,11 +11,15 @@ import msgspec
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned, Progress
 from hive_mind.cli.asking.asked import Called
+from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cognition.reader import LeftOut
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.model.content import Content
+from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.wiring import open_agent
 
 # At four bytes each they fit a request of one megabyte, with room for what is written in two bytes instead of one.
 _PART_CHARACTERS = 200_000
@@ -177,3 +182,20 @@ def parts_of(text: str) -> list[str]:
         parts.append(text[start:end])
         start = end
     return [*parts, text[start:]]
+
+
+OpenedLearner = AbstractAsyncContextManager[tuple[str, Learner]]
+
+
+@asynccontextmanager
+async def opened_learner(
+    settings: Settings, agent: str, fleet: str, *, is_known: bool = False
+) -> AsyncIterator[tuple[str, Learner]]:
+    """Its name, and the one who learns; `is_known`: it has learned something before. Raises `InvalidInput` where it has not."""
+    async with fleet_agent(settings.home, fleet, agent) as running:
+        if running is not None:
+            yield running.name, RemoteLearner(running)
+            return
+    name = agent or DEFAULT_AGENT
+    async with await open_agent(for_reading(settings, name) if is_known else settings, name) as found:
+        yield name, LocalLearner(found)

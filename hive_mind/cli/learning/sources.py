@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.learn_shown import left_out_told
-from hive_mind.cli.learning.opening import opened_learner
-from hive_mind.cli.options import Format, examples, settings_for
+from hive_mind.cli.learning.learners import opened_learner
+from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.memory.editions.sources import KnownSource
@@ -18,23 +17,16 @@ from hive_mind.memory.editions.sources import KnownSource
 Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin like this, such as a folder's path.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))(sources)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))
 @command
-async def sources(
-    below: Below = "",
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List what was learned from where: facts that hold, those that are former, when, and what was left out."""
-    async with opened_learner(settings_for(home, embed="none"), agent, fleet, is_known=True) as (_, learner):
+    async with opened_learner(at.settings(), at.agent, at.fleet, is_known=True) as (_, learner):
         found = await learner.sources(printable(below))
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json([_told(one) for one in found])
     elif not found:
         show("No sources yet.")

@@ -10,7 +10,7 @@ from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, short_id, show, show_json
 from hive_mind.cli.review.inbox_deciding import ALL_BUT_QUESTIONS, QUESTIONS, WITH_VALUE, decide, others_like, value_of, wish_of
-from hive_mind.cli.review.inbox_desk import Agent, desk_of, item_called, person
+from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person
 from hive_mind.cli.review.inbox_shown import document_of, show_item, show_lines, show_views
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -23,12 +23,12 @@ Because = Annotated[str, typer.Option("--because", help="Why; kept with the deci
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides.", show_default="your login")]
 Alike = Annotated[bool, typer.Option("--all", help="Decide all that wait for the same cause.")]
 
-group = typer.Typer(name="inbox", help="What agents ask of people: look at it, and decide.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples("hive-mind inbox list", 'hive-mind inbox reject 4f1a2b3c --because "seal was replaced"'))
+group = typer.Typer(
+    name="inbox",
+    help="What agents ask of people: look at it, and decide.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind inbox list", 'hive-mind inbox reject 4f1a2b3c --because "seal was replaced"'),
+)
 
 
 @group.command("list", epilog=examples("hive-mind inbox list", "hive-mind inbox list --all -n 50"))
@@ -36,17 +36,16 @@ def register(app: typer.Typer) -> None:
 async def list_items(
     every: Annotated[bool, typer.Option("--all", help="Also what is decided, one by one; what changed last first.")] = False,
     limit: options.Limit = 20,
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AtDesk,
 ) -> None:
     """List what waits for a decision.
 
     What waits longest comes first, and what has one cause is one line.
     """
-    async with desk_of(home, agent) as desk:
-        views = await _latest(desk, agent, limit) if every else await desk.open(agent=agent)
-    if output is Format.JSON:
+    async with desk_of(at.home, at.agent) as desk:
+        views = await _latest(desk, at.agent, limit) if every else await desk.open(agent=at.agent)
+    if at.output is Format.JSON:
         show_json([document_of(view) for view in views[:limit]])
     elif not views:
         show("Nothing was ever asked here." if every else "Nothing waits for you.")
@@ -61,17 +60,12 @@ async def list_items(
 
 @group.command("show", epilog=examples("hive-mind inbox show 4f1a2b3c"))
 @command
-async def show_one(
-    id_: ItemId,
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def show_one(id_: ItemId, at: AtDesk) -> None:
     """Show an item: what it is about, what each signal says, what was decided."""
-    async with desk_of(home, agent) as desk:
+    async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, id_)
         alike = len(await others_like(desk, view))
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(document_of(view))
     else:
         show_item(view, alike)
@@ -79,18 +73,10 @@ async def show_one(
 
 @group.command(epilog=examples("hive-mind inbox approve 4f1a2b3c", "hive-mind inbox approve 4f1a2b3c --all --as on-call"))
 @command
-async def approve(
-    id_: ItemId,
-    because: Because = "",
-    alike: Alike = False,
-    name: As = "",
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def approve(id_: ItemId, because: Because = "", alike: Alike = False, name: As = "", *, at: AtDesk) -> None:
     """Let it pass as it is."""
     wish = wish_of(JudgmentAction.ACCEPT, name, because=because, is_for_all=alike, kinds=ALL_BUT_QUESTIONS)
-    await decide(home, agent, id_, wish, output)
+    await decide(at, id_, wish)
 
 
 @group.command(epilog=examples('hive-mind inbox reject 4f1a2b3c --because "seal was replaced" --wrong 9c0d1e2f'))
@@ -101,13 +87,12 @@ async def reject(
     wrong: Annotated[list[str] | None, typer.Option("--wrong", metavar="FACT", help="A fact it relies on that is false.")] = None,
     alike: Alike = False,
     name: As = "",
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AtDesk,
 ) -> None:
     """Do not let it pass."""
     wish = wish_of(JudgmentAction.ESCALATE, name, because=because, is_for_all=alike, wrong=wrong or ())
-    await decide(home, agent, id_, wish, output)
+    await decide(at, id_, wish)
 
 
 @group.command(epilog=examples('hive-mind inbox answer 4f1a2b3c "Since 2019."', "hive-mind inbox answer 4f1a2b3c - < answer.txt"))
@@ -117,13 +102,12 @@ def answer(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads standard input.")],
     because: Because = "",
     name: As = "",
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AtDesk,
 ) -> Coroutine[Any, Any, None]:
     """Answer a question."""
     wish = wish_of(JudgmentAction.ACCEPT, name, because=because, edit=value_of(text), kinds=QUESTIONS)
-    return decide(home, agent, id_, wish, output)
+    return decide(at, id_, wish)
 
 
 @group.command(
@@ -136,35 +120,27 @@ def edit(
     is_json: Annotated[bool, typer.Option("--json", help="VALUE is JSON and not a text.")] = False,
     because: Because = "",
     name: As = "",
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AtDesk,
 ) -> Coroutine[Any, Any, None]:
     """Let it pass with another value."""
     instead = value_of(value, is_json=is_json)
     wish = wish_of(JudgmentAction.ACCEPT, name, because=because, edit=instead, kinds=WITH_VALUE)
-    return decide(home, agent, id_, wish, output)
+    return decide(at, id_, wish)
 
 
 @group.command(epilog=examples('hive-mind inbox reopen 4f1a2b3c --because "there is a new report"'))
 @command
-async def reopen(
-    id_: ItemId,
-    because: Because = "",
-    name: As = "",
-    agent: Agent = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDesk) -> None:
     """Let it be decided again.
 
     What followed from the first decision is not undone.
     """
-    async with desk_of(home, agent) as desk:
+    async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, id_)
         is_new = await desk.reopen(view.item.id, person(name), because)
         view = await desk.view(view.item.id) or view
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(document_of(view))
     else:
         show(f"{short_id(view.item.id)} {'waits again' if is_new else 'is open already'}: {view.item.title}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +10,7 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli.learning.files import STDIN, stdin_text
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import short_id, show, show_json
-from hive_mind.cli.review.inbox_desk import desk_of, item_called, person
+from hive_mind.cli.review.inbox_desk import AtDesk, desk_of, item_called, person
 from hive_mind.cli.review.inbox_shown import document_of, done, outcome
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
@@ -46,16 +45,16 @@ class Wish:
         return Decision(item=item.id, action=self.action, by=self.by, because=self.because, edit=self.edit, wrong=wrong)
 
 
-async def decide(home: Path | None, agent: str, given: str, wish: Wish, output: Format) -> None:
+async def decide(at: AtDesk, given: str, wish: Wish) -> None:
     """Decide, and show what came of it. Raises `CommandError` where somebody was first."""
-    async with desk_of(home, agent) as desk:
+    async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, given)
         views = [view, *(await others_like(desk, view) if wish.is_for_all else ())]
         # All of them are looked at before the first is decided.
         decisions = [wish.decision_on(one.item) for one in views]
         counting = [await desk.decide(decision) for decision in decisions]
         after = [await desk.view(decision.item) or one for decision, one in zip(decisions, views, strict=True)]
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json([document_of(one) | {"counts": counts} for one, counts in zip(after, counting, strict=True)])
     else:
         for one, decision, counts in zip(after, decisions, counting, strict=True):

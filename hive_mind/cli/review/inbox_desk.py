@@ -3,6 +3,7 @@
 import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,10 @@ import typer
 
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
+from hive_mind.cli import options
 from hive_mind.cli.facts.fact_ids import PREFIX_CHARACTERS_MIN
-from hive_mind.cli.fleet.desks import desks_in
-from hive_mind.cli.fleet.fleets import agent_names
-from hive_mind.cli.options import DEFAULT_AGENT, settings_for
+from hive_mind.cli.fleet.fleets import agent_names, fleets_in
+from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.judge.items import ItemView
@@ -35,6 +36,15 @@ Agent = Annotated[
         autocompletion=agent_names,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class AtDesk:
+    """Whose desk, and in which form the result is printed."""
+
+    agent: Agent = ""
+    home: options.Home = None
+    output: options.Output = Format.TEXT
 
 
 @asynccontextmanager
@@ -98,3 +108,23 @@ async def ledger_of(settings: Settings, agent: str) -> Ledger:
         who = f"process {error.holder_pid}" if error.holder_pid else "another process"
         message = f"{who} keeps the inbox of agent {agent!r} to itself while it runs; decide when it has ended"
         raise CommandError(message) from error
+
+
+def desks_in(home: Path) -> dict[str, str]:
+    """The agent at whose desk people decide, by agent: one for all of a fleet whose facts are judged; of others, nothing.
+
+    Raises `InvalidInput` for a damaged file.
+    """
+    found: dict[str, str] = {}
+    for fleet in fleets_in(home):
+        found |= _of(home, fleet)
+    return found
+
+
+def _of(home: Path, fleet: str) -> dict[str, str]:
+    # They bring libraries that take long to load.
+    from hive_mind.control.state import FleetFolder
+    from hive_mind.runtime.workers.config import read_config
+
+    configs = [read_config(path) for path in sorted(FleetFolder(home, fleet).config.glob("*.json"))]
+    return {agent.name: one.review.desk.agent for one in configs if one.review.desk.agent for agent in one.agents}

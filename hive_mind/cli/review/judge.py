@@ -33,14 +33,12 @@ class _Shows(TyperGroup):
         return super().parse_args(ctx, args if is_called else ["show", *args])
 
 
-group = typer.Typer(name="judge", cls=_Shows, help="How the judge of an agent's facts does: how sure, how right, at what cost.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(
-        group, epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1")
-    )
+group = typer.Typer(
+    name="judge",
+    cls=_Shows,
+    help="How the judge of an agent's facts does: how sure, how right, at what cost.",
+    epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1"),
+)
 
 
 @group.command(name="show", epilog=examples("hive-mind judge show reader-1", "hive-mind judge reader-1 -o json"))

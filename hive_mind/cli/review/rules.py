@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Agent, Fleet
+from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.form_commands import FileKind, add_form_commands
-from hive_mind.cli.form_files import write_first
+from hive_mind.cli.form_files import NewFile, write_first
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
-from hive_mind.cli.review.rules_deciding import add_to
+from hive_mind.cli.review.rules_deciding import OfFleet, add_to
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _HELP = "Begin rules, check them, try them, and learn them from what people decided."
 
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 RuleFiles = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Files with rules.", show_default="those at work in the fleet")
 ]
@@ -33,11 +32,6 @@ AtLeast = Annotated[int, typer.Option("--at-least", min=2, max=10_000, help="Dec
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them there, on trial.", show_default=False)]
 
 group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
 
 
 @group.callback(
@@ -62,13 +56,13 @@ async def init(file: NewFile = Path("rules.yaml")) -> None:
 
 @group.command("list", epilog=examples("hive-mind rules list", "hive-mind rules list --fleet town -o json"))
 @command
-async def list_rules(fleet: Fleet = "", home: options.Home = None, output: options.Output = Format.TEXT) -> None:
+async def list_rules(at: OfFleet) -> None:
     """List the rules at work in a fleet, in the order in which they are asked."""
     from hive_mind.cli.review.rules_found import at_work
     from hive_mind.cli.review.rules_shown import show_rules
 
-    found = await at_work(settings_for(home).home, fleet)
-    if output is Format.JSON:
+    found = await at_work(settings_for(at.home).home, at.fleet)
+    if at.output is Format.JSON:
         show_json([rule.model_dump(mode="json", by_alias=True) for rule in found])
     elif not found:
         show("No rules are at work here.")
@@ -78,23 +72,18 @@ async def list_rules(fleet: Fleet = "", home: options.Home = None, output: optio
 
 @group.command("show", epilog=examples("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json"))
 @command
-async def show_rule(
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")], at: OfFleet) -> None:
     """Show a rule that is at work, as a file would have it, and how often people decided as it says."""
     from hive_mind.cli.review.rules_found import at_work, review_of, trials_by_people
     from hive_mind.cli.review.rules_shown import agreed, plainly
     from hive_mind.judge.rule_file import text_of_rules
 
-    where = settings_for(home).home
-    found = [one for one in await at_work(where, fleet) if one.id == rule]
+    where = settings_for(at.home).home
+    found = [one for one in await at_work(where, at.fleet) if one.id == rule]
     if not found:
         raise InvalidInput(f"there is no rule {rule!r} at work: hive-mind rules list shows them")
-    (trial,) = await trials_by_people(found, where, review_of(where, fleet).desk.agent)
-    if output is Format.JSON:
+    (trial,) = await trials_by_people(found, where, review_of(where, at.fleet).desk.agent)
+    if at.output is Format.JSON:
         show_json(plainly(found[0], trial.record))
         return
     show(text_of_rules(found).rstrip())
@@ -106,14 +95,7 @@ async def show_rule(
     epilog=examples("hive-mind rules try --agent harbour", "hive-mind rules try rules/*.yaml --on facts.jsonl -o json"),
 )
 @command
-async def try_rules(
-    files: RuleFiles = None,
-    on: On = "",
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> None:
     """Tell what each rule would do to what an agent knows, and how often people decided otherwise. Nothing is changed.
 
     Rules on trial and retired ones are tried, too. "first" are the facts that no rule before it decides.
@@ -121,11 +103,11 @@ async def try_rules(
     from hive_mind.cli.review.rules_found import at_work, cases_in, cases_of, read_files
     from hive_mind.judge.trial import tried
 
-    where = settings_for(home)
-    wanted = read_files(files) if files else await at_work(where.home, fleet)
-    cases = cases_in(on) if on else await cases_of(where, fleet, agent)
+    where = settings_for(at.home)
+    wanted = read_files(files) if files else await at_work(where.home, at.fleet)
+    cases = cases_in(on) if on else await cases_of(where, at.fleet, at.agent)
     trials = tried(wanted, cases)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json({"facts": len(cases), "rules": [_plain(trial) for trial in trials]})
         return
     _show_trials(trials, len(cases))

@@ -31,6 +31,15 @@ By = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides this.
 
 
 @dataclass(frozen=True, slots=True)
+class OfFleet:
+    """Whose rules, and in which form the result is printed."""
+
+    fleet: Fleet = ""
+    home: options.Home = None
+    output: options.Output = Format.TEXT
+
+
+@dataclass(frozen=True, slots=True)
 class _Wish:
     mode: "Mode"
     by: str
@@ -57,15 +66,7 @@ def add_to(group: typer.Typer) -> None:
 
 
 @command
-async def approve(
-    ids: Ids = None,
-    source: From = None,
-    share: Share = None,
-    by: By = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def approve(ids: Ids = None, source: From = None, share: Share = None, by: By = "", *, at: OfFleet) -> None:
     """Let rules decide in the whole hive: a tenth of the cases at first, more each time that they are approved again.
 
     The next step takes 20 decisions of people that agree with the rule; --of takes any. It holds at every agent within seconds,
@@ -73,52 +74,41 @@ async def approve(
     """
     from hive_mind.cli.review.inbox_desk import person
 
-    await _decide(_Wish("active", person(by), share), ids or [], source, fleet, home, output)
+    await _decide(_Wish("active", person(by), share), ids or [], source, at)
 
 
 @command
-async def shadow(
-    ids: Ids = None,
-    source: From = None,
-    by: By = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFleet) -> None:
     """Put rules of the hive on trial: they look at every fact and decide nothing. What they held back is shared."""
     from hive_mind.cli.review.inbox_desk import person
 
-    await _decide(_Wish("shadow", person(by)), ids or [], source, fleet, home, output)
+    await _decide(_Wish("shadow", person(by)), ids or [], source, at)
 
 
 @command
 async def retire(
-    ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")],
-    by: By = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:
     """Let rules of the hive rest. What they held back is shared."""
     from hive_mind.cli.review.inbox_desk import person
 
-    await _decide(_Wish("retired", person(by)), ids, None, fleet, home, output)
+    await _decide(_Wish("retired", person(by)), ids, None, at)
 
 
-async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: str, home: Path | None, output: Format) -> None:
+async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFleet) -> None:
     from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
     from hive_mind.cli.review.rules_found import desk_agent, read_files, review_of, rules_in, trials_by_people
     from hive_mind.cli.review.rules_shown import plainly
     from hive_mind.judge.hive_rules import known
 
-    settings = settings_for(home)
-    if is_stopped(settings.home, chosen_fleet(settings.home, fleet)):
+    settings = settings_for(at.home)
+    if is_stopped(settings.home, chosen_fleet(settings.home, at.fleet)):
         raise CommandError("this fleet is stopped, so the rule can't be sent: hive-mind rollout restart starts it again")
-    review = review_of(settings.home, fleet)
+    review = review_of(settings.home, at.fleet)
     if review.facts == "off":
         raise InvalidInput("this fleet's facts are not judged: give its manifest `judge: {facts: rules}` first")
     given = {rule.id: rule for rule in (read_files([source]) if source else ())}
-    async with desk_agent(settings.home, fleet, review) as desk:
+    async with desk_agent(settings.home, at.fleet, review) as desk:
         there = known(await rules_in(desk))
         wanted = _wanted(ids or list(given), there | given, {str(rule.get("id")) for rule in review.rules})
         trials = await trials_by_people(wanted, settings.home, desk.name)
@@ -126,7 +116,7 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, fleet: s
         found = [_moved(trial, wish, there.get(trial.rule.id)) for trial in trials]
         for one in found:
             await desk.call("rule", rule=one.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json([plainly(one.rule, one.record) for one in found])
     else:
         for one in found:

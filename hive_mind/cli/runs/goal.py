@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hive_mind.cli.form_commands import FileKind, add_form_commands
-from hive_mind.cli.form_files import STDOUT, write_first
+from hive_mind.cli.form_files import STDOUT, NewFile, write_first
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say
 from hive_mind.cli.running import command
@@ -23,15 +23,9 @@ if TYPE_CHECKING:
 _HELP = "Begin a goal, check it, and look up what can stand in it."
 _NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
 Name = Annotated[str, typer.Option("--id", help="What verdicts and feedback call it.")]
 
 group = typer.Typer(name="goal", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
 
 
 @group.callback(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli import options
-from hive_mind.cli.fleet.agents import Agent, Fleet, fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
+from hive_mind.cli.fleet.agents import AnyEmbeddingAgent, fleet_agent
+from hive_mind.cli.options import DEFAULT_AGENT, Format, examples
 from hive_mind.cli.running import FAILED, Stopped, command
 from hive_mind.errors import InvalidInput
 
@@ -55,11 +54,10 @@ Wait = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(run)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def run(
     worker: WorkerName = "",
@@ -68,12 +66,8 @@ async def run(
     stream: Stream = "",
     wait: Wait = False,
     mcp: Mcp = None,
-    agent: Agent = "",
-    fleet: Fleet = "",
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: AnyEmbeddingAgent,
 ) -> None:
     """Run a worker until it has ended, or waits for a person.
 
@@ -85,22 +79,22 @@ async def run(
     from hive_mind.cli.runs.run_in_fleet import run_in_fleet
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
-    given, settings = inputs_of(inputs or ()), settings_for(home, embed, model)
+    given, settings = inputs_of(inputs or ()), at.settings()
     named = worker_named(worker) if worker else None
-    async with fleet_agent(settings.home, fleet, agent) as running:
+    async with fleet_agent(settings.home, at.fleet, at.agent) as running:
         if running is not None:
-            await run_in_fleet(running, named, given, _named(name), output, stream=stream, is_waiting=wait)
+            await run_in_fleet(running, named, given, _named(name), at.output, stream=stream, is_waiting=wait)
             return
     if not worker:
         raise InvalidInput("say which worker: a file, or one that `hive-mind worker list` shows")
-    agent = agent or DEFAULT_AGENT
+    agent = at.agent or DEFAULT_AGENT
     async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
-        teller = teller_for(output)
+        teller = teller_for(at.output)
         executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller.tell, listen=teller.listen)
         await executor.start(spec, given, stream=stream)
-        await driven(executor, agent, output)
+        await driven(executor, agent, at.output)
 
 
 async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:

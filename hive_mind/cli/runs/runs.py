@@ -26,29 +26,24 @@ _DAY_MS = 86_400_000
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
 
-group = typer.Typer(name="runs", help=_HELP, no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"))
+group = typer.Typer(
+    name="runs",
+    help=_HELP,
+    no_args_is_help=True,
+    epilog=examples("hive-mind runs list", "hive-mind runs why 4f1a2b3c", "hive-mind runs resume 4f1a2b3c"),
+)
 
 
 @group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
 @command
-async def list_runs(
-    limit: options.Limit = 20,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
-) -> None:
+async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
     """List runs, the one that changed last first."""
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.runs.run_documents import document_of
     from hive_mind.agents.runs.run_journal import RunJournal, run_ids
     from hive_mind.cli.runs.run_shown import show_table_of
 
-    async with _ledger(home, agent) as ledger:
+    async with _ledger(at.home, at.agent) as ledger:
         ids = await run_ids(ledger)
         documents = []
         for run in ids[:limit]:
@@ -56,10 +51,10 @@ async def list_runs(
                 documents.append(await document_of(run, await RunJournal(ledger, run).load(), LedgerDesk(ledger)))
             except HiveError as error:
                 say(f"run {run} can't be read: {error}", style="red")
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(documents)
     elif not documents:
-        show(f"Agent {agent!r} has no runs: hive-mind run incident-review --input notes=FOLDER")
+        show(f"Agent {at.agent!r} has no runs: hive-mind run incident-review --input notes=FOLDER")
     else:
         show_table_of(documents)
         if len(ids) > limit:
@@ -68,9 +63,7 @@ async def list_runs(
 
 @group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
 @command
-async def show_one(
-    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
-) -> None:
+async def show_one(run: RunId, at: options.OwnAgent) -> None:
     """Show a run: where it is, what it set, for whom it waits."""
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
@@ -79,27 +72,25 @@ async def show_one(
     from hive_mind.runtime.agent_files import database_path
     from hive_mind.tools.base import Toolbox
 
-    async with _ledger(home, agent) as ledger:
-        folder = database_path(settings_for(home, embed="none"), agent).parent
-        executor = RunExecutor(await run_called(ledger, run), RunParts(agent, ledger, lambda *_: Toolbox(), folder=folder))
+    async with _ledger(at.home, at.agent) as ledger:
+        folder = database_path(at.settings(), at.agent).parent
+        executor = RunExecutor(await run_called(ledger, run), RunParts(at.agent, ledger, lambda *_: Toolbox(), folder=folder))
         await executor.journal.load()
-        await show_run(executor, agent, output)
+        await show_run(executor, at.agent, at.output)
 
 
 @group.command(epilog=examples("hive-mind runs why 4f1a2b3c", "hive-mind runs why 4f1a2b3c -o json"))
 @command
-async def why(
-    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
-) -> None:
+async def why(run: RunId, at: options.OwnAgent) -> None:
     """Say why a run came to what it came to: judgements and people's decisions, in their order."""
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.runs.run_shown import reasons_of
     from hive_mind.runs.steps import PREFIX, step_of
 
-    async with _ledger(home, agent) as ledger:
+    async with _ledger(at.home, at.agent) as ledger:
         steps = [step_of(entry) for entry in await ledger.read(PREFIX + await run_called(ledger, run))]
     lines = list(reasons_of(steps))
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json(lines)
         return
     for line in lines or ["Nothing was judged yet."]:
@@ -108,21 +99,19 @@ async def why(
 
 @group.command(epilog=examples("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step"))
 @command
-async def watch(
-    run: RunId, agent: options.Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT
-) -> None:
+async def watch(run: RunId, at: options.OwnAgent) -> None:
     """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.runs.run_shown import step_told
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
     nodes: dict[str, str] = {}
-    async with _ledger(home, agent) as ledger:
+    async with _ledger(at.home, at.agent) as ledger:
         stream = PREFIX + await run_called(ledger, run)
         async for entry in ledger.follow(0, stream):
             if entry.stream == stream:
                 step = step_of(entry)
-                if output is Format.JSON:
+                if at.output is Format.JSON:
                     show_document(entry.body.decode())
                 elif line := step_told(step, nodes):
                     show(line)
@@ -137,11 +126,8 @@ async def resume(
     wait: Wait = False,
     mcp: Mcp = None,
     worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Go on with a newer definition.")] = "",
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    embed: options.Embed = None,
-    model: options.Model = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: options.EmbeddingAgent,
 ) -> None:
     """Go on with a run that was stopped or killed, or that waited for a person who has decided.
 
@@ -152,18 +138,18 @@ async def resume(
     from hive_mind.cli.runs.run_in_fleet import look_on
     from hive_mind.runtime.workers.runs import open_goal_seeking, worker_named
 
-    async with _ledger(home, agent) as ledger:
+    async with _ledger(at.home, at.agent) as ledger:
         run = await run_called(ledger, run)
-    async with fleet_agent(settings_for(home).home, "", agent) as running:
-        if running is not None and running.name == agent:
+    async with fleet_agent(settings_for(at.home).home, "", at.agent) as running:
+        if running is not None and running.name == at.agent:
             await running.call("run_resumed", run=run)
-            await look_on(running, run, output, is_waiting=wait)
+            await look_on(running, run, at.output, is_waiting=wait)
             return
-    async with open_goal_seeking(settings_for(home, embed, model), agent, mcp=servers_of(mcp or ())) as opened:
-        teller = teller_for(output)
+    async with open_goal_seeking(at.settings(), at.agent, mcp=servers_of(mcp or ())) as opened:
+        teller = teller_for(at.output)
         executor = RunExecutor(run, opened.parts, is_waiting=wait, tell=teller.tell, listen=teller.listen)
         await executor.resume(worker_named(worker, opened.parts) if worker else None)
-        await driven(executor, agent, output)
+        await driven(executor, at.agent, at.output)
 
 
 @group.command(epilog=examples("hive-mind runs cancel 4f1a2b3c"))
@@ -189,9 +175,8 @@ async def prune(
     days: Annotated[float, typer.Option("--days", min=0, help="Those that ended longer ago than this.")] = 30,
     keep: Annotated[int, typer.Option("--keep", min=0, help="Keep this many of the most recently ended runs, however old.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
-    agent: options.Agent = DEFAULT_AGENT,
-    home: options.Home = None,
-    output: options.Output = Format.TEXT,
+    *,
+    at: options.OwnAgent,
 ) -> None:
     """Remove old runs that have ended, with their files. Judgements stay, and of each run that it was there.
 
@@ -202,12 +187,12 @@ async def prune(
     from hive_mind.agents.runs.run_journal import wall_clock_ms
     from hive_mind.runtime.agent_files import database_path
 
-    async with _ledger(home, agent) as ledger:
+    async with _ledger(at.home, at.agent) as ledger:
         found = await old_runs(ledger, wall_clock_ms() - round(days * _DAY_MS), keep)
         if not dry_run:
-            folder = database_path(settings_for(home, embed="none"), agent).parent / "runs"
+            folder = database_path(at.settings(), at.agent).parent / "runs"
             found = await pruned(ledger, folder, found, wall_clock_ms)
-    if output is Format.JSON:
+    if at.output is Format.JSON:
         show_json([{"run": one.run, "outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps} for one in found])
         return
     for one in found:

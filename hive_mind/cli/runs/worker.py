@@ -21,11 +21,6 @@ Named = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Wor
 group = typer.Typer(name="worker", help=_HELP, no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group)
-
-
 @group.callback(epilog=examples("hive-mind worker list", "hive-mind worker graph incident-review"))
 def worker() -> None:
     """Look at workers, check them, draw them.

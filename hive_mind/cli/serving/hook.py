@@ -29,12 +29,12 @@ _CONFLICTS_MAX = 3
 _INPUT_BYTES_MAX = 1 << 20
 _INPUT_WAIT_S = 0.5
 
-group = typer.Typer(name="hook", help="For programs of agents: what to know when a session begins.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, epilog=examples("hive-mind hook session-start"))
+group = typer.Typer(
+    name="hook",
+    help="For programs of agents: what to know when a session begins.",
+    no_args_is_help=True,
+    epilog=examples("hive-mind hook session-start"),
+)
 
 
 @group.command("session-start", epilog=examples("hive-mind hook session-start", "hive-mind hook session-start --agent ines"))

@@ -31,22 +31,16 @@ _EPILOG = examples(
 )
 _INSTALL_EPILOG = examples("hive-mind mcp install cursor", "hive-mind mcp install vscode --agent ines --yes")
 
-app = typer.Typer(epilog=_EPILOG)
+group = typer.Typer(name="mcp", epilog=_EPILOG)
 
 Http = Annotated[
     int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Over HTTP at this port.", show_default=False)
 ]
 Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
 Client = Annotated[clients.Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(clients.Client)}.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def register(to: typer.Typer) -> None:
-    """Add the commands."""
-    to.add_typer(app, name="mcp")
-
-
-@app.callback(invoke_without_command=True)
+@group.callback(invoke_without_command=True)
 def mcp(
     context: typer.Context,
     agent: Agent = "",
@@ -105,8 +99,8 @@ async def _over_stdio(server: "MCPServer") -> None:
         raise BrokenPipeError
 
 
-@app.command(epilog=_INSTALL_EPILOG)
-def install(client: Client, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: Yes = False) -> None:
+@group.command(epilog=_INSTALL_EPILOG)
+def install(client: Client, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: options.Yes = False) -> None:
     """Tell a client of this project about the memory: shows what is to be written, asks, and writes it.
 
     Other servers in the file stay as they are.

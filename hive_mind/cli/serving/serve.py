@@ -19,11 +19,10 @@ Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory.", show_
 Stop = Annotated[bool, typer.Option("--stop", help="End the process that was started; what its agents know stays.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(serve)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def serve(
     agent: Agent = "",

@@ -25,11 +25,10 @@ Evaluations = Annotated[
 Open = Annotated[bool, typer.Option("--open", help="Open the link in the browser of this machine.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG)(ui)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def ui(
     open_: Open = False,

@@ -4,6 +4,7 @@ Values are looked at and dropped.
 """
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hive_mind import backends
@@ -13,7 +14,6 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.manifests.sources import is_linked_out, matching
 from hive_mind.control.manifests.texts import references, texts
-from hive_mind.control.manifests.variables import ALLOWED, is_allowed
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Tree
@@ -82,3 +82,22 @@ def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
             if not is_there:
                 told = f"nothing is there, seen from {folder}; correct the path, or make the file"
                 yield Finding(("spec", "agents", number, "sources", at), told)
+
+
+ALLOWED = "HIVE_MIND_ENV_ALLOWED"
+"""More names, with commas between them; `*` stands for any letters."""
+
+_ENDS = frozenset(
+    "KEY TOKEN SECRET PASSWORD LOGIN USER USERNAME ID NAME URL URI ENDPOINT HOST PORT REGION PROXY VERSION MODEL MODE LEVEL ORG "
+    "ORGANIZATION PROJECT TENANT DEPLOYMENT TIMEOUT OFFLINE PARALLELISM THREADS LANG TZ".split()
+)
+
+
+def is_allowed(name: str, more: str) -> bool:
+    """Whether a manifest may set this variable for a worker; `more`: what the person who runs the command allows besides.
+
+    The names of those that libraries and tools read end in certain words. Anything else may be read by the interpreter, the
+    loader or a shell, and run other code in the worker (`PYTHONPATH`, `LD_PRELOAD`, `BASH_ENV`, …); nobody knows all of those.
+    """
+    patterns = (one.strip() for one in more.split(","))
+    return name.upper().rpartition("_")[2] in _ENDS or any(fnmatchcase(name, one) for one in patterns if one)

@@ -18,10 +18,8 @@ from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.control.manifests.checking import contradictions
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
 from hive_mind.control.manifests.missing import missing, unresolved
-from hive_mind.control.manifests.retrieval_file import file_findings, with_its_file
-from hive_mind.control.manifests.rule_files import rule_findings, with_rule_files
+from hive_mind.control.manifests.named_files import file_findings, with_named_files
 from hive_mind.control.manifests.texts import text_findings
-from hive_mind.control.manifests.worker_files import with_workers, worker_findings
 from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, WorkerFileError, WorkspaceError
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, text_of, tree_of, validated
@@ -72,20 +70,13 @@ def refuse_unresolved(source: Source, home: pathlib.Path) -> None:
 def settled(source: Source) -> Source:
     """The same with what the files it names say by now: its retrieval configuration, its rules. Raises `ManifestError`."""
     try:
-        manifest = with_rule_files(with_its_file(source.manifest, source.folder), source.folder)
-        manifest = with_workers(manifest, source.folder)
+        manifest = with_named_files(source.manifest, source.folder)
     except (WorkspaceError, RuleError, WorkerFileError, InvalidInput):
         tree, _ = tree_of(source.text, MANIFEST)
         if tree is not None:
-            _refuse(_file_findings(source.manifest, source.folder), tree, source)
+            _refuse(file_findings(source.manifest, source.folder), tree, source)
         raise
     return dataclasses.replace(source, manifest=manifest)
-
-
-def _file_findings(manifest: HiveManifest, folder: pathlib.Path) -> Iterator[Finding]:
-    yield from file_findings(manifest, folder)
-    yield from rule_findings(manifest, folder)
-    yield from worker_findings(manifest, folder)
 
 
 def _refuse(findings: Iterable[Finding], tree: Tree, source: Source) -> None:
@@ -131,7 +122,7 @@ def _findings(
         yield from contradictions(manifest)
         if folder is not None:
             yield from missing(manifest, tree, folder, home)
-            yield from _file_findings(manifest, folder)
+            yield from file_findings(manifest, folder)
 
 
 def _broken(faults: Iterable[Problem], errors: Iterable[ErrorDetails]) -> frozenset[str]:

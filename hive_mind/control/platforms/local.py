@@ -18,8 +18,7 @@ from typing import Any
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
 from hive_mind.control.processes import log_reading
 from hive_mind.control.processes.asking import Asking
-from hive_mind.control.processes.children import Child, begin
-from hive_mind.control.processes.ending import end_all
+from hive_mind.control.processes.children import Child, begin, end_all
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.runtime.members.members_seen import MembersSeen

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hive_mind import backends
-from hive_mind.control.processes.children import Child
-from hive_mind.control.processes.ending import end_all
+from hive_mind.control.processes.children import Child, end_all
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import own_folder
 from hive_mind.control.processes.redis_files import RedisFiles

@@ -6,8 +6,7 @@ Each function returns one text per trouble, with the place, the figure and what 
 from collections.abc import Iterable
 
 from hive_mind.hive.membership.clock import HiveClockSettings
-from hive_mind.runtime.workers.room import Room
-from hive_mind.runtime.workers.status import NodeStatus, WorkerStatus
+from hive_mind.runtime.workers.status import NodeStatus, Room, WorkerStatus
 
 # A tenth, or what SQLite may need at once for its log, for a backup and for a move, whichever is less.
 _ROOM_SHARE, _ROOM_BYTES = 0.1, 1 << 30

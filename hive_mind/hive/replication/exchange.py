@@ -40,17 +40,7 @@ from hive_mind.hive.replication.exchange_steps import (
 )
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.model.evidence import Actor, Dot, Removal, Sealed, actor_of
-from hive_mind.model.messages import (
-    Announce,
-    ClockSample,
-    Message,
-    RegistryEntry,
-    Span,
-    Summary,
-    SyncOffer,
-    SyncState,
-    SyncStep,
-)
+from hive_mind.model.messages import Announce, ClockSample, Message, RegistryEntry, Span, Summary, SyncOffer, SyncState, SyncStep
 
 SESSION_BYTES = 16
 # Up to here naming all live dots is cheaper than another message: 64 of them are below 1 kB.

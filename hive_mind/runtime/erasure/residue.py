@@ -1,12 +1,17 @@
-"""The last look after an erasure: which files of a home still have a byte of what was erased.
+"""What still says what was erased: files of a home, looked through last, and messages on a bus.
 
 Whatever else has quoted it (a run's ledger, a question that waits for a person, a log) is found here and named.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
+
+from hive_mind.bus.base import Envelope
+from hive_mind.model.erasure import Erasure, Erasures
+from hive_mind.model.messages import Encrypted
 
 _BLOCK_BYTES = 8 << 20
 
@@ -42,3 +47,36 @@ def _has(path: Path, wanted: Sequence[bytes]) -> bool:
                 return True
             rest = window[-overlap:] if overlap else b""
     return False
+
+
+def quotes(wanted: Sequence[Erasure]) -> Callable[[Envelope], bool]:
+    """Whether any text in a message names or is what is meant. What only lets go of it is deleted, too: it comes again.
+
+    So does what is encrypted: nobody can look into it here, and its sender says it again.
+    """
+    erasures = Erasures(wanted)
+
+    def is_meant(envelope: Envelope) -> bool:
+        if isinstance(envelope.message, Encrypted):
+            return True
+        return any(map(_is_it, _texts_in(msgspec.to_builtins(envelope.message, builtin_types=(bytes,)))))
+
+    def _is_it(text: str) -> bool:
+        is_name = erasures.covers_agent(text) or erasures.covers_source(text)
+        return is_name or erasures.covers_fact(text, [text])
+
+    return is_meant
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bytes):
+        yield value.decode(errors="ignore")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _texts_in(key)
+            yield from _texts_in(one)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from _texts_in(one)

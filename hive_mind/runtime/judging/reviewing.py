@@ -16,8 +16,10 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.errors import BackendError, HiveError, InvalidInput
-from hive_mind.judge.hive_rules import RulesAtWork, rule_of
-from hive_mind.judge.rules import RuleSet
+from hive_mind.hive.member import Member
+from hive_mind.hive.policy.registry import Registry
+from hive_mind.judge.hive_rules import KIND, RulesAtWork, rule_of, together
+from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.ledger.base import Ledger
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.entry import Entry
@@ -25,7 +27,6 @@ from hive_mind.runtime.judging.desk_post import DeskPost
 from hive_mind.runtime.judging.desk_rules import DeskRules
 from hive_mind.runtime.judging.desk_trust import DeskTrust
 from hive_mind.runtime.judging.judging_model import OpenModel, open_judge
-from hive_mind.runtime.judging.rules_at_work import HiveRules
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
@@ -169,3 +170,35 @@ def rules_of(config: ReviewConfig) -> RuleSet:
         return RuleSet(map(rule_of, config.rules))
     except InvalidInput as error:
         raise InvalidInput(f"a rule can't be used: {error}") from None
+
+
+_LOOK_S = 0.2
+
+
+class HiveRules:
+    """The rules that decide now: read anew whenever the registry of the hive says something else.
+
+    `given`: those of the manifest. Those of the hive are known as soon as there is a node.
+    """
+
+    def __init__(self, given: tuple[EvaluationRule, ...], member: Member) -> None:
+        self.given, self._member = given, member
+        self._seen = self._read = -1
+        self._now = RulesAtWork(RuleSet(given), is_known=False)
+
+    def now(self) -> RulesAtWork:
+        """What is at work; the same object until that changes, and as cheap as a comparison."""
+        if self._member.is_ready and self._member.node.registry.version != self._seen:
+            self._read_anew(self._member.node.registry)
+        return self._now
+
+    async def changed_from(self, former: RulesAtWork | None) -> None:
+        """Return when they are known, and others are at work than these."""
+        # Any member may have written them; a look costs nothing.
+        while self.now() is former or not self.now().is_known:  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_S)
+
+    def _read_anew(self, registry: Registry) -> None:
+        self._seen, version = registry.version, registry.version_of(KIND)
+        if version != self._read:
+            self._read, self._now = version, together(self.given, registry.with_prefix(f"{KIND}/"))

@@ -39,8 +39,7 @@ from hive_mind.runtime.node.effect_executor import EffectExecutor, SharedListene
 from hive_mind.runtime.node.group_commit import Barrier
 from hive_mind.runtime.node.intake import Intake
 from hive_mind.runtime.node.requests import Requests
-from hive_mind.runtime.node.timer import Alarm
-from hive_mind.runtime.node.wake_event import Bell
+from hive_mind.runtime.node.wake_event import Alarm, Bell
 from hive_mind.runtime.routes import Lines
 
 __all__ = ["NodeRunner", "RunnerSettings", "system_clock"]

@@ -1,10 +1,36 @@
-"""A worker's status report."""
+"""A worker's status report, with the room on its disks, and since when things are as they are."""
 
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from hive_mind.runtime.workers.room import Room
+
+class Room(msgspec.Struct, frozen=True):
+    """Of one disk, as far as this user may fill it. `files_left` is -1 where a file system sets no limit."""
+
+    path: str
+    free_bytes: int
+    total_bytes: int
+    files_left: int = -1
+
+
+def rooms(folders: Iterable[Path]) -> tuple[Room, ...]:
+    """Each disk once, under the first folder that is on it. A folder that is not there yet counts as the nearest above it."""
+    found: dict[int, Room] = {}
+    for folder in folders:
+        try:
+            there = next(one for one in (folder, *folder.parents) if one.exists())
+            device, told = there.stat().st_dev, os.statvfs(there)
+        except (OSError, StopIteration):
+            # A write there reports what is wrong; it is no matter of free space.
+            continue
+        left = told.f_favail if told.f_files else -1
+        found.setdefault(device, Room(str(folder), told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize, left))
+    return tuple(found.values())
+
 
 Phase = Literal["starting", "ready", "draining", "failed"]
 AgentPhase = Literal["starting", "learning", "ready", "asleep", "failed"]
@@ -131,3 +157,18 @@ class Contact(msgspec.Struct, frozen=True):
     token: str
     config: str
     version: str = ""
+
+
+class Transitions:
+    """`clock` gives wall time in milliseconds."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._known: dict[tuple[str, str], tuple[object, int]] = {}
+
+    def since_ms(self, whose: str, what: str, now: object) -> int:
+        """When this was first seen to be as it is now; at the first look that is now."""
+        known = self._known.get((whose, what))
+        if known is None or known[0] != now:
+            known = self._known[whose, what] = now, self._clock()
+        return known[1]

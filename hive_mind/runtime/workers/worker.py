@@ -33,9 +33,7 @@ from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode, plan_of
 from hive_mind.runtime.workers.parts import WorkerParts, open_parts, with_values
-from hive_mind.runtime.workers.room import rooms
-from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
-from hive_mind.runtime.workers.transitions import Transitions
+from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, Transitions, WorkerStatus, rooms
 
 _log = logging.getLogger(__name__)
 

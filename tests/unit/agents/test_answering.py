@@ -20,7 +20,6 @@ async def test_observing_refuses_a_question_without_words(nothing: str, memory: 
 
 async def test_orienting_sees_what_kind_of_answer_is_wanted(memory: CognitiveMemory):
     asked = await AnsweringSteps(memory, ScriptedReader()).orient(Question("How many pumps are there?"))
-
     assert asked.intent.kind is Kind.COUNT
 
 
@@ -73,7 +72,6 @@ async def test_closing_an_agent_closes_its_memory(memory: CognitiveMemory):
     async with LearningAgent("a", memory, ScriptedReader()) as agent:
         await agent.learn_from_content("The pump is red.")
     await agent.close()
-
     with pytest.raises(InvalidInput, match="closed"):
         await memory.get_all_facts()
 

@@ -44,9 +44,7 @@ async def first(count: int, desk: LedgerDesk, since_pos: int = 0) -> list[Decide
 
 async def test_what_is_asked_twice_by_whomever_is_one_item(ledger: Ledger) -> None:
     here, there = LedgerDesk(ledger), LedgerDesk(ledger)
-
     assert await asyncio.gather(here.ask(item()), here.ask(item()), there.ask(item())) == [True] * 3
-
     assert [view.item for view in await here.open()] == [item()]
     assert len(await ledger.read(f"item/{item().id}")) == 1
 
@@ -55,7 +53,6 @@ async def test_what_was_decided_is_not_asked_again(ledger: Ledger) -> None:
     desk = LedgerDesk(ledger)
     await desk.ask(item())
     await desk.decide(said("ines"))
-
     assert await desk.ask(item(title="the same case, told otherwise"))
     assert await desk.open() == []
 
@@ -90,7 +87,6 @@ async def test_of_many_who_decide_at_once_one_is_told_to_count(ledger: Ledger) -
 async def test_saying_the_same_again_changes_nothing(ledger: Ledger) -> None:
     desk = LedgerDesk(ledger)
     await desk.ask(item())
-
     assert [await desk.decide(said(by)) for by in ("ines", "bo", "ines", "bo")] == [True, False, True, False]
     assert len(await ledger.read(f"item/{item().id}")) == 3
 
@@ -153,7 +149,6 @@ async def test_an_agent_has_no_more_than_a_hundred_open_items_and_asks_again_whe
 async def test_only_some_people_may_decide_where_they_are_named(ledger: Ledger) -> None:
     desk = LedgerDesk(ledger, people=["on-call", "ines"])
     await desk.ask(item())
-
     with pytest.raises(InvalidInput, match="'bo' may not decide here: decisions are taken by ines, on-call"):
         await desk.decide(said("bo"))
     assert await desk.decide(said("on-call"))
@@ -190,7 +185,6 @@ async def test_ids_are_of_all_items_the_one_that_changed_last_first(ledger: Ledg
     for name in "abc":
         await desk.ask(item(name))
     await desk.decide(said("ines", name="b"))
-
     assert await desk.ids() == [item(name).id for name in "bca"]
 
 

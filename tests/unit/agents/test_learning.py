@@ -36,7 +36,6 @@ async def test_orienting_finds_when_it_was_said_and_believes_the_content_first(
     own: str, read: str, kept: str, memory: CognitiveMemory
 ):
     content, extraction = await steps(memory, RED, said_at=read).orient(Content("Text.", "ines", own))
-
     assert content.said_at == kept
     assert extraction.candidates == (RED,)
 
@@ -44,7 +43,6 @@ async def test_orienting_finds_when_it_was_said_and_believes_the_content_first(
 async def test_deciding_leaves_out_what_is_hardly_believed_and_writes_nothing(memory: CognitiveMemory):
     some = steps(memory, RED, MAYBE)
     plan = await some.decide(await some.orient(CONTENT))
-
     assert (plan.candidates, plan.skipped, plan.summary) == ((RED,), 1, "ines said 1 things")
     assert await lines_of(memory) == []
 
@@ -107,7 +105,6 @@ async def test_a_reader_that_fails_leaves_nothing_half_learned(memory: Cognitive
     reader.failure = ModelOutputError("nonsense")
     with pytest.raises(ModelOutputError):
         await LearningAgent("a", memory, reader).learn_from_content(CONTENT)
-
     assert await lines_of(memory) == []
 
 
@@ -125,6 +122,5 @@ async def test_facts_are_kept_whose_concept_map_can_not_be_had_and_it_is_said(fa
 
 async def test_content_without_statements_is_kept_as_it_is(memory: CognitiveMemory):
     learned = await LearningAgent("a", memory, ScriptedReader()).learn_from_content("Hm.")
-
     assert (learned.facts, learned.added, learned.episode.source) == ((), 0, "user")
     assert (await memory.get_statistics()).episodes == 1

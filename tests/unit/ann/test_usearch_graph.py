@@ -26,7 +26,6 @@ def test_a_walk_finds_nearly_all_of_the_ten_nearest():
         exact.add(position, row)
 
     shares = [len(set(graph.top(q, 10)[0]) & set(exact.top(q, 10)[0])) / 10 for q in rows[::60]]
-
     assert np.mean(shares) >= 0.95
 
 

@@ -67,21 +67,17 @@ def test_less_than_a_twentieth_is_the_luck_of_a_process() -> None:
 
 def test_a_figure_that_is_no_longer_measured_is_as_bad_as_a_worse_one() -> None:
     (row,) = compare(Written((figure(1.0),)), Written(()))
-
     assert (row.verdict, row.is_bad) == ("gone", True)
 
 
 def test_a_new_figure_is_no_fault() -> None:
     (row,) = compare(Written(()), Written((figure(1.0),)))
-
     assert (row.verdict, row.is_bad) == ("new", False)
 
 
 def test_the_report_names_what_got_worse_and_by_how_much(capsys: pytest.CaptureFixture[str]) -> None:
     stored, new = Written((figure(1.0), figure(1.0, name="bus"))), Written((figure(1.5), figure(1.0, name="bus")))
-
     assert report(compare(stored, new), {}) == 1
-
     said = capsys.readouterr().out
     assert "worse (+50%)" in said
     assert said.splitlines()[-1] == "worse or gone: merge"
@@ -89,7 +85,6 @@ def test_the_report_names_what_got_worse_and_by_how_much(capsys: pytest.CaptureF
 
 def test_a_run_as_good_as_the_stored_one_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     same = Written((figure(1.0, 1.1),))
-
     assert report(compare(same, same), {}) == 0
     assert "nothing got worse" in capsys.readouterr().out
 
@@ -101,9 +96,7 @@ def test_a_run_in_which_something_failed_is_not_good(capsys: pytest.CaptureFixtu
 
 def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
     written = Written((figure(1.25, 0.5, target=2.0),), (0.5, 1.5), {"bus": "why"})
-
     write(tmp_path / "figures.json", written)
-
     assert read(tmp_path / "figures.json") == written
     assert json.loads((tmp_path / "figures.json").read_text())["figures"][0]["ratio"] == 0.875
 
@@ -111,9 +104,7 @@ def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_storing_a_part_keeps_the_rest(tmp_path: Path) -> None:
     file = tmp_path / "ratios.json"
     update(file, Written((figure(1.0), figure(2.0, name="bus"))))
-
     assert update(file, Written((figure(3.0, name="bus"),))) == 0
-
     assert {one.name: one.ratio for one in read(file).figures} == {"merge": 1.0, "bus": 3.0}
 
 
@@ -130,7 +121,6 @@ def test_the_command_compares_a_file_of_figures(
     write(tmp_path / "new.json", Written((figure(*ratios),)))
     given = ["--new", str(tmp_path / "new.json"), "--stored", str(tmp_path / "stored.json")]
     monkeypatch.setattr("sys.argv", ["check", *given])
-
     assert check.main() == code
 
 
@@ -139,7 +129,6 @@ def test_a_part_is_compared_with_that_part_only(tmp_path: Path, monkeypatch: pyt
     write(tmp_path / "new.json", Written(()))
     given = ["--new", str(tmp_path / "new.json"), "--stored", str(tmp_path / "stored.json"), "--only", "bus"]
     monkeypatch.setattr("sys.argv", ["check", *given])
-
     assert check.main() == 0
 
 
@@ -148,21 +137,18 @@ def test_without_stored_ratios_it_says_how_to_store_some(
 ) -> None:
     write(tmp_path / "new.json", Written((figure(1.0),)))
     monkeypatch.setattr("sys.argv", ["check", "--new", str(tmp_path / "new.json"), "--stored", str(tmp_path / "none.json")])
-
     assert check.main() == 2
     assert "--update" in capsys.readouterr().err
 
 
 def test_the_ratios_in_the_tree_can_be_read_and_each_says_how_it_was_measured() -> None:
     stored = read(check.STORED)
-
     assert stored.figures
     assert [one.name for one in stored.figures if not (one.command and one.machine and one.date and one.ratios)] == []
 
 
 def test_the_readme_shows_the_ratios_in_the_tree() -> None:
     page = check.STORED.with_name("README.md").read_text("utf-8").splitlines()
-
     assert [line for line in table(read(check.STORED)) if line.startswith("|") and line not in page] == []
 
 
@@ -191,7 +177,5 @@ def test_sides_are_measured_in_turn_and_the_first_round_of_each_does_not_count()
 
 def test_several_runs_together_keep_every_ratio_and_the_median_of_the_values() -> None:
     runs = [[figure(1.0, 2.0, value=1.0)], [figure(3.0, value=5.0)], [figure(4.0, value=2.0)]]
-
     (one,) = together(runs)
-
     assert (one.value, one.ratios) == (2.0, (1.0, 2.0, 3.0, 4.0))

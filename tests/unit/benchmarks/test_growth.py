@@ -19,7 +19,6 @@ PLOT = Plot(
 
 def test_lines_are_made_of_what_each_step_measured() -> None:
     rows = [(1.0, {("ms", "ours"): 2.0, ("ms", "peer"): 4.0}), (10.0, {("ms", "ours"): 3.0})]
-
     assert lines_of(rows, frozenset(("peer",))) == (
         Line("ms", "ours", (1.0, 10.0), (2.0, 3.0)),
         Line("ms", "peer", (1.0,), (4.0,), is_peer=True),
@@ -35,7 +34,6 @@ def draw(plot: Plot, folder: Path) -> Path:
 
 def test_a_plot_says_what_is_in_it_and_how_it_was_measured(tmp_path: Path) -> None:
     drawn = draw(PLOT, tmp_path).read_text("utf-8")
-
     for said in ("More and more agents", "CPU ms", "flat", "a limit", PLOT.command, "a machine, 2026-01-01"):
         assert said in drawn
 

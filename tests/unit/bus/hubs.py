@@ -46,7 +46,3 @@ def run(scenario: Scenario, *given: Any) -> None:
     before = threading.active_count()
     asyncio.run(scenario(*given))
     assert threads_after(before) <= before
-
-
-async def holds(value: bool) -> bool:
-    return value

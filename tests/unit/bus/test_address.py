@@ -98,5 +98,4 @@ def test_only_this_machine_is_spoken_to_in_the_clear(host, is_here):
 def test_a_connection_string_is_told_where_it_belongs_and_never_repeated(pasted: str) -> None:
     with pytest.raises(InvalidInput, match="HIVE_MIND_BUS_CREDENTIAL") as refused:
         address_of(pasted)
-
     assert "c2VjcmV0" not in str(refused.value)

@@ -47,7 +47,6 @@ def test_a_key_comes_from_a_connection_string_or_has_its_name_in_the_address(
     credential: Callable[..., Any], where: str, given: str
 ) -> None:
     made = credential(where, given)
-
     assert isinstance(made, AzureNamedKeyCredential)
     assert tuple(made.named_key) == ("worker", SHARED)
 
@@ -55,7 +54,6 @@ def test_a_key_comes_from_a_connection_string_or_has_its_name_in_the_address(
 @pytest.mark.parametrize("given", [SIGNATURE, f"Endpoint=sb://{CLOUD};SharedAccessSignature={SIGNATURE}"])
 def test_a_signature_is_a_credential_too(credential: Callable[..., Any], given: str) -> None:
     made = credential(CLOUD, given)
-
     assert isinstance(made, AzureSasCredential)
     assert made.signature == SIGNATURE
 
@@ -77,7 +75,6 @@ def test_what_can_not_be_meant_is_refused_with_the_reason_and_without_the_secret
 ) -> None:
     with pytest.raises(ConfigError, match=says) as caught:
         credential(where, given)
-
     assert SHARED not in str(caught.value)
     assert caught.value.__cause__ is None
 

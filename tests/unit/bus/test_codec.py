@@ -148,9 +148,7 @@ def test_an_envelope_can_be_shown_as_a_cloud_event():
 
 def test_the_answer_to_a_question_of_an_endless_name_is_still_an_envelope():
     reply = FactsReply("q" * 1000, ())
-
     answered = msgspec.structs.replace(SMALL, type=type_of(reply), message=reply, correlation_id=correlation_of(reply))
-
     assert decode(encode(answered)).message == reply
 
 

@@ -10,9 +10,10 @@ from azure.eventhub import EventHubConsumerClient
 from hive_mind.bus.base import EVERYONE
 from hive_mind.devbroker import BrokerThread
 from hive_mind.errors import BackendThrottled, MessageTooLarge
-from tests.contract.bus_builders import envelope, eventually, listener, texts
+from tests.contract.bus_builders import envelope, listener, texts
 from tests.contract.buses.eventhubs import PARTITIONS
-from tests.unit.bus.hubs import heard, holds, hub, opened
+from tests.unit.bus.hubs import heard, hub, opened
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ async def test_a_busy_broker_is_asked_again_and_then_reported(broker: BrokerThre
     broker.inject("send", "hive/partitions/0", times=5)
     await bus.publish([envelope("in the end")])
     assert await heard(bob) == ["in the end"]
-    await eventually(lambda: holds(bus.health.is_connected))
+    await until(lambda: bus.health.is_connected)
 
     broker.inject("send", "hive/partitions/0", times=10_000)
     with pytest.raises(BackendThrottled, match="busy"):
@@ -102,7 +103,7 @@ async def test_who_stops_waiting_takes_what_was_not_sent_with_it(broker: BrokerT
     broker.inject("send", "hive/partitions/0", times=10_000)
     giving_up = asyncio.create_task(bus.publish([envelope("never")], timeout_s=30))
     behind = asyncio.create_task(bus.publish([envelope("nor this")], timeout_s=30))
-    await eventually(lambda: holds(bool(broker.stats())))
+    await until(lambda: bool(broker.stats()))
     for task in (giving_up, behind):
         task.cancel()
     await asyncio.gather(giving_up, behind, return_exceptions=True)

@@ -81,7 +81,6 @@ async def test_two_senders_may_use_the_same_id() -> None:
     one = envelope("ann's", sender="ann")
     kept.box.offer(1, one)
     kept.box.offer(2, msgspec.structs.replace(envelope("cid's", sender="cid"), id=one.id))
-
     assert texts(kept.box.take(10)) == ["ann's", "cid's"]
 
 

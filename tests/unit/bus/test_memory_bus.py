@@ -83,7 +83,6 @@ async def test_closing_an_inbox_lets_its_publishers_go(bus: MemoryBus) -> None:
     publishing = asyncio.create_task(bus.publish([envelope("a"), envelope("b"), envelope("c")]))
     await asyncio.sleep(0)
     await bob.inbox.close()
-
     await publishing
 
 
@@ -169,6 +168,5 @@ async def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
 
 def test_an_envelope_names_what_its_message_is_and_belongs_to() -> None:
     question = FactsRequest("q7", (), 1000)
-
     assert (type_of(question), correlation_of(question)) == ("facts?", "q7")
     assert (type_of(Receipt("p")), correlation_of(Receipt("p"))) == ("receipt", "")

@@ -34,7 +34,6 @@ def test_each_has_a_harness_for_the_contract() -> None:
 def test_packages_of_each_are_an_extra_of_its_name_and_in_the_image() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     image = re.search(r"^ARG EXTRAS=(\S+)$", (ROOT / "deploy" / "Dockerfile").read_text("utf-8"), re.MULTILINE)
-
     assert image is not None
     assert WITH_BROKER - set(extras) == WITH_BROKER - set(image[1].split(",")) == set()
     assert {backends.extra_of("bus", name) for name in WITH_BROKER} == WITH_BROKER
@@ -43,14 +42,12 @@ def test_packages_of_each_are_an_extra_of_its_name_and_in_the_image() -> None:
 @pytest.mark.parametrize(("name", "scheme"), SCHEMES.items())
 def test_its_example_is_an_address_of_it(name: str, scheme: BusScheme) -> None:
     address = address_of(scheme.example)
-
     assert (address.backend, bool(address.host)) == (name, scheme.has_broker)
 
 
 @pytest.mark.usefixtures("pigeon")
 def test_a_new_one_is_known_to_addresses() -> None:
     address = address_of("pigeons://loft.example.org")
-
     assert (address.backend, address.is_encrypted, str(address)) == ("pigeon", True, "pigeons://loft.example.org")
     with pytest.raises(InvalidInput, match="use pigeons://"):
         refuse_plaintext(address_of("pigeon://loft.example.org"))

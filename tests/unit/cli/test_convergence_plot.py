@@ -30,5 +30,4 @@ def test_every_length_has_some_ticks_and_not_too_many() -> None:
 
 def test_the_picture_shows_them() -> None:
     picture = drawn([Curve("flat", ((0.0, 0.0, 0.0), (8.0, 1.0, 1.0)))])
-
     assert all(f'text-anchor="middle">{minute}</text>' in picture for minute in range(9))

@@ -71,7 +71,6 @@ def contact(home: Path, port: int, token: str = TOKEN) -> Path:
 
 def test_an_agent_is_asked_and_its_refusals_are_those_of_any(tmp_path: Path, port: int) -> None:
     contact(tmp_path, port)
-
     found = resident(tmp_path, "ada")
 
     assert found is not None
@@ -93,7 +92,6 @@ def test_one_that_has_too_much_to_do_is_asked_again(tmp_path: Path, port: int) -
 @pytest.mark.parametrize("agent", ["ben", "cleo"])
 def test_an_agent_that_is_not_there_or_failed_is_left_to_others(tmp_path: Path, port: int, agent: str) -> None:
     contact(tmp_path, port)
-
     assert resident(tmp_path, agent) is None
 
 
@@ -111,7 +109,6 @@ def test_where_another_fleet_may_be_meant_or_nothing_runs_it_is_left_to_others(t
 def test_a_wrong_token_and_a_port_where_nobody_listens_are_left_to_others(tmp_path: Path, port: int) -> None:
     contact(tmp_path / "one", port, TOKEN * 2)
     contact(tmp_path / "two", 1)
-
     assert [resident(tmp_path / home, "ada") for home in ("one", "two")] == [None, None]
 
 
@@ -153,7 +150,5 @@ class Controller:
 def test_where_an_agent_is_asked_is_known_without_the_status_of_its_fleet(tmp_path: Path) -> None:
     file = contact(tmp_path, 4711)
     found: Any = FleetAgent(cast(Any, Controller(tmp_path)), "resident", "ada")
-
     address, token_in = asyncio.run(ResidentAgent(found, Settings(home=tmp_path)).address())
-
     assert (address, token_in) == ("http://127.0.0.1:4711/v1/agents/ada", str(file))

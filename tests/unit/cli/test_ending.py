@@ -56,7 +56,6 @@ def test_a_command_that_is_told_to_end_finishes_and_says_by_its_exit_code_who_to
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP])
 def test_a_second_signal_leaves_the_command_to_finish(second):
     code, done = code_of(signal.SIGHUP, second)
-
     assert code in (129, 143)
     assert done == ["finished"]
 

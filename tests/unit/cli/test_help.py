@@ -9,6 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
+from hive_mind.cli.fleet.fleets import PANEL
 
 
 def below(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -45,6 +46,12 @@ def test_help_says_once_what_may_be_left_out(texts: dict[str, str]) -> None:
     assert [called for called, told in texts.items() if any(twice in told for twice in ("[[", "]]", "{["))] == []
 
 
+def test_what_is_done_with_a_fleet_stands_under_a_title_of_its_own(commands: dict[tuple[str, ...], Any]) -> None:
+    titled = {path[0] for path, command in commands.items() if len(path) == 1 and command.rich_help_panel == PANEL}
+    looks, changes = "get describe status top wait logs".split(), "apply plan diff scale rollout drain delete".split()
+    assert titled == {"manifest", *looks, *changes, "controller", "export", "import"}
+
+
 def test_paragraphs_of_help_break_where_the_screen_ends(commands: dict[tuple[str, ...], Any]) -> None:
     broken = {path for path, command in commands.items() for one in command.help.split("\n\n") if "\n" in one}
     assert broken == set()
@@ -59,7 +66,6 @@ _OF_FLEETS = """apply, plan, diff, status, top, scale, drain, get hives, get age
 @pytest.mark.parametrize(("names", "forms"), [(_TEXT_OR_JSON, "text|json"), (_OF_FLEETS, "table|wide|json|yaml|name")])
 def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str], names: str, forms: str) -> None:
     called = [f"hive-mind {' '.join(name.split())}" for name in names.split(",")]
-
     assert [one for one in called if forms not in re.sub(r"[\s│]+", "", texts[one])] == []
 
 
@@ -69,6 +75,5 @@ def test_results_come_in_forms_for_people_and_for_programs(texts: dict[str, str]
 )
 def test_a_mistyped_command_is_told_which_one_may_be_meant(typed, meant):
     ended = CliRunner().invoke(app, typed, env={"COLUMNS": "100"})
-
     assert ended.exit_code == 2
     assert f"'{meant}'" in ended.output.partition("Did you mean")[2]

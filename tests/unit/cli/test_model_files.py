@@ -2,13 +2,12 @@
 
 import pytest
 
-from hive_mind.cli.model_files import where_model_is
+from hive_mind.cli.doctor import where_model_is
 
 
 def test_a_folder_with_a_models_files_is_one(tmp_path):
     for name in ("modules.json", "config.json"):
         (tmp_path / name).write_text("{}")
-
     assert where_model_is(str(tmp_path)) == str(tmp_path)
 
 

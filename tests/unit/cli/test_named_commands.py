@@ -4,12 +4,11 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 
 import typer
 
-from hive_mind.cli.app import MODULES
+from hive_mind.cli.app import MODULES, commands_in
 
 ROOT = Path(__file__).parents[3]
 _COMMAND = re.compile(r"hive-mind ([a-z]+)(?: ([a-z]+)\b(?!-))?")
@@ -19,7 +18,6 @@ _PROSE = frozenset({"hive-mind began with", "hive-mind writes to"})
 
 def test_messages_name_only_commands_that_there_are():
     named = set(told_by(file for folder in ("hive_mind", "deploy") for file in (ROOT / folder).rglob("*.py")))
-
     assert len(named) > 100
     assert {f"{file.name}: {command[0]}" for file, command in named if not _is_there(command[1], command[2])} == set()
 
@@ -41,7 +39,5 @@ def _is_there(name: str, within: str | None) -> bool:
 @lru_cache
 def _below(name: str) -> frozenset[str] | None:
     """The commands of a group; None where it is none."""
-    some = typer.Typer()
-    import_module(f"hive_mind.cli.{MODULES[name]}").register(some)
-    commands = getattr(typer.main.get_group(some).commands.get(name), "commands", None)
+    commands = getattr(typer.main.get_group(commands_in(MODULES[name])).commands.get(name), "commands", None)
     return None if commands is None else frozenset(commands)

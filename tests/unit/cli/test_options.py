@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.options import iso_time, settings_for
+from hive_mind.cli.options import is_confirmed, iso_time, settings_for
 from hive_mind.errors import InvalidInput
 
 
@@ -25,7 +25,6 @@ def test_a_time_that_is_none_is_refused(text):
 @pytest.mark.parametrize("home", ["notes.txt", "notes.txt/deeper"])
 def test_a_file_can_not_be_the_home(tmp_path, home):
     (tmp_path / "notes.txt").write_text("words")
-
     with pytest.raises(InvalidInput, match=r"notes.txt is a file: give --home"):
         settings_for(tmp_path / home)
 
@@ -35,14 +34,16 @@ def test_a_home_whose_name_can_not_be_kept_is_refused(tmp_path, monkeypatch, hom
     folder = tmp_path / os.fsdecode(b"T\xfcr")
     folder.mkdir()
     monkeypatch.chdir(folder)
-
     with pytest.raises(InvalidInput, match="no UTF-8: rename it, or give --home"):
         settings_for(home, environment={})
 
 
 def test_the_command_line_outweighs_the_environment():
     environment = {"HIVE_MIND_HOME": "/there", "HIVE_MIND_EMBED": "openai", "HIVE_MIND_EMBED_MODEL": "large"}
-
     settings = settings_for(Path("here"), "none", environment=environment)
-
     assert (settings.home, settings.embed, settings.embed_model) == (Path("here"), "none", "large")
+
+
+def test_where_nobody_can_be_asked_it_is_said_what_to_add():
+    with pytest.raises(InvalidInput, match="to forget without being asked, add --yes"):
+        is_confirmed("forget", "Forget it?")

@@ -18,7 +18,6 @@ def test_text_of_every_language_is_shown_as_it_is(text):
 
 def test_a_source_below_this_folder_is_shown_by_its_relative_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
     assert shown_source(str(tmp_path / "notes" / "a.txt")) == "notes/a.txt"
     assert shown_source("/elsewhere/a.txt") == "/elsewhere/a.txt"
     assert shown_source("call with Ana") == "call with Ana"
@@ -26,16 +25,13 @@ def test_a_source_below_this_folder_is_shown_by_its_relative_path(tmp_path, monk
 
 def test_a_number_stands_before_the_first_of_several_lines_only(capsys):
     show_indented("stop\nstart", lead="  1.")
-
     assert capsys.readouterr().out.split("\n")[:2] == ["  1. stop", "     start"]
 
 
 def test_without_a_terminal_a_line_says_how_far_a_large_file_is(capsys, monkeypatch):
     monkeypatch.setattr(styled, "_TOLD_EVERY_S", 0.0)
-
     with progress("files") as report:
         report(0.42, 2, "large.txt 42 %")
-
     assert capsys.readouterr().err == "0 of 2 files: large.txt 42 %\n"
 
 

@@ -78,7 +78,6 @@ def test_a_question_is_answered_without_what_reads_commands(home: Path, resident
 
 def test_as_json_it_has_question_fleet_and_agent(home: Path, capfdbinary: Any) -> None:
     assert asked_and_answered(["ask", "When?", "--home", str(home), "-o", "json"])
-
     told = json.loads(capfdbinary.readouterr().out)
     assert (told["question"], told["fleet"], told["agent"], told["text"]) == ("When?", "resident", "default", REPLY["answer"])
 
@@ -123,12 +122,10 @@ def test_where_it_refuses_or_is_gone_or_another_fleet_may_be_meant_the_command_a
 def test_one_of_another_version_is_left_to_the_command_which_says_so(home: Path, resident: Resident) -> None:
     contact = json.dumps({"port": resident.server_port, "token": "t", "version": "0.0.1"})
     (home / "fleets" / "resident" / "run" / "resident-1.json").write_text(contact)
-
     assert not asked_and_answered(["ask", "When?", "--home", str(home)])
     assert resident.asked == []
 
 
 def test_a_time_goes_along(home: Path, resident: Resident) -> None:
     assert asked_and_answered(["ask", "When?", "--home", str(home), "--as-of", "2026-03-01"])
-
     assert resident.asked[0][2]["as_of"] == "2026-03-01"

@@ -41,7 +41,6 @@ def chosen(*arguments: str, said: list[str] | None = None) -> Ways:
 
 def test_a_file_says_how_to_search(file):
     ways = chosen("--config", str(file))
-
     assert (ways.method, ways.limit) == ("keyword", 3)
     assert ways.ranking == RankingSettings(semantic_weight=0.6, evidence_strength=0.2, depth=50, fusion="rrf", rrf_k=20)
 
@@ -52,7 +51,6 @@ def test_without_a_file_a_memory_ranks_by_itself():
 
 def test_what_the_command_line_says_comes_before_the_file(file):
     ways = chosen("--config", str(file), "--method", "vector", "--limit", "7")
-
     assert (ways.method, ways.limit) == ("vector", 7)
     assert ways.ranking is not None
 
@@ -81,5 +79,4 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(tmp_path):
 def test_what_is_in_use_in_a_workspace_can_be_named_by_its_file(tmp_path):
     config = '{"name": "v1", "collection": "kb", "retrieval": {"method": "vector"}}'
     folder = workspace(tmp_path, config=config, active='{"config": "v1"}').root
-
     assert chosen("--config", str(folder / "configs" / "active.json")).method == "vector"

@@ -3,9 +3,12 @@
 import errno
 import logging
 import os
+from dataclasses import dataclass
+from typing import Annotated
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.running import CommandError, Stopped, command
@@ -43,6 +46,37 @@ def test_a_stop_says_what_was_kept(capsys):
 def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
     assert ending(OSError(number, os.strerror(number), "/home/state.json")) == 1
     assert capsys.readouterr().err == f"error: /home/state.json: {os.strerror(number)}; make room there, and run it again\n"
+
+
+@dataclass
+class Where:
+    place: Annotated[str, typer.Option("--place", "-p")] = "here"
+    level: Annotated[int, typer.Option("--level")] = 1
+
+
+def test_a_dataclass_stands_for_the_options_that_its_fields_declare():
+    heard = []
+
+    @command
+    async def go(speed: int = 3, *, at: Where) -> None:
+        heard.append((speed, at))
+
+    app = typer.Typer()
+    app.command()(go)
+    for line in ([], ["--speed", "7", "-p", "there", "--level", "2"]):
+        assert CliRunner().invoke(app, line).exit_code == 0
+    assert heard == [(3, Where()), (7, Where("there", 2))]
+
+
+def test_a_command_may_run_another():
+    heard = []
+
+    @command
+    async def say(word: str) -> None:
+        heard.append(word)
+
+    say("hello")
+    assert heard == ["hello"]
 
 
 def test_a_defect_keeps_its_traceback():

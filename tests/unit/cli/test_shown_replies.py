@@ -26,5 +26,4 @@ def test_of_what_the_agent_that_answers_said_itself_no_author_is_named():
 def test_what_the_ranking_had_to_do_without_is_told_and_a_process_of_an_earlier_version_has_no_word_for_it(capsys):
     for reply in ({}, {"note": ""}, {"note": "not reranked: its time was over"}):
         show_note(reply)
-
     assert capsys.readouterr().out == "note: not reranked: its time was over\n"

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from importlib import import_module
 from types import ModuleType
 
 import pytest
 import typer
 
 from hive_mind import __main__
-from hive_mind.cli.app import MODULES
+from hive_mind.cli.app import MODULES, commands_in
 from hive_mind.cli.running import STOPPED
 
 # Each takes long to load, and only fleets need it. Not pydantic: typer itself loads it for every command.
@@ -33,7 +32,6 @@ def test_help_loads_no_library_that_only_fleets_need(arguments):
 def test_reading_the_state_of_a_fleet_loads_no_patterns_of_the_gate_and_no_guessing_of_encodings():
     code = "import sys, hive_mind.control.state, hive_mind.cli.fleet.fleets; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-
     assert {"hive_mind.memory.gate.sensitive", "charset_normalizer"}.isdisjoint(ended.stdout.split())
 
 
@@ -56,11 +54,7 @@ def test_ctrl_c_while_modules_load_ends_without_a_traceback(monkeypatch):
 
 @pytest.mark.parametrize("module", sorted(set(MODULES.values())))
 def test_commands_are_found_under_the_names_they_have(module):
-    some = typer.Typer()
-
-    import_module(f"hive_mind.cli.{module}").register(some)
-
-    assert set(typer.main.get_group(some).commands) == {name for name, found in MODULES.items() if found == module}
+    assert set(typer.main.get_group(commands_in(module)).commands) == {name for name, found in MODULES.items() if found == module}
 
 
 def test_a_command_says_that_it_starts_a_process_before_it_loads_what_starts_one(tmp_path):

@@ -18,7 +18,8 @@ from hive_mind.console.fleet import FleetOverHttp
 from hive_mind.runtime.workers.health import serve_worker
 from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import PATIENCE_S, config, running, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, config, running
+from tests.waiting import until
 
 TOKEN = "a-token-of-ours"  # noqa: S105 - for these tests alone
 

@@ -140,5 +140,4 @@ def test_a_link_and_a_session_end_with_their_time():
 def test_beyond_a_number_of_sessions_the_oldest_goes():
     sessions = Sessions(lambda: 0.0)
     found = [sessions.enter(sessions.link()) for _ in range(SESSIONS_MAX + 1)]
-
     assert [sessions.find(one.cookie) is not None for one in found if one] == [False, *[True] * SESSIONS_MAX]

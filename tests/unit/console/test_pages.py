@@ -12,7 +12,8 @@ from hive_mind.model.messages import Receipt
 from hive_mind.runtime.workers.config import AgentConfig
 from tests.unit.console.looking import looking
 from tests.unit.evals.report.invented import experiment, write_run
-from tests.unit.runtime.worker_builders import NAMES, until
+from tests.unit.runtime.worker_builders import NAMES
+from tests.waiting import until
 
 EVIL = "<script>alert(1)</script>\"onload=alert(2) 'x"
 PUMP, VALVE = "The pump in hall 3 is red.", "The valve V7 in hall 3 was replaced in 2019."

@@ -33,7 +33,6 @@ def kinds(outcome: Outcome) -> list[tuple[str, str]]:
 @played
 async def test_a_fleet_is_started_and_then_nothing_is_left_to_do(tmp_path: Path) -> None:
     world, wanted = World(), source(tmp_path, FLAT)
-
     outcome = await apply(tmp_path, world, wanted)
 
     assert outcome.problems == ()
@@ -65,9 +64,7 @@ async def test_applying_the_same_again_does_nothing_and_makes_no_revision(tmp_pa
     world, wanted = World(), source(tmp_path, FLAT)
     await apply(tmp_path, world, wanted)
     world.calls.clear()
-
     outcome = await apply(tmp_path, world, wanted)
-
     assert (outcome.is_converged, outcome.actions, outcome.revision, world.calls) == (True, (), 1, [])
 
 
@@ -107,7 +104,6 @@ async def test_one_that_left_joins_when_it_comes_back(tmp_path: Path) -> None:
     for spec in (FLAT, agents("ada", "bob"), FLAT):
         outcome = await apply(tmp_path, world, source(tmp_path, spec))
         assert outcome.problems == ()
-
     assert world.members["team"] == {"ada", "bob", "cy"}
 
 
@@ -334,11 +330,9 @@ async def test_one_that_can_not_hand_over_stays_and_is_named(tmp_path: Path) -> 
 @played
 async def test_a_fleet_that_somebody_changes_is_left_alone(tmp_path: Path) -> None:
     world, folder = World(), FleetFolder(tmp_path, "team").make()
-
     async with fleet_lock(folder.lock, "team", 0.0):
         with pytest.raises(FleetLocked, match=r"being changed by process \d+"):
             await apply(tmp_path, world, source(tmp_path, FLAT))
-
     assert world.calls == []
 
 
@@ -346,7 +340,6 @@ async def test_a_fleet_that_somebody_changes_is_left_alone(tmp_path: Path) -> No
 async def test_an_agent_of_another_fleet_in_the_same_home_is_refused(tmp_path: Path) -> None:
     world = World()
     await apply(tmp_path, world, source(tmp_path, FLAT))
-
     with pytest.raises(ManifestError, match="fleet 'team' has bob already"):
         await apply(tmp_path, world, source(tmp_path, agents("bob", "eve"), "others"))
 
@@ -393,8 +386,6 @@ async def test_who_had_to_wait_and_finds_everything_as_it_should_be_is_content(t
 @played
 async def test_the_plan_that_is_shown_is_the_one_that_is_carried_out(tmp_path: Path) -> None:
     world, shown = World(), list[Plan]()
-
     async with patient(tmp_path, world) as controller:
         outcome = await controller.apply(source(tmp_path, FLAT), on_plan=shown.append)
-
     assert [plan.actions for plan in shown] == [outcome.actions]

@@ -25,7 +25,6 @@ def dead(*names: str) -> list[MembersSeen]:
 
 def test_who_alone_has_a_partition_is_not_put_out_without_insistence_and_that_is_named():
     views = dead("n2")
-
     assert lost_with("n2", views) == ["p2"]
     with pytest.raises(EvictionRefused, match=r"nobody else who can be heard has p2.*--force"):
         refuse_harm("n2", views, "pumps", is_forced=False)
@@ -39,7 +38,6 @@ def test_who_is_dead_and_has_nothing_alone_is_put_out():
 def test_a_holder_that_is_dead_too_or_still_copies_has_nothing():
     both = dead("n1", "n2")
     copying = [view("n0", seen("n0"), seen("n1", "suspected", 60_000), seen("n2"), lacking=("p0",))]
-
     assert lost_with("n1", both) == ["p1"]
     assert lost_with("n1", copying) == ["p0"]
 
@@ -47,7 +45,6 @@ def test_a_holder_that_is_dead_too_or_still_copies_has_nothing():
 @pytest.mark.parametrize("state", ["alive", "leaving"])
 def test_who_can_be_heard_is_told_what_to_do_first(state):
     views = [view("n0", seen("n0"), seen("n1", state), seen("n2"))]
-
     with pytest.raises(EvictionRefused, match="hive-mind keys revoke pumps"):
         refuse_harm("n1", views, "pumps", is_forced=False)
     assert refuse_harm("n1", views, "pumps", is_forced=True) == []
@@ -58,14 +55,12 @@ def test_one_node_that_hears_a_member_is_enough_to_call_it_alive():
         view("n0", seen("n0"), seen("n1", "suspected", 60_000), seen("n2")),
         view("n2", seen("n0"), seen("n1", "alive", 900), seen("n2")),
     ]
-
     assert {one.name: (one.state, one.last_heard_s) for one in hive_members(views)}["n1"] == ("alive", 0.9)
 
 
 def test_what_a_member_says_of_itself_makes_it_no_more_alive():
     """One whose key is revoked runs on, and hears itself."""
     alone = view("n1", seen("n0"), seen("n1", silent_ms=0), seen("n2"))
-
     assert {one.name: one.state for one in hive_members([*dead("n1"), alone])}["n1"] == "suspected"
     assert {one.name: one.state for one in hive_members([alone])}["n1"] == "alive"
 

@@ -25,7 +25,6 @@ def process(folder: Path, *agents: str, mode: str = "require", name: str = "town
 def test_a_process_may_speak_for_itself_its_nodes_and_its_agents(tmp_path: Path) -> None:
     issue_for(process(tmp_path, "ada", "bob"))
     made = KeyFolder(tmp_path, "town").certificate("town-0")
-
     assert made is not None
     assert made.names == ("town-0", "ada", "bob")
 
@@ -33,7 +32,6 @@ def test_a_process_may_speak_for_itself_its_nodes_and_its_agents(tmp_path: Path)
 def test_who_proves_nothing_needs_nothing(tmp_path: Path) -> None:
     issue_for(process(tmp_path, "ada", mode="off"))
     renew([process(tmp_path, "ada", mode="off")], print)
-
     assert not list(tmp_path.iterdir())
     assert movers_seal(process(tmp_path, "ada", mode="off")) is UNSEALED
 
@@ -139,5 +137,4 @@ def test_who_moves_facts_seals_them_for_their_authors_and_members_believe_it(tmp
     sealed = seal.seal("ada", b"a fact")
     issue_for(process(tmp_path, "ada"))
     keyring = KeyFolder(tmp_path, "town").signing("town-0", "require").keyring
-
     assert keyring.refusal("ada", b"hive-mind/seal/1/town\0a fact", sealed, 1, is_present=False) == ""

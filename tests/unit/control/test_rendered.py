@@ -30,7 +30,6 @@ def files_of(kind: str, platform: Any, state: FleetState, **spec: Any) -> dict[s
 @pytest.mark.parametrize(("kind", "platform"), PLATFORMS.items(), ids=PLATFORMS)
 def test_what_is_rendered_again_is_the_same(kind: str, platform: Any):
     first = files_of(kind, platform, FleetState())
-
     assert files_of(kind, platform, remembered(platform.configs_in(first))) == first
 
 
@@ -48,25 +47,20 @@ def test_who_comes_later_joins_the_hive_that_the_others_founded(kind: str, platf
 def test_a_founder_that_was_taken_away_and_comes_back_joins():
     three = kubernetes.configs_in(files_of("kubernetes", kubernetes, FleetState()))
     two = {name: config for name, config in three.items() if name != "agent-3"}
-
     again = wanted("kubernetes", remembered(two))
-
     joining = {node.name for config in again.processes.values() for node in config.nodes if node.is_joining}
     assert joining == {"agent-3"}
 
 
 def test_another_topology_is_told_as_a_move():
     before = kubernetes.configs_in(files_of("kubernetes", kubernetes, FleetState()))
-
     assert wanted("kubernetes", remembered(before), topology="flat").moves
 
 
 def test_who_renders_into_the_same_folder_gets_the_same_hub():
     bus = {"url": BUS, "searches": "eventhubs://works-hubs.servicebus.windows.net/searches"}
     three, four = (source_of(fleet("containerapps", bus=bus, agents=[{"name": "agent-{n}", "count": n}])) for n in (3, 4))
-
     again = rendered(four, rendered(three, {}))
-
     assert json.loads(again["parameters.json"])["parameters"]["partitions"]["value"] == 3
 
 

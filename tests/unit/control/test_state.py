@@ -27,9 +27,7 @@ STATE = FleetState(
 def test_a_state_comes_back_as_it_was_kept(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path, "team").make()
     assert (folder.state(), folder.exists, fleets(tmp_path)) == (FleetState(), False, ())
-
     folder.keep(STATE)
-
     assert (folder.state(), folder.exists, fleets(tmp_path)) == (STATE, True, ("team",))
 
 
@@ -46,7 +44,6 @@ def test_only_its_owner_reads_what_is_kept(tmp_path: Path) -> None:
 def test_a_damaged_state_is_told_and_not_taken_for_a_new_fleet(tmp_path: Path) -> None:
     folder = FleetFolder(tmp_path, "team").make()
     (folder.path / "state.json").write_text('{"generation": "three"}')
-
     with pytest.raises(InvalidInput, match=r"state.json can't be read .* restore it"):
         folder.state()
 

@@ -8,15 +8,12 @@ A, B = b"actor--a", b"actor--b"
 
 def test_dots_in_a_row_are_one_number():
     context = Context()
-
     context.add_all([dot(A, 1), dot(A, 2), dot(A, 3)])
-
     assert (dict(context.up_to), context.beyond) == ({A: 3}, frozenset())
 
 
 def test_dots_beyond_a_gap_wait_until_it_is_closed():
     context = Context({A: 1}, [dot(A, 3), dot(A, 4), dot(B, 2)])
-
     assert context.beyond == {dot(A, 3), dot(A, 4), dot(B, 2)}
     assert not context.covers(dot(A, 2))
     assert context.add(dot(A, 2))
@@ -25,7 +22,6 @@ def test_dots_beyond_a_gap_wait_until_it_is_closed():
 
 def test_adding_what_is_covered_is_no_news():
     context = Context({A: 3}, [dot(A, 5)])
-
     assert not context.add(dot(A, 2))
     assert not context.add_all([dot(A, 1), dot(A, 5)])
     assert not context.join(Context({A: 2}, [dot(A, 5)]))
@@ -33,14 +29,12 @@ def test_adding_what_is_covered_is_no_news():
 
 def test_joining_swallows_dots_that_are_no_longer_beyond():
     context = Context({}, [dot(A, 3), dot(A, 5)])
-
     assert context.join(Context({A: 4}))
     assert (dict(context.up_to), context.beyond) == ({A: 5}, frozenset())
 
 
 def test_it_can_join_itself():
     context = Context({A: 2}, [dot(B, 7)])
-
     assert not context.join(context)
     assert context == Context({A: 2}, [dot(B, 7)])
 
@@ -52,16 +46,13 @@ def test_the_next_counter_follows_what_has_no_gap():
 
 def test_nobody_is_believed_to_have_seen_more_than_was_written():
     claimed = Context({A: 1_000, B: 2}, [dot(A, 2_000), dot(B, 4), dot(B, 5)])
-
     assert claimed.within({A: 3, B: 4}) == Context({A: 3, B: 2}, [dot(B, 4)])
 
 
 def test_a_copy_goes_its_own_way():
     context = Context({A: 1}, [dot(B, 2)])
     twin = context.copy()
-
     twin.add_all([dot(A, 2), dot(B, 1)])
-
     assert context == Context({A: 1}, [dot(B, 2)])
 
 

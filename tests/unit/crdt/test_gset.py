@@ -5,7 +5,6 @@ from hive_mind.crdt.gset import GSet
 
 def test_what_is_in_it_stays():
     redacted = GSet()
-
     assert redacted.add("a")
     assert not redacted.add("a")
     assert redacted.contains("a")
@@ -14,7 +13,6 @@ def test_what_is_in_it_stays():
 
 def test_merging_is_union_and_tells_what_was_new():
     here, there = GSet(["a", "b"]), GSet(["b", "c"])
-
     assert here.merge(there) == {"c"}
     assert here.items() == set(here) == {"a", "b", "c"}
     assert len(there) == 2
@@ -22,21 +20,17 @@ def test_merging_is_union_and_tells_what_was_new():
 
 def test_it_merges_with_itself():
     here = GSet(["a"])
-
     assert here.merge(here) == set()
     assert here.items() == {"a"}
 
 
 def test_what_it_hands_out_is_not_the_set_itself():
     here = GSet(["a"])
-
     here.items().add("b")
-
     assert "b" not in here
 
 
 def test_it_returns_from_json_as_it_was():
     here = GSet(["b", "a", 3])
-
     assert GSet.from_dict(json.loads(json.dumps(here.to_dict()))) == here
     assert GSet([3, "a", "b"]).to_dict() == here.to_dict()

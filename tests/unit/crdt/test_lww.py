@@ -11,7 +11,6 @@ HOUR_S, HOUR_MS = 3_600.0, 3_600_000
 
 def test_the_last_write_counts_in_whatever_order_writes_arrive():
     register = LWWRegister("alice")
-
     assert register.get() is None
     assert register.set("new", 2.0)
     assert not register.set("old", 1.0)
@@ -37,9 +36,7 @@ def test_of_two_writers_at_one_time_the_greater_name_counts_whatever_the_values(
     here, there = LWWRegister("alice"), LWWRegister("bob")
     here.set("zzz", 7.0)
     there.set("aaa", 7.0)
-
     here.merge(there)
-
     assert here.get() == "aaa"
 
 
@@ -56,7 +53,6 @@ def test_a_writer_who_writes_twice_at_one_time_means_the_second():
 def test_seconds_and_stamps_are_one_time():
     register = LWWRegister("alice")
     register.set("by stamp", Stamp(2_000, 1, b"bob....."))
-
     assert not register.set("by seconds", 2.0)
     assert register.set("later", 2.001)
 
@@ -109,7 +105,6 @@ def test_a_register_returns_from_json_as_it_was():
     register = LWWRegister("alice")
     assert LWWRegister.from_dict(json.loads(json.dumps(register.to_dict()))) == register
     register.set({"a": [1]}, Stamp(5, 2, b"\x00" * 8))
-
     assert LWWRegister.from_dict(json.loads(json.dumps(register.to_dict()))) == register
 
 

@@ -5,16 +5,7 @@ import pytest
 
 from hive_mind.crdt import reconcile as module
 from hive_mind.crdt.context import Context
-from hive_mind.crdt.reconcile import (
-    DotIndex,
-    Round,
-    fingerprint_of,
-    listed,
-    listing,
-    reconcile,
-    seen_fingerprint,
-    whole,
-)
+from hive_mind.crdt.reconcile import DotIndex, Round, fingerprint_of, listed, listing, reconcile, seen_fingerprint, whole
 from hive_mind.crdt.runs import pack
 from hive_mind.model.evidence import dot
 from hive_mind.model.messages import Span
@@ -50,48 +41,41 @@ def exchanged(here, there, key=KEY):
 def test_the_order_in_which_dots_came_does_not_matter():
     dots = dots_of(ACTORS, 200)
     shuffled = Random(1).sample(dots, len(dots))
-
     assert DotIndex(shuffled, KEY).dots() == DotIndex(dots, KEY).dots() == tuple(sorted(dots))
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, module.SMALL - 1, module.SMALL, module.SMALL + 1, 2_000])
 def test_few_and_many_dots_are_sorted_alike(count):
     dots = [dot(Random(n).randbytes(8), Random(n).randrange(1, 1 << 40)) for n in range(count)]
-
     assert DotIndex([*dots, *dots[:3]], KEY).dots() == tuple(sorted(dots))
     assert len(DotIndex(dots, KEY)) == count
 
 
 def test_the_fingerprint_of_a_set_is_that_of_its_index():
     dots = dots_of(ACTORS, 100)
-
     assert fingerprint_of(dots, KEY) == DotIndex(dots, KEY).fingerprint(b"", b"")
     assert len(fingerprint_of([], KEY)) == 16
 
 
 def test_fingerprints_differ_with_the_dots_and_with_the_session():
     dots = dots_of(ACTORS, 100)
-
     assert fingerprint_of(dots, KEY) != fingerprint_of(dots[1:], KEY)
     assert fingerprint_of(dots, KEY) != fingerprint_of(dots, b"another.")
 
 
 def test_another_session_needs_no_other_index():
     dots = dots_of(ACTORS, 100)
-
     assert DotIndex(dots, KEY).keyed(b"another.").fingerprint() == fingerprint_of(dots, b"another.")
 
 
 def test_sums_that_agree_do_not_make_sets_agree():
     """Counters of equal count, sum, squares and cubes: what an additive fingerprint may take for one another."""
     one, other = [1, 5, 8, 12], [2, 3, 10, 11]
-
     assert fingerprint_of([dot(A, n) for n in one], KEY) != fingerprint_of([dot(A, n) for n in other], KEY)
 
 
 def test_a_range_has_its_lower_bound_and_not_its_upper():
     index = DotIndex([dot(A, n) for n in range(1, 6)], KEY)
-
     assert index.dots(dot(A, 2), dot(A, 4)) == (dot(A, 2), dot(A, 3))
     assert index.dots(dot(A, 4)) == (dot(A, 4), dot(A, 5))
     assert index.dots(B) == ()
@@ -99,7 +83,6 @@ def test_a_range_has_its_lower_bound_and_not_its_upper():
 
 def test_parts_of_a_range_follow_one_another_and_have_the_same_size():
     index = DotIndex(dots_of(ACTORS, 200), KEY)
-
     parts = index.split(b"", b"", 7)
 
     assert [low for low, _ in parts[1:]] == [high for _, high in parts[:-1]]
@@ -115,14 +98,12 @@ def test_a_range_without_dots_is_one_part():
 def test_equal_sets_need_no_answer():
     dots = dots_of(ACTORS, 300)
     index = DotIndex(dots, KEY)
-
     assert reconcile(index, whole(index)) == Round()
     assert reconcile(index, [Span(b"", b"", fingerprint_of(dots, KEY))]) == Round()
 
 
 def test_small_sets_are_told_at_once():
     here, there = [dot(A, 1), dot(A, 2)], [dot(A, 2), dot(B, 1)]
-
     assert exchanged(here, there)[:3] == ({dot(A, 1)}, {dot(B, 1)}, 1)
 
 
@@ -132,7 +113,6 @@ def test_what_either_side_lacks_is_found(lost):
     dots = dots_of(ACTORS, 3_000)
     here = set(dots) - set(chance.sample(dots, lost))
     there = set(dots) - set(chance.sample(dots, lost))
-
     assert exchanged(here, there)[:2] == (here - there, there - here)
 
 
@@ -154,7 +134,6 @@ def test_fresh_dots_of_many_actors_cost_few_messages_and_bytes():
 
 def test_what_was_seen_has_a_fingerprint_of_its_own():
     context = Context({A: 3}, [dot(B, 2)])
-
     assert seen_fingerprint(context, KEY) == seen_fingerprint(context.copy(), KEY)
     for other in (Context({A: 3}), Context({A: 4}, [dot(B, 2)]), Context({A: 3}, [dot(B, 3)]), Context({A: 3, B: 2})):
         assert seen_fingerprint(context, KEY) != seen_fingerprint(other, KEY)
@@ -181,7 +160,6 @@ def test_what_was_seen_has_a_fingerprint_of_its_own():
 )
 def test_spans_that_nobody_can_have_meant_are_refused(spans, why):
     index = DotIndex(dots_of(ACTORS, 100), KEY)
-
     with pytest.raises(ValueError, match=why):
         reconcile(index, spans)
 
@@ -189,7 +167,6 @@ def test_spans_that_nobody_can_have_meant_are_refused(spans, why):
 def test_a_few_spans_can_not_ask_for_endless_dots(monkeypatch):
     monkeypatch.setattr(module, "DOTS_MAX", 10)
     spans = [listing(A, B, [dot(A, n) for n in range(1, 8)]), listing(B, b"", [dot(B, n) for n in range(1, 8)])]
-
     with pytest.raises(ValueError, match="more than 3"):
         reconcile(DotIndex([], KEY), spans)
 

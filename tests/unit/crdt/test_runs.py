@@ -25,7 +25,6 @@ def test_nothing_is_no_bytes():
 
 def test_the_greatest_counter_fits():
     last = dot(A, (1 << 40) - 1)
-
     assert unpack(pack([last])) == (last,)
 
 
@@ -53,7 +52,6 @@ def test_what_packing_can_not_have_given_is_refused(data, why):
 
 def test_a_few_bytes_can_not_ask_for_endless_dots():
     bomb = A + b"\x01\x01" + b"\xff\xff\xff\xff\x0f"
-
     with pytest.raises(ValueError, match="more than"):
         unpack(bomb)
     with pytest.raises(ValueError, match="more than 9"):
@@ -62,6 +60,5 @@ def test_a_few_bytes_can_not_ask_for_endless_dots():
 
 def test_more_than_one_message_may_hold_is_not_packed(monkeypatch):
     monkeypatch.setattr(runs, "DOTS_MAX", 3)
-
     with pytest.raises(ValueError, match="too many"):
         pack(dot(A, n) for n in range(1, 5))

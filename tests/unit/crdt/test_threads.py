@@ -97,9 +97,7 @@ def test_an_element_that_is_only_refreshed_never_seems_to_be_gone():
 
 def test_writers_of_one_set_never_share_a_dot():
     here = ORSet("here")
-
     at_once(*[lambda n, w=w: here.add(f"{w} {n}") for w in range(4)])
-
     assert len(here.live) == len(here) == 4 * ROUNDS
     assert dict(here.context.up_to) == {here.actor: 4 * ROUNDS}
 
@@ -107,9 +105,7 @@ def test_writers_of_one_set_never_share_a_dot():
 def test_deltas_applied_by_several_threads_all_count():
     deltas = [ORSet(f"writer {w}").add_all([f"{w} {n}" for n in range(ROUNDS)]) for w in range(4)]
     here = ORSet("here")
-
     at_once(*[lambda _, delta=delta: here.apply(delta) for delta in deltas])
-
     assert len(here) == 4 * ROUNDS
 
 
@@ -155,7 +151,5 @@ def test_registers_merge_each_way_while_written():
 def test_a_clock_never_gives_one_stamp_twice():
     clock = HybridClock(b"here....")
     given = []
-
     at_once(*[lambda n: given.append(clock.tick(n // 10)) for _ in range(4)])
-
     assert len(set(given)) == 4 * ROUNDS

@@ -38,7 +38,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     store_in(tmp_path / "credentials").set("tickets", "sw0rdfish-7")
-
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "credentials").iterdir()}
     assert modes == {"credentials.json": 0o600, "credentials.json.turn": 0o600, "key": 0o600}
     assert stat.S_IMODE((tmp_path / "credentials").stat().st_mode) == 0o700
@@ -78,7 +77,6 @@ def test_a_key_that_is_gone_is_not_replaced_by_a_new_one(folder: Path, change: C
 
 def test_names_are_told_without_a_key(folder: Path) -> None:
     (folder / "key").unlink()
-
     assert store_in(folder).names() == ("redis", "tickets")
 
 
@@ -132,21 +130,18 @@ def test_a_token_in_the_place_of_another_is_not_taken_for_it(folder: Path) -> No
     book = json.loads(file_of(folder).read_bytes())
     book["tokens"]["tickets"] = book["tokens"]["redis"]
     file_of(folder).write_text(json.dumps(book))
-
     with pytest.raises(CredentialUnreadable, match="tickets"):
         store_in(folder).get("tickets")
 
 
 def test_a_file_of_a_newer_version_is_left_alone(folder: Path) -> None:
     file_of(folder).write_text(file_of(folder).read_text().replace('"version": 1', '"version": 2'))
-
     with pytest.raises(CredentialUnreadable, match="another version"):
         store_in(folder).names()
 
 
 def test_after_rotating_the_former_key_opens_nothing(folder: Path) -> None:
     former = GivenKey((folder / "key").read_text())
-
     assert store_in(folder).rotate() == 2
 
     assert revealed(store_in(folder)) == KEPT
@@ -199,7 +194,6 @@ def test_a_given_key_is_changed_by_putting_a_new_one_in_front(tmp_path: Path) ->
 def test_a_missing_package_is_told_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cryptography.fernet", None)
     monkeypatch.delitem(__import__("sys").modules, "hive_mind.credentials.fernet", raising=False)
-
     with pytest.raises(BackendNotInstalled, match=r"hive-mind\[credentials\]"):
         backends.load("credentials", "fernet")
 

@@ -68,14 +68,12 @@ def test_a_store_uses_the_keyring_and_leaves_no_key_on_disk(tmp_path: Path, ring
 
 def test_a_keyring_that_stays_closed_is_told_with_what_to_do(ring: Ring) -> None:
     ring.is_locked = True
-
     with pytest.raises(BackendUnavailable, match=r"KeyringLocked.*HIVE_MIND_CREDENTIALS_KEY_IN=file"):
         KeyringKey("home").keys()
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-
     with pytest.raises(BackendNotInstalled, match=r"hive-mind\[credentials\]"):
         KeyringKey("home").keys()
 
@@ -83,9 +81,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 def test_both_alphabets_of_base64_are_taken(tmp_path: Path) -> None:
     raw = b"\xfb\xff" * 16
     plain, safe = base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()
-
     store_in(tmp_path, GivenKey(plain)).set("tickets", "sw0rdfish-7")
-
     assert "+" in plain
     assert revealed(store_in(tmp_path, GivenKey(safe))) == {"tickets": "sw0rdfish-7"}
 

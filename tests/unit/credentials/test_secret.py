@@ -70,7 +70,6 @@ def test_what_prints_formats_or_logs_it_shows_its_reference() -> None:
 def test_what_would_write_it_down_fails_without_showing_it(encode: object) -> None:
     with pytest.raises(Exception, match=r".") as failed:
         encode(SECRET)  # type: ignore[operator]
-
     assert VALUE not in str(failed.value)
 
 
@@ -87,7 +86,6 @@ def test_a_name_is_one_that_is_a_variable_too(name: str) -> None:
 def test_what_was_given_for_a_name_by_mistake_is_not_repeated() -> None:
     with pytest.raises(InvalidInput) as refused:
         checked_name("Sw0rdfish_7")
-
     assert "Sw0rdfish_7" not in str(refused.value)
 
 
@@ -106,7 +104,6 @@ def test_what_was_given_for_a_name_by_mistake_is_not_repeated() -> None:
 def test_a_value_that_could_not_be_kept_out_of_texts_is_refused_and_not_repeated(value: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why) as refused:
         checked_value("tickets", value)
-
     assert len(str(refused.value)) < 200
 
 

@@ -97,7 +97,6 @@ def test_an_app_gets_the_few_rights_it_needs_on_the_things_it_uses():
 def test_an_identity_may_act_before_its_app_starts():
     app = next(one for one in resources(APP) if one.kind.startswith("Microsoft.App/containerApps@"))
     needed = [one.name for one in resources(APP) if one.kind.startswith("Microsoft.Authorization/roleAssignments")]
-
     waits = app.text.rpartition("dependsOn:")[2]
     assert [name for name in needed if not re.search(rf"\b{name}\b", waits)] == []
 
@@ -112,13 +111,11 @@ def test_modules_get_the_parameters_they_have():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_parameter_and_every_name_is_used(path):
     declared = [*parameters(path), *re.findall(r"^var (\w+) =", code(path), re.MULTILINE)]
-
     assert [name for name in declared if len(re.findall(rf"\b{name}\b", code(path))) < 2] == []
 
 
 def test_a_process_has_in_bicep_the_fields_that_are_rendered():
     declared = fields_of_type(AZURE / "types.bicep", "Process")
-
     assert declared == {field.name for field in fields(containerapps._App)}
     assert set(re.findall(r"\bprocess\.(\w+)", code(APP))) | {"consumerGroups"} == declared
 

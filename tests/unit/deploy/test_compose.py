@@ -26,20 +26,17 @@ def checked(file: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_file_is_valid_by_the_published_schema_of_compose():
     done = checked(FILE)
-
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_schema_would_tell_a_wrong_key(tmp_path):
     wrong = tmp_path / "compose.yaml"
     wrong.write_text("services: {redis: {imagine: redis}}\n", "utf-8")
-
     assert checked(wrong).returncode != 0
 
 
 def test_the_files_are_those_of_the_manifest():
     files = rendered(read_manifest(FOLDER / "hive.yaml"), {})
-
     assert sorted(files) == ["ada.json", "ben.json", "cleo.json", "compose.yaml"]
     for name, text in files.items():
         again = "hive-mind apply -f deploy/compose/hive.yaml --render deploy/compose writes them again"
@@ -72,7 +69,6 @@ def test_a_container_can_change_nothing_but_its_own_disk(name):
 
 def test_nothing_is_published_beyond_this_machine():
     ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
-
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)
     assert "6379" not in " ".join(ports)
@@ -91,14 +87,12 @@ def test_redis_keeps_what_it_acknowledged_and_asks_for_a_password_that_is_in_no_
 
 def test_redis_says_that_its_memory_is_full_before_the_container_is_killed_for_it():
     limit = re.search(r"--maxmemory (\d+)mb --maxmemory-policy noeviction", SERVICES["redis"]["command"][-1])
-
     assert limit is not None
     assert 2 * int(limit[1]) < int(SERVICES["redis"]["mem_limit"].removesuffix("m"))
 
 
 def test_nobody_loses_the_network_because_somebody_crashed():
     others = set(SERVICES) - {"network"}
-
     assert {SERVICES[name]["network_mode"] for name in others} == {"service:network"}
     assert SERVICES["network"]["command"] == ["sleep", "infinity"]
 
@@ -106,7 +100,6 @@ def test_nobody_loses_the_network_because_somebody_crashed():
 @pytest.mark.parametrize("name", AGENTS)
 def test_secrets_of_agents_are_references(name):
     config = read_config(FILE.parent / COMPOSE["configs"][name]["file"])
-
     assert config.bus.credential == "${file:/run/secrets/redis_password}"
     assert "redis_password" in SERVICES[name]["secrets"]
     token = SERVICES[name]["environment"][in_containers.TOKEN_VARIABLE]

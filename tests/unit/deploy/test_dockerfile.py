@@ -34,14 +34,12 @@ def linted(file: Path) -> subprocess.CompletedProcess[str]:
 
 def test_hadolint_has_nothing_to_say():
     done = linted(DOCKERFILE)
-
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_hadolint_would_tell_an_image_that_is_not_pinned(tmp_path):
     loose = tmp_path / "Dockerfile"
     loose.write_text("FROM python:latest\nRUN pip install torch\n", "utf-8")
-
     assert "DL3007" in linted(loose).stdout
 
 
@@ -56,7 +54,6 @@ def test_the_worker_is_not_root_and_is_the_user_that_clouds_are_told():
 
 def test_torch_comes_only_with_the_extra_that_needs_it():
     extras = argument("EXTRAS").split(",")
-
     assert set(extras) <= set(EXTRAS)
     packages = " ".join(package for extra in extras for package in EXTRAS[extra])
     assert not re.search(r"torch|sentence.transformers", packages)

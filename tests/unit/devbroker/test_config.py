@@ -37,7 +37,6 @@ def made(text):
 
 def test_everything_the_file_names_is_made():
     there = made(config())
-
     assert len(there.find("events").partitions) == 2
     for path in ("jobs", "jobs/$DeadLetterQueue", "news", "news/Subscriptions/a", "news/subscriptions/B"):
         assert there.find(path) is not None, path
@@ -88,14 +87,12 @@ TOPIC = ("Namespaces", 0, "Topics", 0)
 def test_a_mistake_is_named_by_its_place(changed, place):
     with pytest.raises(InvalidInput) as caught:
         made(changed)
-
     assert place in str(caught.value)
 
 
 def test_a_file_is_read(tmp_path):
     path = tmp_path / "Config.json"
     path.write_text(json.dumps(config()), "utf-8")
-
     assert made(read_config(path)).find("jobs") is not None
 
 
@@ -103,7 +100,6 @@ def test_a_file_is_read(tmp_path):
 def test_a_file_that_is_no_configuration_is_named(tmp_path, content):
     path = tmp_path / "Config.json"
     path.write_text(content, "utf-8")
-
     with pytest.raises(InvalidInput, match=r"Config\.json"):
         read_config(path)
 

@@ -19,7 +19,6 @@ def entities(auto_partitions=0) -> Entities:
 def test_a_hub_is_found_by_all_its_paths():
     there = entities()
     hub = there.add_hub("Events", 2)
-
     assert there.find("events") is there.find("EVENTS/Partitions/1") is there.find("events/ConsumerGroups/x/Partitions/0") is hub
     assert there.find("events/Partitions") is None
 
@@ -27,7 +26,6 @@ def test_a_hub_is_found_by_all_its_paths():
 def test_where_a_hub_and_a_topic_have_one_name_the_client_counts():
     there = entities()
     hub, topic = there.add_hub("hive"), there.namespace.add_topic("hive")
-
     assert there.find("hive", prefers_hub=True) is hub
     assert there.find("hive") is topic
     assert there.find("hive/Partitions/0") is hub
@@ -39,7 +37,6 @@ def test_where_a_hub_and_a_topic_have_one_name_the_client_counts():
 def test_a_hub_that_can_not_be_is_refused(name, partitions):
     there = entities()
     there.add_hub("taken")
-
     with pytest.raises(InvalidInput):
         there.add_hub(name, partitions)
 
@@ -51,7 +48,6 @@ def test_nothing_is_made_unless_it_was_allowed():
 @pytest.mark.parametrize("path", ["hive", "hive/Partitions/1", "hive/ConsumerGroups/any/Partitions/1"])
 def test_a_hub_is_made_for_a_client_that_asks_for_one(path):
     hub = entities(auto_partitions=3).make(path, is_hub=True)
-
     assert isinstance(hub, EventHub)
     assert (hub.name, len(hub.partitions)) == ("hive", 3)
 
@@ -61,7 +57,6 @@ def test_a_hub_is_made_for_a_client_that_asks_for_one(path):
 )
 def test_a_path_of_no_known_form_makes_nothing(path):
     there = entities(auto_partitions=4)
-
     assert there.make(path, is_hub=False) is None
     assert there.make(path, is_hub=True) is None
 
@@ -69,7 +64,6 @@ def test_a_path_of_no_known_form_makes_nothing(path):
 def test_no_more_is_made_than_memory_allows():
     there = entities(auto_partitions=1)
     made = [there.make(f"hub{number}", is_hub=True) for number in range(1100)]
-
     assert [hub is not None for hub in made] == [True] * 1000 + [False] * 100
 
 
@@ -102,7 +96,6 @@ async def test_a_name_alone_is_a_hub_to_a_client_of_hubs_and_else_a_topic(peer):
     peer.open(agent="azsdk-python-eventhubs/5.15.1")
     peer.begin()
     peer.attach_sender(0, "one")
-
     assert isinstance(peer.broker.entities.find("one"), EventHub)
 
 
@@ -111,7 +104,6 @@ async def test_a_name_alone_is_a_topic_to_other_clients(peer):
     peer.open(agent="azsdk-python-servicebus/7.15.0")
     peer.begin()
     peer.attach_sender(0, "one")
-
     assert not isinstance(peer.broker.entities.find("one"), EventHub)
     assert peer.heard(amqp.ATTACH)[0].fields[6] is not None
 
@@ -120,16 +112,13 @@ async def test_a_name_alone_is_a_topic_to_other_clients(peer):
 async def test_a_name_that_is_asked_about_as_a_hub_is_one_though_the_client_does_not_say_what_it_is(peer):
     peer.attach_sender(0, "$management")
     peer.attach_receiver(1, "$management", reply_to="me")
-
     peer.request(0, {"operation": "READ", "name": "one", "type": "com.microsoft:eventhub"})
     await peer.turn()
-
     assert isinstance(peer.broker.entities.find("one"), EventHub)
 
 
 @with_peer(auto_partitions=4, needs_token=True)
 async def test_nothing_is_made_for_who_has_no_token(peer):
     peer.attach_sender(0, "one")
-
     assert peer.heard(amqp.DETACH)[0].error(2) == "amqp:unauthorized-access"
     assert peer.broker.entities.find("one") is None

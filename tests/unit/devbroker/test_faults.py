@@ -14,14 +14,12 @@ HUB = "hub/Partitions/0"
 def test_a_fault_lets_some_pass_strikes_some_times_and_is_over():
     faults = Faults()
     faults.add(Fault("send", "hub/*", times=2, skip=1))
-
     assert [faults.take("send", "Hub/Partitions/1") is not None for _ in range(5)] == [False, True, True, False, False]
 
 
 def test_a_fault_strikes_only_where_it_was_ordered():
     faults = Faults()
     faults.add(Fault("send", "hub"))
-
     assert faults.take("attach", "hub") is None
     assert faults.take("send", "hub/Partitions/1") is None
     assert faults.take("send", "HUB") is not None
@@ -31,7 +29,6 @@ def test_faults_can_be_taken_back():
     faults = Faults()
     faults.add(Fault("send"))
     faults.clear()
-
     assert faults.take("send", "hub") is None
 
 
@@ -140,7 +137,6 @@ async def test_a_delayed_answer_comes_late_but_comes(peer):
 async def test_a_fault_may_strike_when_a_link_is_attached(peer, action, codes, end):
     peer.broker.faults.add(Fault("attach", "hub*", action))
     peer.attach_sender(0, HUB)
-
     assert ([heard.code for heard in peer.heard()], peer.wire.end) == (codes, end)
 
 
@@ -149,7 +145,6 @@ async def test_a_delayed_attach_is_answered_late(peer):
     peer.broker.faults.add(Fault("attach", action="delay", delay_s=0.05))
     peer.attach_sender(0, HUB)
     assert peer.heard() == []
-
     await peer.until(lambda: peer.wire.written)
     assert peer.heard(amqp.ATTACH)
 

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import socket
 import threading
-import time
 
 import psutil
 import pytest
@@ -15,6 +14,7 @@ from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.hostility import reading
 from tests.unit.devbroker.values import section
+from tests.waiting import wait_until
 
 
 def connected(broker) -> socket.socket:
@@ -29,13 +29,6 @@ def is_reset_or_over(wire) -> bool:
         return not wire.recv(1)
     except ConnectionResetError:
         return True
-
-
-def until(has_happened) -> None:
-    deadline = time.monotonic() + 20
-    while not has_happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def is_stuck(broker) -> bool:
@@ -58,7 +51,7 @@ def test_fifty_starts_and_stops_leave_no_thread_and_no_file():
         gc.collect()
         return process.num_fds() <= files and threading.active_count() <= threads
 
-    until(nothing_is_left)
+    wait_until(nothing_is_left)
 
 
 def test_a_stopped_broker_ends_its_connections_and_its_port():
@@ -79,7 +72,7 @@ def test_a_client_that_does_not_read_does_not_keep_a_broker_from_stopping():
             broker.call(partition.append, Message(body=section(0x75, b"x" * 900_000)), None, 0.0)
         wire = connected(broker)
         wire.sendall(b"".join(reading("hub/ConsumerGroups/$Default/Partitions/0")))
-        until(lambda: broker.call(is_stuck, broker.broker))
+        wait_until(lambda: broker.call(is_stuck, broker.broker))
         broker.stop()
         assert broker.broker.connections == 0
     wire.close()

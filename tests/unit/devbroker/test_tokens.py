@@ -122,7 +122,6 @@ async def test_a_token_for_one_entity_does_not_open_another(peer):
     attach_cbs(peer)
     put_token(peer, default_sas("sb://host/other"), "sb://host/other")
     peer.attach_sender(2, "hub")
-
     assert peer.heard(amqp.DETACH)[0].error(2) == "amqp:unauthorized-access"
 
 
@@ -132,7 +131,6 @@ async def test_a_token_that_has_expired_since_opens_nothing_more(peer):
     put_token(peer, default_sas(expiry="1000005"))
     peer.broker._router._host = type("Later", (), {"now": lambda _: NOW + 10})()
     peer.attach_sender(2, "hub")
-
     assert peer.heard(amqp.DETACH)[0].error(2) == "amqp:unauthorized-access"
 
 
@@ -140,7 +138,6 @@ async def test_a_token_that_has_expired_since_opens_nothing_more(peer):
 async def test_a_wrong_token_is_answered_with_401(peer):
     attach_cbs(peer)
     said = put_token(peer, default_sas().replace("sig=", "sig=x"))
-
     assert (said["status-code"], said["errorCondition"]) == (401, "com.microsoft:auth-failed")
     assert peer.broker.stats["failed requests com.microsoft:auth-failed"] == 1
 
@@ -160,7 +157,6 @@ async def test_the_management_of_an_entity_needs_a_token_too(peer):
 async def test_other_operations_than_put_token_are_not_known(peer):
     attach_cbs(peer)
     peer.request(0, {"operation": "delete-token"})
-
     assert split(peer.heard(amqp.TRANSFER)[0].payload).application_map["status-code"] == 400
 
 
@@ -168,7 +164,6 @@ async def test_other_operations_than_put_token_are_not_known(peer):
 async def test_a_request_without_a_way_back_is_rejected(peer):
     peer.attach_sender(0, "$cbs")
     peer.request(0, {"operation": "put-token"})
-
     assert peer.heard(amqp.DISPOSITION)[0].fields[4].value[0].value[0] == "amqp:not-allowed"
 
 

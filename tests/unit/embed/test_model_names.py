@@ -40,7 +40,6 @@ def failure_of(model: str) -> str:
 )
 def test_a_name_that_can_be_no_model_gives_one_short_line(model, capfd):
     told = failure_of(model)
-
     assert "\n" not in told
     assert len(told) < 400
     assert capfd.readouterr() == ("", "")

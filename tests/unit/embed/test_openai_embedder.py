@@ -6,23 +6,9 @@ import numpy as np
 import pytest
 
 from hive_mind.embed import openai
-from hive_mind.errors import (
-    BackendRejected,
-    BackendThrottled,
-    BackendTimeout,
-    BackendUnavailable,
-    InvalidInput,
-)
+from hive_mind.errors import BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.retry import RetrySettings
-from tests.servers.openai_compatible import (
-    Cut,
-    OpenAICompatibleServer,
-    RawBody,
-    Refusal,
-    Reply,
-    Silence,
-    embedding_of,
-)
+from tests.servers.openai_compatible import Cut, OpenAICompatibleServer, RawBody, Refusal, Reply, Silence, embedding_of
 
 ONCE = RetrySettings(attempts_max=1)
 AT_ONCE = RetrySettings(attempts_max=3, delay_first_s=0.0)
@@ -52,7 +38,6 @@ def reply(*items):
 
 def test_the_models_name_and_the_key_are_sent_as_the_protocol_wants():
     _, requests = rows_after([], ["a", "b"], api_key="secret-key")
-
     assert [request.path for request in requests] == ["/v1/embeddings"]
     assert requests[0].body == {"model": "m", "input": ["a", "b"], "encoding_format": "float"}
     assert requests[0].headers["authorization"] == "Bearer secret-key"
@@ -60,20 +45,17 @@ def test_the_models_name_and_the_key_are_sent_as_the_protocol_wants():
 
 def test_without_a_key_no_credentials_are_sent():
     _, requests = rows_after([], ["a"])
-
     assert "authorization" not in requests[0].headers
 
 
 def test_the_dimension_is_learnt_at_the_start_unless_it_is_given():
     rows, requests = rows_after([], ["a"], dimension=0, server_dimension=5)
-
     assert rows.shape == (1, 5)
     assert len(requests) == 2
 
 
 def test_many_texts_go_in_several_requests_and_come_back_in_order():
     texts = [f"text {i}" for i in range(150)]
-
     rows, requests = rows_after([], texts)
 
     assert [len(request.body["input"]) for request in requests] == [64, 64, 22]
@@ -84,15 +66,12 @@ def test_many_texts_go_in_several_requests_and_come_back_in_order():
 
 def test_a_reply_in_another_order_is_put_in_ours():
     script = [reply({"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1, 0]})]
-
     rows, _ = rows_after(script, ["a", "b"], dimension=2)
-
     assert rows.tolist() == [[1, 0], [0, 1]]
 
 
 def test_a_very_long_text_is_cut():
     _, requests = rows_after([], ["x" * 1_000_000])
-
     assert len(requests[0].body["input"][0]) == openai.CHARACTERS_MAX
 
 
@@ -122,7 +101,6 @@ STRANGE = {
 def test_a_reply_that_is_no_answer_is_refused_and_not_asked_for_again(body):
     with pytest.raises(BackendRejected, match="the reply can't be used") as caught:
         rows_after([body], ["a", "b"], dimension=2, retry=AT_ONCE)
-
     assert len(caught.value.requests) == 1
 
 
@@ -146,13 +124,11 @@ def test_a_reply_that_is_no_answer_is_refused_and_not_asked_for_again(body):
 def test_every_failure_has_its_own_kind(behaviour, error):
     with pytest.raises(error) as caught:
         rows_after([behaviour], ["a"])
-
     assert type(caught.value) is error
 
 
 def test_trouble_that_passes_is_not_noticed():
     rows, requests = rows_after([Refusal(500), Cut(), Reply()], ["a"], retry=AT_ONCE)
-
     assert rows.shape == (1, 8)
     assert len(requests) == 3
 
@@ -160,7 +136,6 @@ def test_trouble_that_passes_is_not_noticed():
 def test_attempts_are_bounded():
     with pytest.raises(BackendUnavailable) as caught:
         rows_after([Refusal(500)] * 10, ["a"], retry=AT_ONCE)
-
     assert len(caught.value.requests) == 3
 
 
@@ -183,13 +158,11 @@ def test_we_wait_as_long_as_the_server_asks():
 def test_a_date_in_retry_after_is_not_taken_for_seconds():
     with pytest.raises(BackendThrottled) as caught:
         rows_after([Refusal(429, retry_after_s="Wed, 21 Oct 2026 07:28:00 GMT")], ["a"])
-
     assert caught.value.retry_after_s is None
 
 
 def test_a_silent_server_is_a_timeout(monkeypatch):
     monkeypatch.setattr(openai, "TIMEOUT_S", 0.05)
-
     with pytest.raises(BackendTimeout, match="no reply"):
         rows_after([Silence()], ["a"])
 
@@ -197,7 +170,6 @@ def test_a_silent_server_is_a_timeout(monkeypatch):
 def test_nobody_listening_is_said_with_the_host_and_what_to_do():
     with OpenAICompatibleServer() as server:
         gone = server.base_url
-
     with pytest.raises(BackendUnavailable, match=r"127\.0\.0\.1 can't be reached .* check the address"):
         asyncio.run(openai.open("m", gone, retry=ONCE))
 
@@ -227,7 +199,6 @@ def test_an_address_that_can_not_be_used_is_refused_with_an_example(base_url):
 def test_a_damaged_key_is_refused_without_repeating_it(key):
     with pytest.raises(InvalidInput, match="copy it again") as caught:
         asyncio.run(openai.open("m", api_key=key))
-
     assert key not in str(caught.value)
 
 

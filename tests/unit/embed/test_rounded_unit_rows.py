@@ -12,7 +12,6 @@ FINITE = arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False
 @given(FINITE)
 def test_rows_have_length_one_or_zero_whatever_their_scale(matrix):
     rows = rounded_unit_rows(matrix)
-
     lengths = np.linalg.norm(rows, axis=1)
     assert ((lengths == 0) | (np.abs(lengths - 1) < 2e-3)).all()
     assert ((lengths == 0) == (matrix == 0).all(axis=1)).all()
@@ -21,7 +20,6 @@ def test_rows_have_length_one_or_zero_whatever_their_scale(matrix):
 @given(FINITE)
 def test_every_value_fits_float16(matrix):
     rows = rounded_unit_rows(matrix)
-
     np.testing.assert_array_equal(rows, rows.astype(np.float16).astype(np.float32))
 
 

@@ -22,7 +22,6 @@ def opened(model):
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-
     with pytest.raises(BackendNotInstalled, match=r"hive-mind\[embeddings\]"):
         opened("any")
 
@@ -43,7 +42,6 @@ def no_network(monkeypatch, tmp_path):
 def test_a_model_that_is_nowhere_fails_at_once_in_one_line(capfd):
     with pytest.raises(BackendUnavailable, match=r"not on this machine .* choose embedder 'none'") as caught:
         opened("nobody/has-this-model")
-
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
@@ -61,7 +59,6 @@ def test_a_folder_that_is_not_there_is_never_looked_for_on_the_hub(model):
 def test_a_folder_without_a_model_is_said_to_hold_none(tmp_path, capfd):
     with pytest.raises(BackendUnavailable, match="holds no model that can be loaded"):
         opened(str(tmp_path))
-
     assert capfd.readouterr() == ("", "")
 
 
@@ -69,10 +66,8 @@ def test_a_folder_without_a_model_is_said_to_hold_none(tmp_path, capfd):
 @pytest.mark.usefixtures("no_network")
 def test_a_failed_start_leaves_no_thread():
     before = set(threading.enumerate())
-
     with pytest.raises(BackendUnavailable):
         opened("/no/such/folder")
-
     assert set(threading.enumerate()) == before
 
 
@@ -88,7 +83,6 @@ async def test_loading_and_embedding_print_nothing(minilm, capfd):
     embedder = await backends.load("embed", "sentence_transformers").open(minilm)
     await embedder.embed_passages(["a", "b"])
     await embedder.close()
-
     assert capfd.readouterr() == ("", "")
 
 

@@ -44,7 +44,6 @@ def test_json_means_here_what_it_means_everywhere(any_value, indent, is_ascii):
 @given(st.dictionaries(st.text(max_size=8), NUMBERS, min_size=1, max_size=5))
 def test_comments_between_change_nothing(any_value):
     commented = json.dumps(any_value, indent=1).replace("\n", ' // "a": {\n /* [ \n , */ ')
-
     assert value(f"/**/{commented}// the end") == any_value
 
 
@@ -68,7 +67,6 @@ def test_what_looks_like_a_comment_in_text_is_text():
 
 def test_every_value_knows_its_line():
     tree, _ = json_tree('{\n"a": 1, // one\n/* two\nlines */ "b":\n [\n2,\n{"c":\ntrue}]}', FORM)
-
     assert tree is not None
     assert {name: part.line for name, part in tree.parts.items()} == {"a": 2, "b": 4}
     assert [part.line for part in tree.parts["b"].parts.values()] == [6, 7]
@@ -121,14 +119,12 @@ def test_all_wrong_values_are_told_at_once():
 )
 def test_what_can_not_be_read_is_told_with_what_to_do(text, line, message):
     tree, problems = json_tree(text, FORM)
-
     assert tree is None
     assert [(one.line, one.path, one.message) for one in problems] == [(line, "file", message)]
 
 
 def test_a_large_text_takes_no_long_time():
     begun_s = time.monotonic()
-
     tree, problems = json_tree("[\n" + "1,\n" * 60_000 + "1]", FORM)
 
     # Half a second on a quiet machine; counting lines anew for each value would take minutes.

@@ -151,7 +151,6 @@ def test_any_name_can_be_asked_for() -> None:
 
 def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> None:
     names = {"many": [1, 2, 3]}
-
     assert Condition("[n for n in many] == many").holds(**names)
     with pytest.raises(ConditionError, match="there is no n"):
         Condition("[n for n in many] == many and n").holds(**names)
@@ -160,7 +159,6 @@ def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> No
 
 def test_a_condition_without_the_extra_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "re2", None)
-
     with pytest.raises(ConditionError, match=r"matches\(\) can't be called: it needs an extra: .*hive-mind\[rules\]"):
         Condition("matches('a', 'b')")
 

@@ -62,9 +62,7 @@ def test_a_file_says_what_the_same_goal_says_in_python() -> None:
 def test_the_printed_goal_can_be_written_as_a_file() -> None:
     (example,) = printed("001", "Goal(")
     goal = eval(example, {"Goal": Goal, "SuccessCriterion": SuccessCriterion, "Constraint": Constraint})  # noqa: S307 - ours
-
     body = GoalFile(apiVersion="hive-mind/v1", kind="Goal", spec=goal).model_dump(by_alias=True, mode="json")
-
     assert goal_of(yaml.safe_dump(body)) == goal
 
 
@@ -124,16 +122,13 @@ def test_ids_that_stand_twice_are_told_in_a_file_that_is_right_otherwise() -> No
 def test_what_is_no_goal_is_told(text: str, told: str) -> None:
     with pytest.raises(GoalError) as caught:
         goal_of(text)
-
     assert told.partition("; did")[0] in str(caught.value)
 
 
 def test_the_first_goal_is_right_as_it_is_and_each_of_its_checks_sees_what_it_says() -> None:
     goal = goal_of(first_goal("my-goal", "goal.yaml"))
-
     good = satisfaction(goal, {"summary": "Valves [1]", "logs": ["done"]}, {"useful": 1.0, "polite": 1.0})
     bad = satisfaction(goal, {"summary": "x" * 3000, "logs": ["password 1"]}, {"useful": 0.0})
-
     assert (good.score, good.unchecked, good.violated, good.broken) == (1.0, (), (), ())
     assert (bad.score, bad.unchecked, bad.violated) == (0.0, ("polite",), ("no-passwords",))
 
@@ -141,7 +136,6 @@ def test_the_first_goal_is_right_as_it_is_and_each_of_its_checks_sees_what_it_sa
 @pytest.mark.parametrize("path", [path for path, _ in everywhere(GoalFile)])
 def test_every_field_says_what_it_is(path: str) -> None:
     field = explained(path, GOAL)
-
     assert field.type
     assert len(field.description) > 10
 

@@ -41,9 +41,7 @@ def test_each_metric_sees_what_it_is_for(fields: dict[str, Any], score: float) -
 
 def test_what_nobody_checked_is_not_met_and_not_lost() -> None:
     goal = Goal(id="g", success_criteria=[SuccessCriterion(id="a", weight=3), SuccessCriterion(id="b")])
-
     found = satisfaction(goal, {}, {"b": 1.0})
-
     assert (found.score, found.possible) == (0.25, 1.0)
     assert (found.met, found.unmet, found.unchecked) == (("b",), (), ("a",))
 
@@ -51,9 +49,7 @@ def test_what_nobody_checked_is_not_met_and_not_lost() -> None:
 @pytest.mark.parametrize("grade", [None, 0.0, 1.0])
 def test_a_constraint_without_a_check_is_kept_only_if_a_judge_says_so(grade: float | None) -> None:
     goal = Goal(id="g", success_criteria=[SuccessCriterion(id="c")], constraints=[Constraint(id="no_sql")])
-
     found = satisfaction(goal, {}, {"c": 1.0, "no_sql": grade})
-
     assert found.unchecked == (("no_sql",) if grade is None else ())
     assert found.violated == (("no_sql",) if grade == 0.0 else ())
     assert found.score == 1.0

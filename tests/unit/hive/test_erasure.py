@@ -80,7 +80,6 @@ def test_what_was_taken_back_and_is_under_way_goes_as_well() -> None:
     assert names_it(hive) == {"n0"}
 
     erase(hive, "n0", SUBJECT)
-
     assert names_it(hive) == set()
 
 

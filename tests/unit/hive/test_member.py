@@ -65,7 +65,6 @@ def later(ms: int) -> Now:
 
 def test_who_was_there_from_the_beginning_has_everything_at_once():
     one, built, effects = member()
-
     assert built == [(ABC, True)]
     assert (one.name, one.is_ready, one.node.topology) == ("a", True, ABC)
     assert isinstance(effects[0], Persist)
@@ -87,7 +86,6 @@ def test_the_topology_in_the_journal_is_newer_than_the_one_of_the_beginning():
 
 def test_who_is_no_member_yet_does_not_begin_the_hive():
     _, built, _ = member(Flat(("b", "c")))
-
     assert built == [(Flat(("b", "c")), False)]
 
 
@@ -133,16 +131,13 @@ def test_another_topology_is_kept_with_everything_that_follows_from_it_before_an
 
 def test_a_topology_that_is_none_is_refused_and_changes_nothing():
     one, _, _ = member()
-
     with pytest.raises(WireError):
         one.handle(Received("b", Arrangement(9, (Arranged(b"nonsense"),)), "delivery"), later(5))
-
     assert one.node.topology == ABC
 
 
 def test_what_is_no_business_of_the_membership_goes_to_the_node():
     one, _, _ = member()
-
     promoted = one.handle(Promote("1", (promotion(),)), later(5))
 
     assert [type(effect) for effect in promoted] == [Persist, Send, Done]
@@ -185,17 +180,13 @@ def test_the_node_knows_whom_not_to_wait_for():
         one.handle(Tick(), later(ms + 100))
 
     assert one.node.questions.latencies.suspects == {"c"}
-
     one.handle(Received("c", Beat(b"c", 1, 1)), later(3_700))
-
     assert one.node.questions.latencies.suspects == frozenset()
 
 
 def test_after_the_bus_was_away_a_node_says_at_once_that_it_lives():
     one, _, _ = member()
-
     effects = one.handle(Reconnected(), later(10))
-
     assert isinstance(effects[0].message, Beat)
 
 
@@ -265,17 +256,13 @@ def test_when_all_others_are_dead_a_leaver_does_not_end():
 def test_the_last_member_may_end_and_hands_nothing_over():
     one, _, _ = member(Flat(("a",)))
     one.handle(Promote("1", (promotion(),)), later(5))
-
     one.handle(Leave(), later(10))
-
     assert one.has_handed_over(later(20))
 
 
 def test_who_is_still_a_member_has_not_handed_over():
     one, _, _ = member()
-
     one.handle(Leave(), later(10))
-
     assert not one.has_handed_over(later(20))
 
 
@@ -370,7 +357,6 @@ def test_what_a_dead_member_held_gets_other_holders_once_a_person_puts_it_out():
 @pytest.mark.parametrize(("who", "why"), [("a", "can't put itself out"), ("z", "its members are a, b, c")])
 def test_whom_a_member_can_not_put_out(who, why):
     one, _, _ = member()
-
     with pytest.raises(InvalidInput, match=why):
         one.handle(Evict(who), later(10))
     assert one.membership.topology.nodes == ("a", "b", "c")
@@ -378,6 +364,5 @@ def test_whom_a_member_can_not_put_out(who, why):
 
 def test_who_is_no_member_itself_puts_nobody_out():
     one, _, _ = member(Flat(("b", "c")))
-
     with pytest.raises(InvalidInput, match="is not a member itself"):
         one.handle(Evict("b"), later(10))

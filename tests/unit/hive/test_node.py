@@ -20,7 +20,6 @@ def hive(request) -> Hive:
 
 def test_what_is_said_anywhere_is_found_everywhere(hive):
     here, there = ends(hive)
-
     (held,) = hive.say(here)
 
     assert held.fact_id == PUMP_ID
@@ -61,7 +60,6 @@ def test_spelling_does_not_make_another_fact(hive):
     here, there = ends(hive)
     hive.say(here, "The  pump is\nred. ", agent="bo")
     hive.say(here)
-
     assert len(vouched(hive, there)) == 2
 
 
@@ -83,9 +81,7 @@ def test_two_agents_that_read_the_same_book_do_not_confirm_each_other(hive):
 def test_what_cannot_be_taken_has_a_reason_and_holds_up_nothing_else(hive):
     here, _ = ends(hive)
     promotions = [promotion(""), promotion(confidence=8100.0), promotion(DOOR), promotion("half \ud800"), promotion(agent="")]
-
     held = hive.request(here, lambda request: Promote(request, promotions))
-
     assert [one.refused != "" for one in held] == [True, True, False, True, True]
     assert hive.found(here, DOOR) == [DOOR]
 
@@ -124,9 +120,7 @@ def test_nothing_is_sent_or_answered_before_it_is_durable(event):
 def test_a_receipt_and_an_acknowledgement_come_after_what_they_promise_is_durable():
     hive = Hive(flat())
     message = Replicate("p", (Changes("all", (RIGHT,)),))
-
     effects = hive.nodes["n0"].handle(Received("n1", message, "delivery 7"), hive.clock())
-
     assert [type(effect) for effect in effects] == [Persist, Send, Acknowledge]
     assert effects[1].message == Receipt("p")
 
@@ -159,7 +153,6 @@ def test_a_node_says_when_it_wants_to_be_woken_and_has_nothing_to_do_before():
     hive = Hive(flat())
     hive.wait(40_000)
     node = hive.nodes["n0"]
-
     assert node.wake_at_ms(hive.clock()) > hive.clock.mono_ms
     assert node.handle(Tick(), hive.clock()) == []
 
@@ -192,6 +185,5 @@ def test_tenants_do_not_hear_each_other():
 @pytest.mark.parametrize("event", [Leave(), Say("request", ("n1",), "note", b"")])
 def test_what_only_a_member_can_do_is_refused_and_leaves_nobody_waiting(event):
     hive = Hive(flat())
-
     with pytest.raises(InvalidInput, match="a node by itself does not know how to"):
         hive.nodes["n0"].handle(event, hive.clock())

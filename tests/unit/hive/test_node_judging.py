@@ -71,7 +71,6 @@ def test_an_agent_known_to_be_wrong_is_not_found_any_more_and_those_who_confirm_
 def test_both_sides_of_a_contradiction_are_found(hive):
     here, there = ends(hive)
     hive.say(here, "The pump holds 5 bar.", "The pump holds 7 bar.")
-
     assert sorted(hive.found(there, "pump bar")) == ["The pump holds 5 bar.", "The pump holds 7 bar."]
 
 
@@ -92,15 +91,12 @@ def test_a_fact_disputed_no_more_is_held_again():
     hive = Hive(flat("n0"))
     hive.say("n0", "The pump holds 5 bar.", "The pump holds 7 bar.")
     assert hive.fact("n0", fact_id("The pump holds 5 bar.")).status == "disputed"
-
     hive.take_back("n0", fact_id("The pump holds 7 bar."))
-
     assert hive.fact("n0", fact_id("The pump holds 5 bar.")).status == "held"
 
 
 def test_least_confidence_is_asked_of_all(hive):
     here, there = ends(hive)
     hive.say(here, confidence=0.5)
-
     assert hive.found(there, least=0.6) == []
     assert hive.found(there, least=0.5) == [PUMP]

@@ -76,9 +76,7 @@ def test_garbage_is_refused_changes_nothing_and_raises_nothing(message):
 
 def test_what_was_refused_is_counted_by_its_reason():
     hive = Hive(flat())
-
     hive.tell("n0", Received("n2", Replicate("p", (Changes("all", (Sealed(RIGHT.dot, assertion(confidence=2.0)),)),))))
-
     assert hive.nodes["n0"].refused == {"a confidence is a number from 0 to 1": 1}
 
 
@@ -144,9 +142,7 @@ def test_a_vector_that_is_none_is_found_by_its_words_and_spoils_no_search(vector
 def test_a_nonsensical_question_gets_an_answer_and_no_error(asked):
     hive = Hive(flat(), settings(model="m"), new_arm=lambda: ExactVectors(4))
     hive.say("n0", model="m", vector=np.array([1, 0, 0, 0], "<f2").tobytes())
-
     reply = hive.nodes["n0"].search(PoolRequest("q", "all", 1, asked, 1_000, float("nan")), hive.clock())
-
     assert reply is not None
     assert set(reply.pool.ids) <= {PUMP_ID}
 

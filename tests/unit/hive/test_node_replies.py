@@ -65,9 +65,7 @@ def test_a_listing_holds_what_can_be_and_ends(lie):
 def test_a_question_that_names_a_fact_often_is_answered_with_it_once():
     hive = Hive(federated())
     hive.say("s0")
-
     reply = hive.nodes["s0"].search(FactsRequest("q", (PUMP_ID,) * 10_000, 1_000), hive.clock())
-
     assert [fact.id for fact in reply.facts] == [PUMP_ID]
 
 
@@ -75,7 +73,6 @@ def test_a_question_for_more_facts_than_anybody_shows_is_answered_with_so_many()
     hive = Hive(federated())
     hive.say("s0")
     many = tuple(f"{number:032x}" for number in range(20_000))
-
     assert hive.nodes["s0"].search(FactsRequest("q", (*many, PUMP_ID), 1_000), hive.clock()).facts == ()
     assert len(hive.nodes["s0"].search(FactsRequest("q", (PUMP_ID, *many), 1_000), hive.clock()).facts) == 1
 

@@ -150,7 +150,6 @@ def test_redacted_is_for_ever_and_saying_it_again_is_refused(hive):
 def test_only_moderators_redact(hive):
     here, _ = ends(hive)
     hive.say(here)
-
     assert "only moderators write" in hive.write(here, f"redacted/{PUMP_ID}", by="bo")
     assert hive.found(here) == [PUMP]
 

@@ -30,6 +30,5 @@ def test_words_in_anybodys_name_are_believed_a_moderators_too() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/howto/agents.md"])
 def test_who_begins_is_told_that_write_access_to_the_bus_is_full_control(page: str) -> None:
     text = " ".join((ROOT / page).read_text("utf-8").split())
-
     assert "rite access to the bus is full control" in text
     assert "--keys" in text

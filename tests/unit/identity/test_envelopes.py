@@ -58,5 +58,4 @@ def test_with_a_beat_go_its_certificate_and_in_turn_those_of_others() -> None:
     own = ring(ADA, "ada")
     own.learn(certificate(BOB, "bob"))
     beats = [Signing(own, is_required=True).signed(Envelope("e", "h", "ada", ("*",), "Beat", Beat(b"", 1, 1))) for _ in range(2)]
-
     assert {one.vouched for one in beats} == {(certificate(ADA, "ada"), certificate(BOB, "bob"))}

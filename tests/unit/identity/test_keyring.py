@@ -80,7 +80,6 @@ def test_one_bit_of_a_seal_decides(bit: int) -> None:
 def test_one_bit_of_a_certificate_decides(bit: int) -> None:
     others, flipped = ring(BOB, "bob"), bytearray(certificate(ADA, "ada"))
     flipped[bit // 8] ^= 1 << bit % 8
-
     assert not others.learn(bytes(flipped))
     assert why(others) == UNKNOWN
 
@@ -88,7 +87,6 @@ def test_one_bit_of_a_certificate_decides(bit: int) -> None:
 @given(st.binary(max_size=300))
 def test_garbage_is_no_certificate_and_takes_no_memory(data: bytes) -> None:
     others = ring(BOB, "bob")
-
     assert not others.learn(data)
     assert not others.revoke(data)
     assert len(list(others.known)) == 1
@@ -96,7 +94,6 @@ def test_garbage_is_no_certificate_and_takes_no_memory(data: bytes) -> None:
 
 def test_a_certificate_of_another_root_is_none(others: Keyring) -> None:
     mallory = PrivateKey.generate()
-
     assert not others.learn(certificate(mallory, "ada", root=mallory))
     assert not others.revoke(revoked(ADA, root=mallory))
     assert why(others) == ""
@@ -119,7 +116,6 @@ def test_who_has_a_certificate_of_another_key_is_told() -> None:
 
 def test_a_revoked_key_is_believed_for_nothing_it_says_now_and_for_what_it_stamped_before(others: Keyring) -> None:
     assert others.revoke(revoked(ADA, NOW_MS))
-
     assert why(others) == REVOKED
     assert others.refusal("ada", b"what she says", SEAL, NOW_MS - 1, is_present=False) == ""
     assert others.refusal("ada", b"what she says", SEAL, NOW_MS, is_present=False) == REVOKED
@@ -128,9 +124,7 @@ def test_a_revoked_key_is_believed_for_nothing_it_says_now_and_for_what_it_stamp
 
 def test_that_a_key_was_stolen_earlier_than_was_thought_counts_from_then(others: Keyring) -> None:
     assert others.revoke(revoked(ADA, NOW_MS))
-
     assert others.revoke(revoked(ADA, NOW_MS - DAY_MS))
-
     assert others.refusal("ada", b"what she says", SEAL, NOW_MS - 1, is_present=False) == REVOKED
     assert others.refusal("ada", b"what she says", SEAL, NOW_MS - DAY_MS - 1, is_present=False) == ""
 
@@ -138,7 +132,6 @@ def test_that_a_key_was_stolen_earlier_than_was_thought_counts_from_then(others:
 def test_no_list_takes_a_revocation_back_and_the_fuller_one_is_handed_on(others: Keyring) -> None:
     both = issued(ROOT, Revocations("hive", (Revoked(ADA.id), Revoked(BOB.id))))
     assert others.revoke(both)
-
     assert not others.revoke(revoked(ADA, NOW_MS))
     assert others.revocations == both
     assert others.refusal("ada", b"what she says", SEAL, NOW_MS - DAY_MS, is_present=False) == REVOKED
@@ -148,14 +141,12 @@ def test_of_two_certificates_of_one_key_the_later_holds_and_one_that_expires_is_
     assert why(others, at_ms=NOW_MS + 3 * DAY_MS) == EXPIRED
     assert others.learn(certificate(ADA, "ada", days=30))
     assert not others.learn(certificate(ADA, "ada", "root", days=2))
-
     assert why(others, at_ms=NOW_MS + 3 * DAY_MS) == ""
     assert why(others, "root") == FORGED
 
 
 def test_its_own_certificate_is_renewed_too() -> None:
     mine, later = ring(ADA, "ada"), certificate(ADA, "ada", days=30)
-
     assert mine.learn(later)
     assert mine.certificate == later
 
@@ -172,7 +163,6 @@ def test_a_seal_in_one_hive_is_none_in_another() -> None:
 
 def test_it_seals_for_nobody_else_and_an_operators_key_for_everybody() -> None:
     seal, mover = KeySeal(ADAS, "hive", is_required=True), ring(BOB, "*")
-
     assert seal.seal("bob", b"a fact") == b""
     assert ADAS.learn(certificate(BOB, "*"))
     assert seal.verify("cleo", b"a fact", KeySeal(mover, "hive", is_required=True).seal("cleo", b"a fact"))
@@ -187,7 +177,6 @@ def test_a_private_key_shows_only_its_name() -> None:
 
 def test_a_seal_says_from_when_on_it_is_good_and_what_is_stamped_then_is_believed(others: Keyring) -> None:
     seal = KeySeal(ADAS, "hive", is_required=True)
-
     assert seal.since_ms == NOW_MS - DAY_MS
     assert KeySeal(others, "hive", is_required=True).verify("ada", b"a fact", seal.seal("ada", b"a fact"), seal.since_ms)
     assert KeySeal(ring(), "hive", is_required=True).since_ms == 0

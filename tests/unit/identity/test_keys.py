@@ -34,7 +34,6 @@ ORDER = 2**252 + 27742317777372353535851937790883648493
 @pytest.mark.parametrize(("secret", "public", "message", "signature"), RFC)
 def test_what_the_standard_signs_is_signed_here_too(secret: str, public: str, message: str, signature: str) -> None:
     key = PrivateKey(bytes.fromhex(secret))
-
     assert key.public.hex() == public
     assert key.sign(bytes.fromhex(message)).hex() == signature
     assert is_signed(key.public, bytes.fromhex(message), bytes.fromhex(signature))
@@ -60,12 +59,10 @@ def test_of_one_signature_there_is_one_spelling() -> None:
     """The second half plus the order of the group satisfies the same equation."""
     signature = KEY.sign(b"once")
     again = (int.from_bytes(signature[32:], "little") + ORDER).to_bytes(32, "little")
-
     assert not is_signed(KEY.public, b"once", signature[:32] + again)
 
 
 def test_a_key_of_small_order_has_signed_nothing() -> None:
     """Without that rule this signature would be good under it for any message."""
     neutral = b"\1" + bytes(31)
-
     assert not any(is_signed(neutral, bytes([number]), neutral + bytes(32)) for number in range(64))

@@ -66,7 +66,6 @@ def test_with_audits_a_judge_reaches_the_target_alone_or_may_not_decide_alone(ju
 
 def test_a_judge_that_is_better_than_it_says_stays_autonomous_and_one_that_knows_nothing_does_not():
     better, flat = JUDGES["underconfident"], JUDGES["flat"]
-
     assert all(autonomous_accuracy(better, learned(better, seed, audits=0.05)) is not None for seed in SEEDS)
     assert all(learned(flat, seed, audits=0.05) is None for seed in SEEDS)
 
@@ -119,13 +118,11 @@ def test_what_people_contradict_raises_the_threshold_and_never_lowers_it(compari
     at = data.draw(st.integers(0, len(comparisons) - 1))
     worse = [*comparisons[:at], comparisons[at]._replace(person=RETRY), *comparisons[at + 1 :]]
     before, after = threshold(comparisons, target), threshold(worse, target)
-
     assert (2.0 if before is None else before) <= (2.0 if after is None else after)
 
 
 def test_agreement_lowers_the_threshold_and_disagreement_raises_it():
     sure = [said(0.9)] * 60
-
     assert threshold(sure) == 0.9
     assert threshold([*sure, *[said(0.6)] * 10]) == 0.6
     assert threshold([*sure, *[said(0.6, right=False)] * 10]) == 0.9

@@ -23,7 +23,6 @@ def entries(*rules: EvaluationRule | dict[str, Any]) -> dict[str, Any]:
 
 def test_a_rule_comes_out_of_the_registry_as_it_went_in() -> None:
     rule = GIVEN.model_copy(update={"mode": "shadow", "rollout": 0.1, "on": "fact", "metadata": {"source": "learned"}})
-
     assert known(entries(rule)) == {"pumps": rule}
     assert problem_with_value(key_of("pumps"), value_of(rule)) == ""
 
@@ -45,16 +44,13 @@ def test_what_is_no_rule_is_refused_with_the_reason(given: Any, told: str) -> No
 def test_rules_of_the_hive_stand_beside_those_of_the_manifest_which_count_first() -> None:
     other = GIVEN.model_copy(update={"id": "doors", "priority": 200})
     same = GIVEN.model_copy(update={"action": JudgmentAction.ACCEPT})
-
     found = together([GIVEN], entries(other, same))
-
     assert found.rules.rules == (other, GIVEN)
     assert (found.unreadable, found.is_known) == ("", True)
 
 
 def test_a_rule_that_can_not_be_read_here_is_told_and_the_others_are_asked() -> None:
     found = together([], entries(GIVEN, BEYOND) | {"rule/mine": {"id": "thine", "condition": "True", "action": "retry"}})
-
     assert found.rules.rules == (GIVEN,)
     assert found.unreadable.startswith("rule/new of the hive can't be read here: condition: ")
     assert found.unreadable.endswith("rule/mine of the hive calls itself 'thine'")
@@ -63,6 +59,5 @@ def test_a_rule_that_can_not_be_read_here_is_told_and_the_others_are_asked() -> 
 def test_a_rule_that_is_taken_back_says_why_until_somebody_approves_it_again() -> None:
     back = taken_back(moved(GIVEN, "active", 0.5, "ruth"), "people agreed in 1 of 3 cases")
     assert (back.mode, back.metadata) == ("shadow", {"approved_by": "ruth", "taken_back": "people agreed in 1 of 3 cases"})
-
     again = moved(back, "active", 0.1, "sam")
     assert (again.mode, again.rollout, again.metadata) == ("active", 0.1, {"approved_by": "sam"})

@@ -113,7 +113,6 @@ def test_what_this_version_never_writes_is_an_error_that_says_so(entries: list[E
 )
 def test_time_alone_never_accepts_and_never_overrules_anybody(on_expiry: Any, expires: int, now: int, decision: Decision | None):
     view = ItemView(item(expires_ms=expires, on_expiry=on_expiry), decision)
-
     outcome = expired(view, now)
 
     is_due = decision is None and on_expiry != "wait" and 0 < expires <= now
@@ -126,7 +125,6 @@ def test_time_alone_never_accepts_and_never_overrules_anybody(on_expiry: Any, ex
 def test_an_agent_may_have_a_hundred_open_items_and_the_others_do_not_count():
     mine = [ItemView(item(str(n))) for n in range(OPEN_MAX)]
     theirs = [ItemView(item(str(n), agent="bo")) for n in range(OPEN_MAX)]
-
     assert has_room([*mine[1:], *theirs], "ines")
     assert not has_room([*mine, *theirs], "ines")
     assert has_room([*mine, *theirs], "vera")
@@ -156,7 +154,6 @@ texts = st.text(max_size=30) | st.builds(
 @given(st.lists(st.tuples(texts, texts), max_size=30), texts)
 def test_whatever_is_to_be_shown_fits_and_is_text(pairs: list[tuple[str, str]], where: str):
     shown = fitted(pairs, where)
-
     assert context_bytes(shown) <= CONTEXT_MAX_BYTES
     check(item(context=shown))
     if context_bytes(tuple(pairs)) <= CONTEXT_MAX_BYTES and len(pairs) <= 20 and all(len(n.encode()) <= 60 for n, _ in pairs):
@@ -165,7 +162,6 @@ def test_whatever_is_to_be_shown_fits_and_is_text(pairs: list[tuple[str, str]], 
 
 def test_the_longest_is_cut_first_and_says_how_much_is_left_out_and_where_it_is():
     short, long = "s" * 3_000, "ü" * 100_000
-
     shown = dict(fitted([("rule", short), ("result", long)], "runs/7/web_search_1.txt"))
 
     assert shown["rule"] == short
@@ -176,7 +172,6 @@ def test_the_longest_is_cut_first_and_says_how_much_is_left_out_and_where_it_is(
 
 def test_more_texts_than_anybody_reads_are_counted():
     shown = fitted([(str(n), "text") for n in range(100)], "report.txt")
-
     assert len(shown) == 21
     assert shown[-1] == ("…", "80 more texts: report.txt")
 

@@ -11,7 +11,6 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 
 def test_a_judgement_is_made_as_the_document_prints_it():
     judgment = Judgment(action=JudgmentAction.ESCALATE, reasoning="Confidence too low for autonomous decision")
-
     assert (judgment.action, judgment.confidence, judgment.signals) == (JudgmentAction.ESCALATE, None, ())
 
 
@@ -28,7 +27,6 @@ def test_a_confidence_that_is_none_is_refused_and_named(confidence):
 @pytest.mark.parametrize("state", ["missing", "broken"])
 def test_what_is_missing_or_broken_says_nothing(state):
     assert Signal(name="model", origin="model", state=state, reasoning="throttled").action is None
-
     with pytest.raises(InvalidInput, match=f"signal 'model' is {state}"):
         Signal(name="model", origin="model", state=state, action=JudgmentAction.ACCEPT)
     with pytest.raises(InvalidInput, match=f"signal 'model' is {state}"):

@@ -62,7 +62,6 @@ def test_nothing_else_is_proposed_than_what_people_follow():
 def test_one_contradictory_decision_removes_it():
     some = precedents(dangerous=11)
     contradicted = [*some, Precedent(person=ACCEPT, result={"code": "eval('1')"})]
-
     assert mine(some)
     assert mine(contradicted) == []
     assert [one.confidence for one in mine(contradicted, consistency=0.9)] == [11 / 12]
@@ -74,16 +73,13 @@ def test_fewer_decisions_than_asked_for_are_no_rule():
 
 def test_a_proposal_is_a_shadow_until_somebody_approves_it_and_then_decides_a_tenth():
     (found,) = mine(precedents())
-
     assert found.proposed_rule.mode == "shadow"
     assert (approved(found, "me").mode, approved(found, "me").rollout) == ("active", 0.1)
 
 
 def test_examples_are_what_it_matches_and_near_misses_what_only_looks_alike():
     near = Precedent(person=ACCEPT, result={"code": "# never use Eval"}, case="a comment")
-
     (found,) = mine([*precedents(), near])
-
     assert found.examples == tuple(f"bad {number}" for number in range(5))
     assert found.near_misses == ("a comment",)
 
@@ -105,14 +101,12 @@ def test_error_types_and_kinds_of_goals_make_rules_too():
 
 def test_what_would_be_decided_so_anyway_is_no_pattern():
     always = [Precedent(person=RETRY, result={"code": f"call{n % 4}(x)"}) for n in range(80)]
-
     assert mine([*always, Precedent(person=ACCEPT, result={"code": "call9(x)"})]) == []
 
 
 def test_nothing_that_accepts_is_proposed_unless_somebody_asks_for_it():
     good = [Precedent(person=ACCEPT, result={"code": f"safe({n})"}) for n in range(12)]
     bad = [Precedent(person=RETRY, result={"code": f"x{n}"}) for n in range(40)]
-
     assert mine([*good, *bad]) == []
     assert [one.human_action for one in mine([*good, *bad], accepting=True)] == [ACCEPT]
 
@@ -141,7 +135,6 @@ def test_hostile_text_stays_text(text):
 @given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=20))
 def test_whatever_was_judged_each_proposal_compiles_and_matches_its_examples(key, text, kind):
     bad = [Precedent(person=RETRY, kind=kind, result={key: text, "code": f"{text}({text})"}) for _ in range(10)]
-
     for one in mine(bad):
         condition = Condition(one.trigger_pattern)
         assert all(condition.holds(result=case.result, output=case.result, goal={"kind": case.kind}) for case in bad)

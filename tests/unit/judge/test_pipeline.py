@@ -40,19 +40,16 @@ def test_while_tools_are_at_work_nothing_is_judged() -> None:
 
 def test_missing_outputs_are_asked_for_before_any_rule_or_model() -> None:
     found = decided(Case({"a": 1, "b": None}, outputs=("a", "b", "c")), rules=rule(), settings=WITH_MODEL)
-
     assert (found.action, found.cause, found.feedback) == (RETRY, "outputs", "set these outputs: b, c")
 
 
 def test_where_nothing_is_asked_but_outputs_they_are_the_signal() -> None:
     found = decided(Case({"a": 1}, outputs=("a",)), settings=WITH_MODEL)
-
     assert (found.action, found.cause, [one.name for one in found.signals]) == (ACCEPT, "outputs", ["outputs"])
 
 
 def test_no_rule_no_judge_and_no_model_accepts_over_a_hard_constraint() -> None:
     case = Case({"text": "a secret"}, Goal(id="g", constraints=[HARD]))
-
     for settings in (ALONE, WITH_CUSTOM, JudgeSettings(unattended="accept")):
         found = decided(case, model(name="custom"), model(), rules=rule(priority=9999), settings=settings)
         assert (found.action, found.cause, found.violated) == (ESCALATE, "constraint", ("safe",))
@@ -62,36 +59,30 @@ def test_no_rule_no_judge_and_no_model_accepts_over_a_hard_constraint() -> None:
 def test_a_soft_constraint_is_noted_and_stops_nothing() -> None:
     soft = HARD.model_copy(update={"constraint_type": "soft"})
     goal = Goal(id="g", constraints=[soft], success_criteria=[SuccessCriterion(id="c", metric="condition", target="True")])
-
     found = decided(Case({"text": "a secret"}, goal))
-
     assert (found.action, found.violated) == (ACCEPT, ("safe",))
 
 
 @pytest.mark.parametrize("action", list(JudgmentAction))
 def test_a_rule_that_matches_is_final_and_no_model_is_asked(action: JudgmentAction) -> None:
     found = decided(Case({"a": 1}, GRADED), rules=rule(action, description="because"), settings=WITH_MODEL)
-
     assert (found.action, found.cause, found.rule, found.confidence) == (action, "rule", "r", None)
     assert found.reasoning == "rule r (because)"
 
 
 def test_a_rule_that_breaks_is_named_and_nothing_behind_it_decides() -> None:
     found = decided(Case({}, GRADED), model(), rules=rule(condition="result['x'] > 1"), settings=WITH_MODEL)
-
     assert (found.action, found.cause, found.rule) == (ESCALATE, "broken", "r")
     assert found.reasoning == "rule r can't be applied to this: there is no 'x' in it; get() gives None instead"
 
 
 def test_a_rule_that_accepts_does_not_stand_for_a_hard_constraint_nobody_checked() -> None:
     found = decided(Case({}, Goal(id="g", constraints=[UNCHECKED])), rules=rule(), settings=WITH_MODEL)
-
     assert (found.action, found.cause, found.unchecked) == (ESCALATE, "unchecked", ("g", "polite"))
 
 
 def test_rules_on_trial_are_noted_and_decide_nothing() -> None:
     found = decided(Case({"a": 1}, outputs=("a",)), rules=rule(ESCALATE, mode="shadow"))
-
     assert (found.action, found.shadows) == (ACCEPT, ("r",))
 
 
@@ -109,29 +100,24 @@ def test_what_code_can_decide_no_model_is_asked(target: str, action: JudgmentAct
 
 def test_feedback_tells_nothing_of_hidden_criteria() -> None:
     hidden = SuccessCriterion(id="trap", metric="output_contains", target="x", description="say x", hidden=True)
-
     found = decided(Case({"a": "b"}, Goal(id="g", success_criteria=[hidden])))
-
     assert (found.action, found.feedback) == (RETRY, "it is not good enough yet")
 
 
 def test_a_model_is_asked_for_what_only_it_can_say() -> None:
     assert next_judgment(Case({}, GRADED), NO_RULES, WITH_MODEL) == Need("model")
     assert next_judgment(Case({}, Goal(id="g", constraints=[UNCHECKED])), NO_RULES, WITH_MODEL) == Need("model")
-
     found = decided(Case({}, GRADED), model(reasoning="fine"), settings=WITH_MODEL)
     assert (found.action, found.cause, found.reasoning, found.score, found.threshold) == (ACCEPT, "agreement", "fine", 1.0, 0.7)
 
 
 def test_without_a_model_a_person_is_asked_and_told_what_is_left() -> None:
     found = decided(Case({}, GRADED))
-
     assert (found.action, found.cause, found.reasoning) == (ESCALATE, "missing", "no model may judge this: good")
 
 
 def test_an_accept_does_not_count_below_the_score_that_is_wanted() -> None:
     found = decided(Case({}, GRADED), model(grades={"good": 0.5}), settings=WITH_MODEL)
-
     assert (found.action, found.cause, found.feedback) == (RETRY, "criteria", "not met: good (It reads well.)")
 
 
@@ -150,7 +136,6 @@ def test_a_constraint_that_a_model_says_is_violated_is() -> None:
 @pytest.mark.parametrize(("sure", "action"), [(0.71, ACCEPT), (0.69, ESCALATE)])
 def test_below_the_threshold_a_person_is_asked(sure: float, action: JudgmentAction) -> None:
     found = decided(Case({}, GRADED), model(sure=sure), settings=WITH_MODEL)
-
     assert (found.action, found.threshold, round(found.confidence or 0, 2)) == (action, 0.7, sure)
     assert action is ACCEPT or found.reasoning == TOO_UNSURE == "Confidence too low for autonomous decision"
 
@@ -158,7 +143,6 @@ def test_below_the_threshold_a_person_is_asked(sure: float, action: JudgmentActi
 @pytest.mark.parametrize(("sure", "left", "action"), [(0.6, 1, RETRY), (0.5, 1, REPLAN), (0.6, 0, ESCALATE), (0.5, 0, ESCALATE)])
 def test_a_little_too_unsure_it_is_tried_again_while_attempts_last(sure: float, left: int, action: JudgmentAction) -> None:
     settings = JudgeSettings(has_model=True, degrade=True)
-
     assert decided(Case({}, GRADED, attempts_left=left), model(sure=sure), settings=settings).action is action
 
 
@@ -197,9 +181,7 @@ def test_a_custom_judge_stands_in_for_the_model_and_may_pass() -> None:
 
 def test_a_person_is_final_also_over_hard_constraints() -> None:
     said = Signal(name="ann", origin="person", action=ACCEPT, reasoning="it is a test key")
-
     found = decided(Case({"text": "a secret"}, Goal(id="g", constraints=[HARD])), said)
-
     assert (found.action, found.cause, found.reasoning, found.violated) == (ACCEPT, "person", "it is a test key", ("safe",))
 
 

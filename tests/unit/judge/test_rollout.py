@@ -26,7 +26,6 @@ def test_a_larger_share_holds_the_cases_of_a_smaller_one(case, key, one, other):
 
 def test_another_key_chooses_other_cases():
     both = sum(chosen(case, 0.1, "a") and chosen(case, 0.1, "b") for case in CASES)
-
     assert both < 100
 
 

@@ -22,7 +22,6 @@ def named(match: Match | None) -> str:
 
 def test_the_printed_rule_is_one_as_it_stands_and_right_in_all_three_cases():
     (example,) = printed("001", "EvaluationRule(")
-
     printed_rule = eval(example, {"EvaluationRule": EvaluationRule, "JudgmentAction": JudgmentAction})  # noqa: S307 - the document's own
 
     rules = RuleSet([printed_rule])
@@ -33,14 +32,12 @@ def test_the_printed_rule_is_one_as_it_stands_and_right_in_all_three_cases():
 
 def test_rules_are_asked_by_priority_and_then_by_id():
     rules = RuleSet([rule("b", priority=100), rule("low", priority=1), rule("a"), rule("high", priority=200)])
-
     assert [one.id for one in rules.rules] == ["high", "a", "b", "low"]
     assert named(rules.first({})) == "high"
 
 
 def test_a_rule_that_fails_on_the_data_is_the_first_to_say_something():
     rules = RuleSet([rule("no", "False", priority=3), rule("loud", "result['n'] > 'a'", priority=2), rule("yes", priority=1)])
-
     match = rules.first({"result": {"n": 1}})
 
     assert named(match) == "loud"
@@ -52,14 +49,12 @@ def test_a_rule_that_fails_on_the_data_is_the_first_to_say_something():
 def test_a_shadow_rule_decides_nothing_and_is_told_of():
     shadow = rule("shadow", mode="shadow", priority=900)
     rules = RuleSet([shadow, rule("quiet", "False", mode="shadow"), rule("gone", mode="retired", priority=999), rule("active")])
-
     assert named(rules.first({})) == "active"
     assert rules.shadows({}) == [Match(shadow)]
 
 
 def test_a_rule_about_facts_says_nothing_about_outputs():
     rules = RuleSet([rule("facts", on="fact", priority=3), rule("outputs", on="output", priority=2), rule("any", priority=1)])
-
     assert named(rules.first({}, "output")) == "outputs"
     assert named(rules.first({}, "fact")) == "facts"
 
@@ -67,9 +62,7 @@ def test_a_rule_about_facts_says_nothing_about_outputs():
 def test_a_rule_that_is_rolled_out_in_part_decides_that_part_and_is_a_shadow_for_the_rest():
     rules = RuleSet([rule("new", rollout=0.5)])
     cases = [str(number) for number in range(400)]
-
     decided = [case for case in cases if rules.first({}, case_digest=case)]
-
     assert 150 < len(decided) < 250
     assert [case for case in cases if rules.shadows({}, case_digest=case)] == [case for case in cases if case not in decided]
 
@@ -95,5 +88,4 @@ def test_a_learned_rule_accepts_only_where_a_person_allowed_it():
 )
 def test_a_set_knows_whether_some_rule_may_be_asked_without_deciding(more: dict[str, object], has_shadows: bool) -> None:
     rule = EvaluationRule.model_validate({"id": "a", "condition": "True", "action": "retry", **more})
-
     assert RuleSet([rule]).has_shadows is has_shadows

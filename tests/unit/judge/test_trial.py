@@ -34,26 +34,22 @@ def test_a_rule_on_trial_keeps_no_other_from_deciding() -> None:
     shadow, active = tried(
         [rule("shadow", "True", mode="shadow", priority=200), rule("active", "True")], [case("one"), case("two")]
     )
-
     assert (shadow.first, active.first) == (2, 2)
 
 
 def test_what_people_decided_is_held_against_what_it_says() -> None:
     (held,) = tried([rule("held", "True", ESCALATE)], [case("a", ESCALATE), case("b", RETRY), case("c", ACCEPT), case("d")])
     (passed,) = tried([rule("passed", "True", ACCEPT)], [case("a", ACCEPT), case("b", ESCALATE)])
-
     assert (held.rightly, held.wrongly) == (2, 1)
     assert (passed.rightly, passed.wrongly) == (1, 1)
 
 
 def test_what_it_can_not_be_put_to_is_counted_and_told() -> None:
     (broken,) = tried([rule("broken", "result['size'] > 1")], [case("a"), case("b")])
-
     assert (broken.matched, broken.broken) == (0, 2)
     assert "there is no 'size' in it" in broken.why
 
 
 def test_a_few_examples_are_enough() -> None:
     (found,) = tried([rule("all", "True")], [case(str(number)) for number in range(100)])
-
     assert len(found.examples) == EXAMPLES_MAX

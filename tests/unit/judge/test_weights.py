@@ -32,7 +32,6 @@ cases = st.builds(
 @given(st.lists(cases, max_size=40))
 def test_each_row_sums_to_one_and_has_every_signal_of_its_kind(some):
     rows = learned_weights(some).weights_by_goal_type
-
     for kind, row in rows.items():
         assert sum(row.values()) == pytest.approx(1.0)
         assert all(weight >= 0 for weight in row.values())
@@ -54,7 +53,6 @@ def test_who_tells_what_people_decide_weighs_more_and_each_kind_has_its_own():
 
 def test_a_few_decisions_move_little_and_none_nothing():
     few = [decided(person, model=ACCEPT, custom=person) for person in (ACCEPT, RETRY)]
-
     assert learned_weights(few).weights_by_goal_type["general"]["model"] == pytest.approx(0.5 * 20 / 22)
     assert learned_weights([decided(ACCEPT, model=ACCEPT, custom=ACCEPT)] * 50).weights_by_goal_type["general"]["model"] == 0.5
     assert learned_weights([]).weights_by_goal_type == {}

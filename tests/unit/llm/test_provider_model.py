@@ -42,7 +42,6 @@ def error_of(behaviour: Behaviour, timeout_s: float = 10.0) -> BackendError:
 
 def test_a_reply_comes_with_its_usage():
     completion, _ = completed(Reply("Porto"))
-
     assert completion.text == "Porto"
     assert completion.usage.calls == 1
     assert completion.usage.input_tokens > 0
@@ -52,7 +51,6 @@ def test_a_reply_comes_with_its_usage():
 def test_instructions_text_and_bound_arrive_apart():
     _, server = completed(Reply(), prompt=Prompt("be brief", "hello", max_output_tokens=77))
     body = server.requests[0].body
-
     assert [(message["role"], message["content"]) for message in body["messages"]] == [("system", "be brief"), ("user", "hello")]
     assert 77 in (body.get("max_completion_tokens"), body.get("max_tokens"))
     assert body["model"] == "tiny"
@@ -60,7 +58,6 @@ def test_instructions_text_and_bound_arrive_apart():
 
 def test_throttling_keeps_what_the_server_asked_for():
     error = error_of(Refusal(429, retry_after_s="7"))
-
     assert isinstance(error, BackendThrottled)
     assert error.retry_after_s == 7.0
 
@@ -68,7 +65,6 @@ def test_throttling_keeps_what_the_server_asked_for():
 @pytest.mark.parametrize("header", ["", "soon", "-1", "inf", "nan"])
 def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(header: str):
     error = error_of(Refusal(429, retry_after_s=header))
-
     assert isinstance(error, BackendThrottled)
     assert error.retry_after_s is None
 
@@ -88,7 +84,6 @@ def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(header: str):
 )
 def test_trouble_that_may_pass_is_retryable(behaviour: Behaviour, kind: type[BackendError]):
     error = error_of(behaviour)
-
     assert type(error) is kind
     assert error.retryable
     assert error.__cause__ is not None
@@ -97,7 +92,6 @@ def test_trouble_that_may_pass_is_retryable(behaviour: Behaviour, kind: type[Bac
 @pytest.mark.parametrize("behaviour", [Refusal(400), Refusal(401), Refusal(404), Refusal(429, "insufficient_quota")])
 def test_a_refusal_that_will_be_repeated_is_not_retryable(behaviour: Behaviour):
     error = error_of(behaviour)
-
     assert type(error) is BackendRejected
     assert not error.retryable
 
@@ -117,7 +111,6 @@ def test_the_client_does_not_repeat_requests_on_its_own():
 def test_a_server_that_is_not_there_is_unavailable():
     with OpenAICompatibleServer() as server:
         gone = server.base_url
-
     with pytest.raises(BackendUnavailable, match="address"):
         asyncio.run(asked(gone))
 
@@ -144,7 +137,6 @@ def test_a_given_address_never_sees_a_key_of_the_environment(monkeypatch: pytest
 def test_without_a_key_opening_says_which_one_to_set(monkeypatch: pytest.MonkeyPatch):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
         monkeypatch.delenv(name, raising=False)
-
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         asyncio.run(load("llm", "providers").open("openai:tiny"))
 

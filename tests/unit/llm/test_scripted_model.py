@@ -14,7 +14,6 @@ def said(model: ScriptedModel, text: str = "hello") -> str:
 
 def test_replies_come_in_order():
     model = ScriptedModel(["one", "two"])
-
     assert [said(model), said(model)] == ["one", "two"]
 
 
@@ -25,7 +24,6 @@ def test_an_exhausted_script_says_what_to_do():
 
 def test_a_mapping_replies_by_what_the_prompt_contains():
     model = ScriptedModel({"brief": "by instructions", "hello": "by text"})
-
     assert said(model) == "by instructions"
 
 
@@ -40,7 +38,6 @@ def test_an_exception_in_the_script_is_raised():
 
 def test_prompts_are_recorded_and_usage_grows_with_them():
     model = ScriptedModel(["a", "a"])
-
     short, long = (asyncio.run(model.complete(Prompt("", "x" * length))) for length in (10, 1000))
 
     assert [len(prompt.text) for prompt in model.prompts] == [10, 1000]

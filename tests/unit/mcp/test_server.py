@@ -159,7 +159,6 @@ def told_of(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[st
 
 def test_a_time_is_asked_for_and_nothing_else_changes(era: str) -> None:
     agent = finding(HIT)
-
     called(agent, era, "recall", query="port?", as_of="2026-03-01")
 
     assert agent.asked == [
@@ -221,10 +220,8 @@ def test_recall_gives_the_answer_the_facts_and_who_stayed_silent(era: str) -> No
 
 def test_facts_that_do_not_fit_are_counted(era: str) -> None:
     hits = [HIT | {"fact_id": f"f{number}"} for number in range(5)]
-
     found = called(finding(*hits), era, "recall", query="Which port?", max_tokens=20).structured_content
     tiny = called(finding(*hits), era, "recall", query="Which port?", max_tokens=1).structured_content
-
     assert ([fact["id"] for fact in found["facts"]], found["left_out"]) == (["f0", "f1"], 3)
     assert ([fact["id"] for fact in tiny["facts"]], tiny["left_out"]) == (["f0"], 4)
 
@@ -247,7 +244,6 @@ def test_what_is_not_shared_is_kept_with_the_reason(era: str) -> None:
 
 def test_a_refusal_is_a_result_that_a_model_can_read(era: str) -> None:
     refused = called(ScriptedAgent(why=InvalidInput("ada knows no fact 'x'")), era, "why", id="x")
-
     assert refused.is_error
     assert "ada knows no fact 'x'" in refused.content[0].text
 
@@ -273,7 +269,6 @@ def test_a_resource_that_can_not_be_read_says_why(era: str, why: Exception, told
 
 def test_a_defect_shows_nothing_of_its_inside(era: str) -> None:
     failed = called(ScriptedAgent(why=ZeroDivisionError("/secret/path")), era, "why", id="x")
-
     assert failed.is_error
     assert "/secret/path" not in failed.content[0].text
 

@@ -30,7 +30,6 @@ def test_a_time_counts_from_its_beginning(said_at: str, beginning: int):
 @given(st.datetimes(), st.sampled_from(("minutes", "seconds")))
 def test_a_moment_is_that_of_the_calendar(when: datetime, precision: str):
     expected = datetime.fromisoformat(when.isoformat(timespec=precision)).replace(tzinfo=UTC)
-
     assert moment_ms(when.isoformat(timespec=precision), 7) == round(expected.timestamp()) * 1000
     assert moment_ms(when.date().isoformat(), 7) == round(expected.replace(hour=0, minute=0, second=0).timestamp()) * 1000
 
@@ -49,7 +48,6 @@ def test_what_is_no_time_counts_from_when_it_came(text: str):
 @given(st.dictionaries(IDS, MOMENTS, max_size=20))
 def test_rows_keep_ids_and_moments_and_their_order_as_bytes_is_that_in_time(moments: dict[str, int]):
     rows = sorted(row(moment, one) for one, moment in moments.items())
-
     assert dict(rows_in(b"".join(rows))) == moments
     assert [one for one, _ in rows_in(b"".join(rows))] == in_order(moments, "earliest")
     assert in_order(moments, "latest") == in_order(moments, "earliest")[::-1]

@@ -11,7 +11,6 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 @given(ANY_TEXT)
 def test_canonical_text_is_canonical_already(text: str):
     once = canonical(text)
-
     assert canonical(once) == once
     assert once == once.strip()
     assert fact_id(once) == fact_id(text) == fact_id(f"  {text}\n")

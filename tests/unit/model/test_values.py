@@ -18,7 +18,6 @@ from tests.builders import fact
 )
 def test_a_fact_is_current_unless_it_was_replaced_or_taken_back(state: dict, is_current: bool, is_retracted: bool):
     some = fact(**state)
-
     assert (some.is_current, some.is_retracted) == (is_current, is_retracted)
 
 
@@ -32,5 +31,4 @@ def test_contributions_sum_to_the_score():
 
 def test_statistics_of_disjoint_corpora_add_up():
     total = TermStatistics(2, 5.0, {"a": 1}) + TermStatistics(1, 2.5, {"a": 1, "b": 1})
-
     assert total == TermStatistics(3, 7.5, {"a": 2, "b": 1})

@@ -29,7 +29,6 @@ def test_a_message_has_at_least_a_byte_and_not_too_many(data):
 
 def test_the_largest_message_is_read():
     longest = encode(Receipt("x" * (MESSAGE_BYTES_MAX - 100)))
-
     assert len(decode(longest).parcel) == MESSAGE_BYTES_MAX - 100
 
 
@@ -61,7 +60,6 @@ def test_whatever_is_no_message_is_a_wire_error(body):
 
 def test_a_field_of_a_later_version_is_passed_over():
     body = msgspec.msgpack.encode({"type": "receipt", "parcel": "x", "colour": "red"})
-
     assert decode(bytes([VERSION]) + body) == Receipt("x")
 
 
@@ -95,9 +93,7 @@ def test_a_query_arrives_with_its_vector_names_and_statistics():
 
 def test_an_empty_column_is_an_empty_column():
     nothing = np.empty(0, np.float32)
-
     arrived = decode(encode(PoolReply("q", "all", Pool((), nothing, nothing, nothing), EvidenceColumns())))
-
     assert len(arrived.pool) == len(arrived.evidence.confidence) == 0
 
 
@@ -108,6 +104,5 @@ def test_what_can_not_travel_is_not_sent():
 
 def test_equal_messages_are_equal_bytes():
     one = Announce((RegistryEntry("agent/ines", "{}", (5, 0, b""), "ines"),))
-
     assert encode(one) == encode(decode(encode(one)))
     assert decode(encode(Replicate("p", ()))) == Replicate("p", ())

@@ -63,9 +63,7 @@ def test_only_what_a_fact_says_itself_names_exactly():
     index = FactIndex()
     index.add("own", weighted_terms(fact("Water, and a lot of mud, in D40.")))
     index.add("around", weighted_terms(fact("Water.", before="And D40?", concept="D40")))
-
     pool = index.pool(Probe(("d40", "water"), anchors("D40")))
-
     assert dict(zip(pool.ids, pool.exact.tolist(), strict=True)) == {"own": 1.0, "around": 0.0}
 
 

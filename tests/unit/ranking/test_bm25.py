@@ -47,10 +47,8 @@ def index_of(documents: list[dict[str, float]]) -> Bm25Index:
 @given(DOCUMENTS, st.lists(st.sampled_from("abcdefghxy"), max_size=5))
 def test_terms_give_the_same_scores_to_the_last_bit_whether_taken_together_or_one_by_one(documents, query):
     index = index_of(documents)
-
     with patch.object(inverted, "_TOGETHER_BYTES_MAX", -1):
         one_by_one = index.scores(query)
-
     assert one_by_one.tobytes() == index.scores(query).tobytes()
 
 
@@ -84,13 +82,11 @@ def test_removing_twice_is_removing_once():
     index = index_of([{"a": 1.0}, {"a": 2.0}])
     index.remove(0, ["a"])
     index.remove(0, ["a"])
-
     assert index.statistics(["a"]) == TermStatistics(1, 2.0, {"a": 1})
 
 
 def test_positions_with_a_least_weight_leave_out_the_surroundings():
     index = index_of([{"a": 0.5}, {"a": 1.0}, {"a": 1.5}])
-
     assert index.positions_with("a", 1.0).tolist() == [1, 2]
     assert index.positions_with("unheard").tolist() == []
 

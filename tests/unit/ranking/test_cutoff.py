@@ -12,7 +12,6 @@ FALLING = st.lists(st.floats(0, 100), max_size=30).map(lambda scores: sorted(sco
 
 def test_the_table_of_document_000_stops_after_six_results_at_five_and_a_half_times_the_mean():
     found = cut(TABLE)
-
     assert found.kept == 6
     assert found.gap == pytest.approx(0.0068)
     assert found.mean_gap == pytest.approx(0.00124)
@@ -34,7 +33,6 @@ def test_the_last_result_that_is_wanted_may_lie_below_a_cliff_too():
 
 def test_a_cliff_above_the_least_is_looked_for_again_below_it():
     scores = [10.0, 9.9, 5.0, 4.95, 1.0, 0.9]
-
     assert cut(scores).kept == 2
     # The great gap is then part of the trend, and the next one no cliff beside it.
     assert cut(scores, min_results=3).kept == 6
@@ -52,19 +50,16 @@ def test_after_equal_scores_any_fall_is_a_cliff_but_the_last_bits_of_a_sum_are_n
 @pytest.mark.parametrize(("scores", "kept"), [([], 0), ([1.0], 1), ([1.0] * 30, 10)])
 def test_without_a_cliff_everything_up_to_the_most_is_kept(scores: list[float], kept: int):
     found = cut(scores)
-
     assert (found.kept, found.is_cliff) == (kept, False)
 
 
 @given(FALLING, st.floats(0.1, 10), st.integers(1, 10), st.integers(1, 10))
 def test_it_keeps_to_its_bounds(scores: list[float], factor: float, least: int, most: int):
     least = min(least, most)
-
     assert min(len(scores), least) <= cut(scores, factor, least, most).kept <= min(len(scores), most)
 
 
 @given(FALLING, st.floats(0.5, 4.0))
 def test_a_larger_unit_of_scores_changes_nothing(scores: list[float], unit: float):
     rounded = [round(score) for score in scores]
-
     assert cut(rounded).kept == cut([2.0 ** round(unit) * score for score in rounded]).kept

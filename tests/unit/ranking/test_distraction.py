@@ -17,7 +17,6 @@ def column(*values: float) -> np.ndarray:
 
 def test_disagreement_is_the_difference_of_ranks_over_the_larger_one():
     keyword, semantic = column(9, 8, 7, 6), column(0.9, 0.2, 0.4, 0.3)
-
     found = distraction.disagreement(keyword, semantic, "abcd", depth=10)
 
     # By words 1 2 3 4, by meaning 1 4 2 3.
@@ -26,7 +25,6 @@ def test_disagreement_is_the_difference_of_ranks_over_the_larger_one():
 
 def test_who_is_found_by_one_arm_only_has_the_length_of_the_other_and_one_as_rank():
     keyword, semantic = column(9, 8, 0), column(NONE, 0.2, 0.4)
-
     found = distraction.disagreement(keyword, semantic, "abc", depth=10)
 
     # By words 1 2 -, by meaning - 2 1: a has rank 3 in the second, c rank 3 in the first.
@@ -50,16 +48,13 @@ def test_equal_scores_have_ranks_by_id():
 
 def test_the_margin_is_large_where_words_promise_much_and_meaning_is_far():
     right, misleading, neither = distraction.margin(column(10, 9, 0), column(0.8, 0.3, 0.1))
-
     assert misleading > 0.9
     assert right == neither == 0
 
 
 def test_what_is_missing_is_weighed_by_how_rare_it_is():
     idf = {"token": 3.0, "the": 1.0}
-
     found = distraction.missing(["token", "the"], idf, [{"token"}, {"the"}, {"token", "the"}, set()])
-
     assert found.tolist() == [0.25, 0.75, 0, 1]
 
 
@@ -69,9 +64,7 @@ def test_a_query_without_content_misses_nothing():
 
 def test_what_is_nearer_to_a_known_distractor_than_to_the_query_is_suspicious():
     east, north = column(1, 0), column(0, 1)
-
     found = distraction.nearer_to_distractors(np.array([east, north]), east, np.array([north]))
-
     assert found.tolist() == [0, 1]
     assert distraction.nearer_to_distractors(np.array([north]), east, np.zeros((0, 2), np.float32)).tolist() == [0]
 

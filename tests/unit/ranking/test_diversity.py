@@ -23,7 +23,6 @@ def test_at_lambda_one_relevance_alone_decides():
 
 def test_without_vectors_words_in_common_count():
     words = likeness_of_terms([frozenset("ab"), frozenset("ab"), frozenset("cd")])
-
     assert diversified([1.0, 0.95, 0.8], words, 3) == [0, 2, 1]
 
 
@@ -38,16 +37,12 @@ def test_nothing_to_choose_from_gives_nothing():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(1, 15), st.floats(0, 1))
 def test_each_candidate_has_one_place(relevance: list[float], count: int, share: float):
     likeness = likeness_of_vectors(np.eye(len(relevance), dtype=np.float32))
-
     chosen = diversified(relevance, likeness, count, share)
-
     assert len(chosen) == len(set(chosen)) == min(count, len(relevance))
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=12))
 def test_what_does_not_overlap_stays_in_its_order(relevance: list[float]):
     falling = sorted(relevance, reverse=True)
-
     unlike = likeness_of_vectors(np.eye(len(falling), dtype=np.float32))
-
     assert diversified(falling, unlike, len(falling)) == list(range(len(falling)))

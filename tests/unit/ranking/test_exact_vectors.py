@@ -38,9 +38,7 @@ def test_after_any_history_search_is_sorting_all_that_is_there(steps, asked: int
 @given(st.lists(st.integers(-3, 3), max_size=400), st.integers(1, 200))
 def test_the_best_are_the_largest_with_ties_by_position(numbers: list[int], k: int):
     scores = np.array(numbers, np.float32)
-
     positions, values = best(scores, k)
-
     expected = sorted(range(len(numbers)), key=lambda i: (-numbers[i], i))[:k]
     assert positions.tolist() == expected
     assert values.tolist() == [numbers[i] for i in expected]
@@ -49,12 +47,10 @@ def test_the_best_are_the_largest_with_ties_by_position(numbers: list[int], k: i
 @given(st.lists(st.floats(-1, 1, width=32), max_size=500), st.integers(1, 200))
 def test_at_least_k_scores_reach_the_floor_of_the_best_k(numbers: list[float], k: int):
     floor = floor_of_best(np.array(numbers, np.float32), k)
-
     assert sum(number >= floor for number in numbers) >= min(k, len(numbers))
 
 
 def test_a_floor_over_many_blocks_is_close_to_the_best():
     scores = np.arange(64 * 100, dtype=np.float32)
-
     assert floor_of_best(scores, 10) >= 64 * 90 - 1
     assert best(scores, 0)[0].tolist() == []

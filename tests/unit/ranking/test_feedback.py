@@ -19,7 +19,6 @@ PASSAGE = fact("Noor: The pump keeps the hall dry, an old pump of iron.", speake
 
 def test_it_asks_for_the_words_it_lacked_at_a_third_of_the_weight_of_its_own():
     again = expanded(PROBE, PASSAGE)
-
     assert again is not None
     assert again.terms == PROBE.terms * 9 + ("pump", *(t for t in tokenize("keeps old iron")))
     assert again == replace(PROBE, terms=again.terms, beside=None)
@@ -27,9 +26,7 @@ def test_it_asks_for_the_words_it_lacked_at_a_third_of_the_weight_of_its_own():
 
 def test_of_a_long_passage_it_takes_ten_words_those_said_most_often_first():
     words = [f"word{chr(97 + number)}x" for number in range(26)]
-
     again = expanded(PROBE, fact(" ".join([*words, words[20], words[25], words[25]])))
-
     assert again is not None
     assert again.terms[18:] == tuple(tokenize(" ".join([words[25], words[20], *words[:8]])))
 
@@ -41,7 +38,6 @@ def test_a_passage_that_says_nothing_else_changes_nothing(text: str):
 
 def test_a_long_question_has_words_enough():
     long = tuple(f"term{number}" for number in range(65))
-
     assert with_more(long, ["other"]) == long
     assert "other" in with_more(long[:64], ["other"])
 

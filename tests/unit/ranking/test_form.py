@@ -11,19 +11,16 @@ from tests.builders import fact
 
 def test_own_words_count_each_time_and_surroundings_half_once():
     terms = weighted_terms(fact("Red pump, red door.", before="door door tank", concept="tank"))
-
     assert terms == {"red": 2.0, "pump": 1.0, "door": 1.0 + BEFORE_WEIGHT, "tank": BEFORE_WEIGHT}
 
 
 def test_who_speaks_counts_less_than_a_word_of_the_text_for_what_one_says_is_rarely_about_oneself():
     terms = weighted_terms(fact("Noor: The pump is red.", speaker="Noor", before="Noor: Look."))
-
     assert terms == {"pump": 1.0, "red": 1.0, "noor": SPEAKER_WEIGHT, "look": BEFORE_WEIGHT}
 
 
 def test_a_fact_is_found_by_its_date_as_people_say_it():
     terms = weighted_terms(fact("Rain.", said_at="2023-05-08T13:56", labels=("2022-07",)))
-
     assert {"8", "may", "2023", "juli", "2022"} <= terms.keys()
 
 
@@ -59,7 +56,6 @@ def test_only_text_that_is_there_is_embedded():
 
 def test_a_mixed_vector_is_a_unit_vector_nearer_to_the_own_text():
     own, before = np.eye(2, dtype=np.float32)
-
     mixed = mixed_vector(own, before)
 
     assert np.linalg.norm(mixed) == pytest.approx(1.0, abs=1e-3)

@@ -53,17 +53,13 @@ def test_reciprocal_ranks_add_up():
 @given(ROWS, SHARE)
 def test_both_parts_of_a_fusion_stay_in_bounds(rows, weight: float):
     candidates = pool(rows)
-
     keyword, semantic = linear(candidates.keyword, candidates.semantic, weight)
-
     assert ((keyword >= 0) & (semantic >= 0) & (keyword + semantic <= 1 + 1e-6)).all()
 
 
 def test_a_weak_candidate_more_moves_no_other():
     few, more = pool([(4, 0.5), (2, 0.9)]), pool([(4, 0.5), (2, 0.9), (0.1, -0.9)])
-
     scores = [[found.score for found in rank(some, lambda _: Evidence(), 2)] for some in (few, more)]
-
     assert scores[0] == scores[1]
 
 
@@ -101,31 +97,24 @@ def test_looking_up_only_the_contenders_loses_nobody(rows, evidence: list[Eviden
 
 def test_a_fact_others_confirm_wins_over_its_equal():
     equals = pool([(3, 0.5), (3, 0.5)])
-
     ranked = rank(equals, lambda name: Evidence(confirmations=float(name == "0001")), 2)
-
     assert [found.id for found in ranked] == ["0001", "0000"]
 
 
 def test_ties_break_by_confidence_and_then_by_id():
     equals = pool([(3, 0.5)] * 4)
-
     ranked = rank(equals, lambda name: Evidence(confidence=0.9 if name == "0002" else 0.5), 4)
-
     assert [found.id for found in ranked] == ["0002", "0000", "0001", "0003"]
 
 
 def test_what_names_the_whole_outranks_the_best_match_that_does_not():
     candidates = pool([(9, 1.0), (0.1, 0.0)], exact=[0.0, 1.0])
-
     ranked = rank(candidates, lambda name: Evidence(1.0, 1.0) if name == "0000" else Evidence(0.0, 0.0), 2)
-
     assert [found.id for found in ranked] == ["0001", "0000"]
 
 
 def test_a_hybrid_query_without_any_vector_is_a_keyword_query():
     candidates = pool([(4, float("nan")), (2, float("nan"))])
-
     assert rank(candidates, lambda _: Evidence(), 2) == rank(candidates, lambda _: Evidence(), 2, "keyword")
     assert rank(candidates, lambda _: Evidence(), 2)[0].components.semantic is None
 
@@ -137,18 +126,15 @@ def test_what_has_nothing_in_common_with_the_query_is_not_returned():
 
 def test_a_method_uses_its_arm_alone():
     candidates = pool([(9, 0.1), (1, 0.9)])
-
     assert rank(candidates, lambda _: Evidence(), 1, "keyword")[0].id == "0000"
     assert rank(candidates, lambda _: Evidence(), 1, "vector")[0].id == "0001"
 
 
 def test_evidence_can_be_switched_off():
     candidates = pool([(3, 0.5), (3, 0.49)])
-
     ranked = rank(
         candidates, lambda name: Evidence(float(name == "0001"), 1.0), 2, settings=RankingSettings(evidence_strength=0.0)
     )
-
     assert [found.id for found in ranked] == ["0000", "0001"]
 
 

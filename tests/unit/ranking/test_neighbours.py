@@ -29,7 +29,6 @@ def gains(turns: list[Fact], relevance: list[float], source: str = "chat") -> li
 
 def test_a_turn_gains_by_the_three_best_others_of_its_session():
     turns = [turn(f"Turn {number}.") for number in range(5)] + [turn("Another day.", said_at="2023-05-09")]
-
     assert gains(turns, [0.9, 0.6, 0.3, 0.3, 0.1, 0.8]) == pytest.approx(
         [WEIGHT * share for share in (1.2 / 3, 1.5 / 3, 1.8 / 3, 1.8 / 3, 1.8 / 3, 0.0)]
     )
@@ -37,7 +36,6 @@ def test_a_turn_gains_by_the_three_best_others_of_its_session():
 
 def test_a_turn_gains_by_the_one_that_answers_it_and_not_by_the_one_that_it_answers():
     asked, answered = turn("Where were you?"), turn("In Porto.", before="Where were you?", said_at="2023-05-09")
-
     assert gains([answered, asked], [0.8, 0.2]) == pytest.approx([0.0, WEIGHT * 0.25 * 0.8])
 
 
@@ -58,7 +56,6 @@ def test_a_session_is_what_one_source_said_in_one_day():
 def test_in_a_room_of_many_neighbours_say_nothing_about_each_other():
     two = [turn(f"Turn {number}.", "Bo: And?") for number in range(4)]
     room = [turn(f"Turn {number}.", "Bo: And?", speaker=speaker) for number, speaker in enumerate(["Ada", "Cy", "Ada", "Ada"])]
-
     assert min(gains(two, [0.5] * 4)) > 0.0
     assert gains(room, [0.5] * 4) == [0.0] * 4
 
@@ -66,7 +63,6 @@ def test_in_a_room_of_many_neighbours_say_nothing_about_each_other():
 def test_one_room_among_many_conversations_of_two_changes_nothing():
     talks = [turn(f"Turn {n}.", said_at=f"2023-05-{n // 2 + 1:02}", speaker="Ada" if n % 2 else "Bo") for n in range(8)]
     room = [turn(f"Room {name}.", said_at="2023-06-01", speaker=name) for name in ("Ada", "Bo", "Cy")]
-
     assert min(gains(talks + room, [0.5] * 11)) > 0.0
 
 
@@ -112,6 +108,5 @@ def test_a_turn_gains_where_the_one_speaks_whom_the_question_names():
 def test_in_a_room_of_many_who_speaks_says_nothing_either():
     turns = [turn(f"Turn {number}.", speaker=speaker) for number, speaker in enumerate(["Ada", "Bo", "Cy"])]
     places = b"".join(place_of(one, "chat") for one in turns)
-
     relevance = np.array([0.5] * 3, np.float32)
     assert gained([one.id for one in turns], relevance, places, WEIGHT, speakers_named("What did Ada say?")).tolist() == [0.0] * 3

@@ -55,7 +55,6 @@ def test_by_words_alone_only_holders_of_a_word_are_looked_at():
     whole = index_of("exact", list(range(SIZE)))
     rows = np.arange(100)
     holders = sum("pump" in text(number).lower().split() for number in range(100))
-
     assert whole.scored(Probe(("pump",), Anchors()), whole.part(rows)).looked_at == holders
 
 
@@ -63,9 +62,7 @@ def test_what_was_removed_is_in_no_part():
     whole = index_of("quantised", list(range(SIZE)))
     whole.remove("0001", text(1).lower().split())
     rows = np.array([number for number in range(100) if number != 1])
-
     found = whole.candidates(whole.scored(Probe(("pump",), Anchors(), unit("pump"), 5), whole.part(rows)), 5)[0]
-
     assert "0001" not in found.ids
 
 
@@ -94,7 +91,6 @@ def test_a_part_too_small_to_keep_anything_scores_the_same():
     index, chosen = by_words(range(SIZE)), np.arange(100)
     roomy, full = index.within(chosen), index.within(chosen)
     full.kept.put(("other", 1.0), np.empty(full.kept_max, np.int32), np.empty(full.kept_max, np.float32), full.kept_max)
-
     for _ in range(2):
         assert index.scores_within(["red", "pump"], full).tolist() == index.scores_within(["red", "pump"], roomy).tolist()
 

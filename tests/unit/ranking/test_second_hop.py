@@ -20,7 +20,6 @@ def pool_of(**keyword: float) -> Pool:
 
 def test_the_names_that_a_question_lacks_are_the_second_question_with_the_same_meaning():
     further = second_probe(PROBE, NOVEL)
-
     assert further is not None
     assert further.terms == ("ivo", "kern", "triest")
     assert (further.anchors, further.vector, further.depth) == (Anchors(), PROBE.vector, 7)
@@ -33,7 +32,6 @@ def test_a_turn_of_a_conversation_and_a_passage_that_names_nothing_new_lead_no_f
 
 def test_a_long_passage_leads_to_what_it_names_first():
     names = names_beyond(" ".join(f"Name{chr(97 + n)}x" for n in range(26)), ())
-
     assert len(names) == 16
     assert (names[0], names[-1]) == ("nameax", "namepx")
 

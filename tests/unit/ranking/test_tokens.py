@@ -22,7 +22,6 @@ WORDS = st.text("abcdefghij klmnopqrstuvwxyz0123456789.-:/_@'éüñßçøåÆŁ�
 @example("a-" * 3000)
 def test_any_text_gives_bounded_terms_without_capitals_and_always_the_same(text: str):
     terms = tokenize(text)
-
     assert terms == tokenize(text)
     assert all(0 < len(term) <= 64 and term == term.casefold() and " " not in term for term in terms)
 
@@ -101,7 +100,6 @@ def test_long_runs_are_not_remembered():
     before = tokens._known_terms_of.cache_info().currsize
     tokenize("a." * 50_000)
     tokenize("漢字" * 50_000)
-
     assert tokens._known_terms_of.cache_info().currsize == before
 
 

@@ -219,12 +219,6 @@ async def on_stage(
     assert journal.is_closed_now
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something to become true; the stage bounds how long."""
-    while not condition():  # noqa: ASYNC110 - nothing tells
-        await asyncio.sleep(0.001)
-
-
 async def turns(number: int = 10) -> None:
     """Let everybody do what can be done without time passing."""
     for _ in range(number):

@@ -12,7 +12,7 @@ from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from tests.attacking import TRUE, comes_to, known_to
 from tests.unit.runtime.members.town import Town, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 MEMBERS = ("ada", "bob", "cleo")
 

@@ -14,7 +14,7 @@ from hive_mind.errors import InvalidInput, MessageTooLarge
 from hive_mind.hive.trust.trust_book import rating_value
 from hive_mind.model.content import Candidate
 from tests.unit.runtime.members.town import Town, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 BYTES_MAX = 64 * 1024
 

@@ -53,7 +53,6 @@ def test_a_process_runs_until_its_last_thread_has_ended() -> None:
 
 def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
     one = known(other.pid)
-
     assert is_running(one)
     assert one.started == psutil.Process(other.pid).create_time()
     assert command_of(one)[0] == sys.executable
@@ -61,7 +60,6 @@ def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
 
 def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> None:
     recycled = known(other.pid)._replace(started=known(other.pid).started - 5.0)
-
     assert not is_running(recycled)
     assert not send(recycled, SIGKILL)
     assert other.poll() is None
@@ -70,7 +68,6 @@ def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> 
 
 def test_a_signal_reaches_the_one_it_is_meant_for(other: Running) -> None:
     assert send(known(other.pid), SIGTERM)
-
     assert other.wait(60) == -SIGTERM
 
 
@@ -106,7 +103,6 @@ def test_some_numbers_are_nobody_that_may_be_signalled(pid: int) -> None:
 
 def test_what_a_process_uses_is_read_from_it(other: Running) -> None:
     used = use_of(known(other.pid))
-
     assert used.memory_bytes > 1 << 20
     assert used.cpu_s >= 0
 

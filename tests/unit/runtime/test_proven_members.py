@@ -17,7 +17,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.attacking import FALSE, MODERATED, TRUE, addressed, comes_to, known_to, replayed, said_in_a_twin
 from tests.unit.runtime.members.town import Town, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 MEMBERS = ("ada", "bob", "cleo")
 

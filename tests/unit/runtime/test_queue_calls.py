@@ -6,7 +6,8 @@ import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import config, running, until
+from tests.unit.runtime.worker_builders import config, running
+from tests.waiting import until
 
 PUMP = "The pump in hall 3 is red."
 ASKED = {"question": "What colour is the pump in hall 3?"}

@@ -8,7 +8,8 @@ import pytest
 from hive_mind.errors import BackendError
 from hive_mind.hive.effects import Done, Effect, Event, Promote, Received, Send
 from hive_mind.model.messages import Receipt
-from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, keep, listener, on_stage, turns, until
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, keep, listener, on_stage, turns
+from tests.waiting import until
 
 
 async def test_a_journal_that_fails_stops_everything_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

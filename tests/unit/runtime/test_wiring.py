@@ -45,14 +45,12 @@ WRONG_NAMES = [
 async def test_a_name_that_would_leave_the_folder_is_refused_and_makes_no_file(tmp_path: Path, name: str):
     with pytest.raises(InvalidInput, match="agent's name"):
         await wiring.open_agent(settings(tmp_path), name)
-
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a", "agent-7", "Ines.v2_x", "x" * 64, "7", "a.."])
 def test_a_plain_name_is_a_folder_of_its_own_inside(tmp_path: Path, name: str):
     path = agent_files.database_path(settings(tmp_path), name).resolve()
-
     assert path.parent == (tmp_path / "agents" / name).resolve()
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from hive_mind.errors import InvalidInput
-from tests.unit.runtime.worker_builders import NAMES, agent, config, running, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, agent, config, running, with_agent
+from tests.waiting import until
 
 
 async def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Configurations of workers for tests, and running them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -60,13 +60,6 @@ async def running(one: WorkerConfig) -> AsyncIterator[Worker]:
 def agent(worker: Worker, name: str) -> AgentStatus:
     """What a worker says of one agent."""
     return next(one for one in worker.status().agents if one.name == name)
-
-
-async def until(holds: Callable[[], bool], every_s: float = 0.01) -> None:
-    """Return when it holds."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(every_s)
 
 
 def play(work: Any) -> None:

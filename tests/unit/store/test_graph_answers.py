@@ -56,15 +56,12 @@ def test_what_is_not_there_is_refused_with_a_word_on_what_to_give(tmp_path):
 
 def test_a_limit_cuts_a_neighbourhood_and_says_so(tmp_path):
     changes = [named("hub"), *(change for n in range(30) for change in (*facts(f"f{n}"), *mentions(f"f{n}", "hub")))]
-
     found = asked(tmp_path, changes, lambda graph: graph.neighbourhood("hub", limit=10))
-
     assert (len(found.things), found.is_cut) == (11, True)
 
 
 def test_a_path_between_two_entities_goes_through_the_fact_that_names_both(tmp_path):
     (path,) = asked(tmp_path, pump(), lambda graph: graph.path("Ines", "Pump D4"))
-
     assert path.things == (INES, SEALED, PUMP)
     assert path.edges == (Edge("MENTIONS", SEALED.id, INES.id), Edge("MENTIONS", SEALED.id, PUMP.id))
 
@@ -114,7 +111,6 @@ def test_a_chain_of_replacements_is_told_from_any_of_its_facts_the_oldest_first(
 
 def test_facts_that_replace_each_other_in_a_ring_end_the_chain(tmp_path):
     links = [Link(REPLACES, fact_id("a"), fact_id("b")), Link(REPLACES, fact_id("b"), fact_id("a"))]
-
     assert len(asked(tmp_path, [*facts("a", "b"), *links], lambda graph: graph.history(fact_id("a")))) == 2
 
 

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 NODE_TITLES = ("node", "group", "ready", "members", "silent", "facts", "to send", "lag", "messages", "error")
 
-group = typer.Typer(name="describe", cls=fleets.EitherNumber, no_args_is_help=True)
+group = typer.Typer(
+    name="describe",
+    cls=fleets.EitherNumber,
+    no_args_is_help=True,
+    rich_help_panel=fleets.PANEL,
+    epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"),
+)
 
 HiveName = Annotated[str, typer.Argument(metavar="NAME", show_default="the one there is", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=agent_names)]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL, epilog=examples("hive-mind describe hive", "hive-mind describe agent ada"))
 
 
 @group.callback()
@@ -48,16 +49,14 @@ async def hive(name: HiveName = "", home: options.Home = None, output: fleets.Ou
 
 @group.command(epilog=examples("hive-mind describe agent ada", "hive-mind describe agent ada -o json"))
 @command
-async def agent(
-    name: AgentName, fleet: fleets.Fleet = "", home: options.Home = None, output: fleets.Output = FleetFormat.TABLE
-) -> None:
+async def agent(name: AgentName, at: fleets.OneFleet) -> None:
     """Describe an agent, its process and its node."""
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         status = await controller.status()
     found = agent_called(status, name)
     process = next((one for one in status.processes if one.name == found.process), None)
     value = {"agent": found, "process": process}
-    show_as(output, value, [f"agent/{name}"], lambda: show_agent(found, process))
+    show_as(at.output, value, [f"agent/{name}"], lambda: show_agent(found, process))
 
 
 def show_hive(status: "FleetStatus") -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,6 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
-from hive_mind.cli.fleet.selecting import FIELDS, selected
 from hive_mind.cli.fleet.shown.log_lines import latest_lines
 from hive_mind.cli.fleet.shown.status import phase_cell, show_agents
 from hive_mind.cli.fleet.views.logs import processes_of
@@ -22,30 +21,34 @@ from hive_mind.cli.styled import Cell
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.regex import regex
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.status.fleet_status import AgentView, FleetStatus
 
+
 HIVE_TITLES = ("hive", "phase", "topology", "agents", "ready", "facts", "pending", "lag", "restarts", "revision", "last error")
 
-group = typer.Typer(name="get", cls=fleets.EitherNumber, no_args_is_help=True)
+group = typer.Typer(
+    name="get",
+    cls=fleets.EitherNumber,
+    no_args_is_help=True,
+    rich_help_panel=fleets.PANEL,
+    epilog=examples("hive-mind get agents", "hive-mind get facts ada -n 20"),
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=fleet_names)]
 AgentName = Annotated[str, typer.Argument(metavar="NAME", show_default="all", autocompletion=agent_names)]
 
 
+FIELDS = ("group", "domain", "phase", "process")
 Selector = Annotated[
     str,
     typer.Option(
         "--selector", "-l", metavar="FIELD=VALUE,…", help=f"Only agents of which that holds: {', '.join(FIELDS)}; != for not."
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, rich_help_panel=fleets.PANEL, epilog=examples("hive-mind get agents", "hive-mind get facts ada -n 20"))
 
 
 @group.callback()
@@ -73,21 +76,15 @@ async def hives(name: Name = "", home: options.Home = None, output: fleets.Outpu
 )
 @command
 async def agents(
-    name: AgentName = "",
-    selector: Selector = "",
-    watch: fleets.Watch = False,
-    every: fleets.Every = 1.0,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
+    name: AgentName = "", selector: Selector = "", watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet
 ) -> None:
     """List the agents of a fleet: how each is, where it runs, and what it knows."""
-    async with fleets.chosen(home, fleet) as controller:
-        _show_agents_of(await controller.status(), name, selector, output)
+    async with at.opened() as controller:
+        _show_agents_of(await controller.status(), name, selector, at.output)
         while watch:
             sys.stdout.flush()
             await asyncio.sleep(every)
-            _show_agents_of(await controller.status(), name, selector, output)
+            _show_agents_of(await controller.status(), name, selector, at.output)
 
 
 def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: FleetFormat) -> None:
@@ -103,15 +100,9 @@ def _show_agents_of(status: "FleetStatus", name: str, selector: str, output: Fle
 
 @group.command(epilog=examples("hive-mind get facts", "hive-mind get facts ada -n 20"))
 @command
-async def facts(
-    name: AgentName = "",
-    limit: options.Limit = 20,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def facts(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
     """List facts, the newest first: of the whole hive, or with a name those that this agent learned itself."""
-    async with fleets.chosen(home, fleet) as controller:
+    async with at.opened() as controller:
         # One more than wanted, to see whether there are more.
         held = await _facts(controller, await controller.status(), name, limit + 1)
     found = held[:limit]
@@ -119,31 +110,25 @@ async def facts(
     titles = ["id", "sharing", "fact", "held back"]
     shown = len(titles) if any(fact["held_back"] for fact in found) else len(titles) - 1
     show_as(
-        output,
+        at.output,
         found,
         [fact["fact_id"] for fact in found],
         lambda: show_table(titles[:shown], [row[:shown] for row in rows]),
     )
-    if len(held) > limit and output.is_table:
+    if len(held) > limit and at.output.is_table:
         # Beside the list, so that a program that counts lines counts facts.
         say(f"there are more than {counted(limit, 'fact')}: see them with --limit")
 
 
 @group.command(epilog=examples("hive-mind get events", "hive-mind get events ada -n 100"))
 @command
-async def events(
-    name: AgentName = "",
-    limit: options.Limit = 20,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def events(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.OneFleet) -> None:
     """List what processes of a fleet logged last, the oldest first. hive-mind events tail shows messages on a bus."""
-    folder = fleets.folder_of(home, fleet)
+    folder = fleets.folder_of(at.home, at.fleet)
     found = await latest_lines(folder.path, processes_of(folder, name), limit)
     rows = [(line.process, line.text) for line in found]
     value = [line._asdict() for line in found]
-    show_as(output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))
+    show_as(at.output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))
 
 
 def agent_called(status: "FleetStatus", name: str) -> "AgentView":
@@ -197,3 +182,19 @@ def show_hives(found: Sequence["FleetStatus"], home: Path) -> None:
         for one in found
     ]
     show_table(HIVE_TITLES, rows, right=range(3, 10))
+
+
+_PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)\s*(?P<value>[^,]*?)\s*")
+
+
+def selected(agents: Iterable["AgentView"], selector: str) -> "list[AgentView]":
+    """Those of which every part of the selector holds. Raises `InvalidInput`."""
+    parts = [_part(part) for part in selector.split(",")] if selector.strip() else []
+    return [one for one in agents if all((getattr(one, field) == value) is is_equal for field, is_equal, value in parts)]
+
+
+def _part(text: str) -> tuple[str, bool, str]:
+    match = _PART.fullmatch(text)
+    if match is None or match["field"] not in FIELDS:
+        raise InvalidInput(f"{text.strip()!r} selects nothing: write FIELD=VALUE or FIELD!=VALUE, with {', '.join(FIELDS)}")
+    return match["field"], match["sign"] != "!=", match["value"]

@@ -30,11 +30,10 @@ Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with lines t
 Lines = Annotated[int, typer.Option("--lines", "--tail", "-n", min=0, max=100_000, help="How many of the last lines.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(logs)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
 @command
 async def logs(
     agent: Agent = "", follow: Follow = False, lines: Lines = 50, fleet: fleets.Fleet = "", home: options.Home = None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.fleet.shown.live import watched
@@ -19,32 +18,27 @@ if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import FleetStatus
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    epilog = examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase")
-    app.command(epilog=epilog, rich_help_panel=fleets.PANEL)(status)
+group = typer.Typer()
 
 
+@group.command(
+    epilog=examples("hive-mind status", "hive-mind status --watch", "hive-mind status -o json | jq .phase"),
+    rich_help_panel=fleets.PANEL,
+)
 @command
-async def status(
-    watch: fleets.Watch = False,
-    every: fleets.Every = 1.0,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def status(watch: fleets.Watch = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Show how a fleet is: its phase, its conditions, and every agent.
 
     Exit code 1 means that something is broken: the phase is then Degraded, and the conditions say why.
     """
-    async with fleets.chosen(home, fleet) as controller:
-        if watch and output.is_table and sys.stdout.isatty():
+    async with at.opened() as controller:
+        if watch and at.output.is_table and sys.stdout.isatty():
             await watched(controller, every)
-        show_status(now := await controller.status(), output)
+        show_status(now := await controller.status(), at.output)
         while watch:
             sys.stdout.flush()
             await asyncio.sleep(every)
-            show_status(now := await controller.status(), output)
+            show_status(now := await controller.status(), at.output)
     if now.phase == "Degraded":
         raise typer.Exit(FAILED)
 

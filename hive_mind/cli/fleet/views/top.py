@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, show_as
 from hive_mind.cli.fleet.shown.live import LOG_LINES, PROCESS_FIGURES, PROCESS_TITLES, Rates, process_rows, watched
@@ -22,27 +21,19 @@ if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import FleetStatus
 
 Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching, as where there is no terminal.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)(top)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind top", "hive-mind top --once"), rich_help_panel=fleets.PANEL)
 @command
-async def top(
-    once: Once = False,
-    every: Every = 1.0,
-    fleet: fleets.Fleet = "",
-    home: options.Home = None,
-    output: fleets.Output = FleetFormat.TABLE,
-) -> None:
+async def top(once: Once = False, every: fleets.Every = 1.0, *, at: fleets.OneFleet) -> None:
     """Watch a fleet: processes with memory, CPU and messages per second, agents, and the last lines of their logs."""
-    async with fleets.chosen(home, fleet) as controller:
-        if output.is_table and sys.stdout.isatty() and not once:
+    async with at.opened() as controller:
+        if at.output.is_table and sys.stdout.isatty() and not once:
             await watched(controller, every, controller.folder.path)
-        await _show_once(controller, every, output, controller.folder.path)
+        await _show_once(controller, every, at.output, controller.folder.path)
 
 
 async def _show_once(controller: "HiveController", every_s: float, output: FleetFormat, folder: Path) -> None:

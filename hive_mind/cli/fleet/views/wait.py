@@ -39,11 +39,10 @@ class Wish(NamedTuple):
     value: str = "true"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)(wait)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG, rich_help_panel=fleets.PANEL)
 @command
 async def wait(
     subject: Subject = "",

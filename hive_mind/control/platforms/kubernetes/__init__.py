@@ -14,21 +14,43 @@ import msgspec
 import yaml
 
 from hive_mind.control.manifests.reading import Source
-from hive_mind.control.platforms.in_containers import (
-    CONFIG_FILE,
-    NO_KEYS,
-    OWN_KEY_FILE,
-    Contained,
-    Keys,
-    contained,
-    secret_files,
-)
+from hive_mind.control.platforms.in_containers import CONFIG_FILE, NO_KEYS, OWN_KEY_FILE, Contained, Keys, contained, secret_files
 from hive_mind.control.platforms.kubernetes.common import common_objects
-from hive_mind.control.platforms.kubernetes.names import PROCESS_CHARS_MAX, key_secret, name_problems, public_keys
+from hive_mind.control.platforms.kubernetes.names import (
+    PROCESS_CHARS_MAX,
+    key_secret,
+    metadata,
+    name_problems,
+    process_labels,
+    public_keys,
+)
 from hive_mind.control.platforms.kubernetes.process import process_objects
-from hive_mind.control.platforms.kubernetes.scaling import scaler
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError
 from hive_mind.runtime.workers.config import WorkerConfig
+
+# Change them with a patch of kustomize: nobody's hours are everybody's.
+_HOURS = {"timezone": "Etc/UTC", "start": "0 6 * * 1-5", "end": "0 20 * * 1-5", "desiredReplicas": "1"}
+
+
+def scaler(source: Source, worker: Contained) -> dict[str, Any]:
+    """Optional: lets a process sleep at night, with KEDA (keda.sh).
+
+    An agent runs once, so a process can be there or not, and never twice. The bus can't say when: members that are awake keep
+    talking, and would wake those asleep. So all go and come by the clock; what waits on the bus is read in the morning.
+    """
+    return {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": metadata(source, worker.name, process_labels(source, worker)),
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": worker.name},
+            "minReplicaCount": 0,
+            "maxReplicaCount": 1,
+            "pollingInterval": 30,
+            "cooldownPeriod": 60,
+            "triggers": [{"type": "cron", "metadata": dict(_HOURS)}],
+        },
+    }
 
 
 async def open(folder: Path, home: Path) -> NoReturn:

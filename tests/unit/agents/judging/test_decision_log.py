@@ -71,7 +71,6 @@ async def test_only_what_is_new_enough_is_read(ledger: Ledger):
     log = LedgerLog(ledger, lambda: next(times))
     await log.keep(judged("old"))
     await log.keep(judged("new"))
-
     assert [one.judgment.id for one in await log.judged(since_ms=1_500)] == ["new"]
 
 

@@ -15,7 +15,8 @@ from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Sharing
-from tests.unit.agents.town import PATIENCE_S, by_text, reply, rule, shown, town, verdict
+from tests.unit.agents.town import by_text, reply, rule, shown, town, verdict
+from tests.waiting import until
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
 TOPOLOGIES = pytest.mark.parametrize("topology", ["flat", "federated", "sharded"])
@@ -180,10 +181,7 @@ async def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_
     async with town(tmp_path, "flat", model=ScriptedModel([]), audit_share=1.0) as one:
         seen = set()
         while len(seen) < len(facts):
-            async with asyncio.timeout(PATIENCE_S):
-                while not (views := await one.desk.open()):  # noqa: ASYNC110 - nothing tells
-                    await asyncio.sleep(0.002)
-            (view,) = views
+            (view,) = await until(one.desk.open)
             seen.add(view.item.subject)
             assert await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
         assert seen == {fact.id for fact in facts}

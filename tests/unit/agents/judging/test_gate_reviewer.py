@@ -17,6 +17,7 @@ from hive_mind.memory.gate.review import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
 from tests.unit.agents.town import PATIENCE_S, rule, town
+from tests.waiting import until
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
 
@@ -185,9 +186,7 @@ async def rulings_after_a_restart(home: Path, fact: Fact) -> list[Ruling | None]
 
     reviewer = GateReviewer("ann", LedgerDesk(ledger), look, lambda: RulesAtWork(RuleSet([rule(ESCALATE)])))
     working = asyncio.create_task(reviewer.run())
-    async with asyncio.timeout(PATIENCE_S):
-        while not found:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.002)
+    await until(lambda: found)
     working.cancel()
     await asyncio.wait([working])
     await ledger.close()

@@ -96,23 +96,19 @@ def test_a_model_is_asked_once_and_its_verdict_kept_with_all_that_it_rests_on():
 def test_what_was_kept_becomes_a_precedent_with_what_a_person_decided():
     log = Kept()
     judged(reply(), log=log)
-
     precedent = log.entries[0].precedent(RETRY, share=0.05)
-
     assert (precedent.person, precedent.kind, precedent.judge, precedent.weight) == (RETRY, "writing", "scripted", 20.0)
     assert [(one.origin, one.action) for one in precedent.signals] == [("model", ACCEPT)]
 
 
 def test_without_a_model_what_needs_one_goes_to_a_person():
     found = evaluated(HybridJudge(), GOAL, RESULT)
-
     assert (found.action, found.cause) == (ESCALATE, "missing")
     assert found.reasoning == "no model may judge this: clear, polite"
 
 
 def test_a_reply_that_can_not_be_used_is_named_to_the_model_and_asked_for_again():
     found, model = judged("I think it is fine.", reply(confidence=8.5), reply())
-
     assert found.action is ACCEPT
     assert "it contains no JSON object" in model.prompts[1].instructions
     assert "confidence" in model.prompts[2].instructions.split("could not be used")[1]
@@ -132,7 +128,6 @@ BROKEN = {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_after_two_repairs_it_goes_to_a_person_and_all_three_replies_are_counted(broken):
     log = Kept()
-
     found, model = judged(*[BROKEN[broken]] * 4, log=log)
 
     assert (found.action, found.cause) == (ESCALATE, "broken")
@@ -148,7 +143,6 @@ def test_after_two_repairs_it_goes_to_a_person_and_all_three_replies_are_counted
 )
 def test_a_provider_in_trouble_is_a_reason_to_ask_a_person(error):
     found, model = judged(error)
-
     assert (found.action, found.cause) == (ESCALATE, "broken")
     assert str(error) in found.reasoning
     assert len(model.prompts) == 1
@@ -166,9 +160,7 @@ def test_a_provider_in_trouble_is_tried_again():
 
 def test_when_the_budget_is_spent_nothing_is_sent_and_a_person_is_asked():
     model = ScriptedModel([reply()])
-
     found = evaluated(HybridJudge(model=ModelJudge(model, Budget(100))), GOAL, RESULT)
-
     assert (found.action, found.cause) == (ESCALATE, "broken")
     assert "the token budget of the judge is spent" in found.reasoning
     assert model.prompts == []
@@ -176,9 +168,7 @@ def test_when_the_budget_is_spent_nothing_is_sent_and_a_person_is_asked():
 
 def test_below_the_threshold_it_escalates_with_the_sentence_of_the_document():
     judge = HybridJudge(model=ScriptedModel([reply(confidence=0.6)] * 2), llm_confidence_threshold=0.8)
-
     found = evaluated(judge, GOAL, RESULT)
-
     assert judge.llm_confidence_threshold == 0.8
     assert (found.action, found.reasoning) == (ESCALATE, "Confidence too low for autonomous decision")
     assert (found.confidence, found.threshold) == (pytest.approx(0.6), 0.8)
@@ -221,18 +211,14 @@ def test_what_the_result_says_is_data_and_can_not_end_its_fence():
 
 def test_of_a_long_result_the_model_is_told_how_much_it_does_not_see():
     model = ScriptedModel([reply()])
-
     evaluated(HybridJudge(model=model), GOAL, {"text": "x" * 100_000})
-
     assert "more characters, not shown" in model.prompts[0].text
     assert len(model.prompts[0].text) < 41_000
 
 
 def test_a_hidden_criterion_is_judged_and_not_to_be_mentioned():
     hidden = Goal(id="g", success_criteria=[CLEAR.model_copy(update={"hidden": True})], constraints=[POLITE])
-
     _, model = judged(reply(), goal=hidden)
-
     assert "It is easy to read. (hidden from the worker: do not mention it in the reasoning)" in model.prompts[0].instructions
 
 
@@ -262,7 +248,6 @@ def test_a_judge_of_ones_own_is_definitive_and_sees_the_turn():
 def test_a_judge_of_ones_own_that_fails_accepts_nothing_and_one_that_passes_leaves_it_to_the_model():
     failed, asked = judged(custom=Own(ValueError("no table")))
     passed, model = judged(reply(), custom=Own(None))
-
     assert (failed.action, failed.reasoning) == (ESCALATE, "the custom judge failed: ValueError: no table")
     assert asked.prompts == []
     assert (passed.action, len(model.prompts)) == (ACCEPT, 1)
@@ -270,16 +255,13 @@ def test_a_judge_of_ones_own_that_fails_accepts_nothing_and_one_that_passes_leav
 
 def test_missing_outputs_are_asked_for_before_any_judge():
     found = evaluated(HybridJudge(model=ScriptedModel([]), custom=Own(None)), GOAL, RESULT, JudgedTurn(outputs=("plan",)))
-
     assert (found.action, found.reasoning) == (RETRY, "missing outputs: plan")
 
 
 def test_what_a_person_said_is_final():
     said = Signal(name="ines", origin=PERSON, action=ACCEPT, reasoning="I looked")
     rules = RuleSet([EvaluationRule(id="no", condition="True", action=ESCALATE)])
-
     found = evaluated(HybridJudge(rules), GOAL, RESULT, given=[said])
-
     assert (found.action, found.cause) == (ACCEPT, "person")
 
 
@@ -303,7 +285,6 @@ def test_a_judgement_has_the_same_name_however_often_it_is_made():
     first, _ = judged(reply())
     again, _ = judged(reply(confidence=0.8))
     later = evaluated(HybridJudge(model=ScriptedModel([reply()])), GOAL, RESULT, JudgedTurn(iteration=1))
-
     assert first.id == again.id != later.id
 
 

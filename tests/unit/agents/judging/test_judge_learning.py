@@ -33,14 +33,12 @@ def compared(count: int, right: int, confidence: float, weight: float = 1.0) -> 
 
 async def test_with_few_decisions_the_setting_holds(ledger: Ledger):
     found = await learned(ledger, GIVEN, compared(20, 20, 0.9), 1)
-
     assert (found.value, found.is_learned) == (GIVEN, False)
     assert await ledger.read("judge/threshold") == []
 
 
 async def test_it_falls_a_little_at_a_time_and_only_after_new_decisions(ledger: Ledger):
     found = [(await learned(ledger, GIVEN, compared(n, n, 0.5), n)).value for n in (60, 61, 79, 80, 100)]
-
     assert found == [0.65, 0.65, 0.65, 0.6, 0.55]
     assert (await threshold_in(ledger, GIVEN)).value == 0.55
 
@@ -48,7 +46,6 @@ async def test_it_falls_a_little_at_a_time_and_only_after_new_decisions(ledger: 
 async def test_it_rises_and_shuts_at_once_and_opens_again_by_little(ledger: Ledger):
     wrong = compared(30, 15, 0.75)
     right = compared(100, 100, 0.9)
-
     assert (await learned(ledger, GIVEN, [*wrong, *right], 1)).value == 0.9
     assert (await learned(ledger, GIVEN, [*wrong, *compared(100, 60, 0.9)], 2)).value is None
     assert (await learned(ledger, GIVEN, [*wrong, *compared(500, 500, 0.9)], 3)).value == 0.95
@@ -58,7 +55,6 @@ async def test_a_reset_lets_the_setting_hold_and_former_decisions_count_no_more(
     await learned(ledger, GIVEN, compared(100, 50, 0.9), 1)
     assert (await threshold_in(ledger, GIVEN)).value is None
     await reset(ledger, 7)
-
     found = await threshold_in(ledger, 0.8)
     assert (found.value, found.is_learned, found.since_ms) == (0.8, False, 7)
 
@@ -167,6 +163,5 @@ async def test_what_passes_alone_is_right_as_often_as_it_should_or_nothing_passe
 
 async def test_without_audits_a_judge_that_is_too_sure_of_itself_is_never_found_out(ledger: Ledger):
     judge, passed = await lived(ledger, "overconfident", share=0.0, seed=7, facts=900)
-
     assert judge.settings.threshold_of("fact") == GIVEN
     assert sum(passed) / len(passed) < 0.7

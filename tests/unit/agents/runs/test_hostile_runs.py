@@ -4,7 +4,7 @@ None of it may stop a run: it would be asked for, and paid for, again and again.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from hive_mind.tools.functions import tool
 from tests.loops import opened
 from tests.unit.agents.run_builders import driven, kept, parts_over, said, sets
 from tests.unit.runs.flow import worker
+from tests.waiting import until
 
 LOOP = worker({"id": "a", "tools": ["shout"], "outputs": ["x"]})
 HUGE = "y" * 2_000_000
@@ -158,19 +159,11 @@ async def test_on_a_full_disk_a_run_stops_and_goes_on_once_there_is_room(
     keeper = RunKeeper(parts, worker({"id": "p", "kind": "tool", "tool": "pay", "outputs": ["x"]}))
     await keeper.open()
     await keeper.start(None, {}, "r")
-    await _until(lambda: bool(keeper.troubles) or not keeper.under_way)
+    await until(lambda: bool(keeper.troubles) or not keeper.under_way)
     full.has_room = True
-    await _until(lambda: not keeper.under_way and not keeper.troubles)
+    await until(lambda: not keeper.under_way and not keeper.troubles)
     was_asked = [view.item.title for view in await parts.desk.open()]
     state = await kept(ledger)
     assert (state.outcome, was_asked) in (("accepted", []), (None, ["pay may have run: run it again?"]))
     assert paid == ["once"]
     await keeper.close()
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    for _ in range(10_000):
-        if holds():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("it never came")

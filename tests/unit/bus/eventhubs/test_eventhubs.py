@@ -13,9 +13,10 @@ from hive_mind.bus.eventhubs import keeping as _eventhubs_keeping
 from hive_mind.bus.eventhubs.partitions import partition_of
 from hive_mind.bus.eventhubs.state import State
 from hive_mind.devbroker import BrokerThread
-from tests.contract.bus_builders import Listener, envelope, eventually, listener, text
+from tests.contract.bus_builders import Listener, envelope, listener, text
 from tests.contract.buses.eventhubs import PARTITIONS
-from tests.unit.bus.hubs import heard, holds, hub, opened
+from tests.unit.bus.hubs import heard, hub, opened
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ async def test_positions_are_written_while_it_runs_so_a_killed_process_repeats_l
     await bus.publish([envelope(str(n)) for n in range(acknowledged)])
     await heard(bob, acknowledged)
 
-    await eventually(lambda: holds(done_by_bob(tmp_path) >= before + acknowledged - repeated_max))
+    await until(lambda: done_by_bob(tmp_path) >= before + acknowledged - repeated_max)
     await bus.close()
 
 
@@ -173,7 +174,7 @@ async def test_a_watcher_sees_each_envelope_once_on_whatever_partitions_it_is(br
     watch = await bus.watch("hive", seen.append)
     sent = [envelope("one", "a-1"), envelope("two", "a-2", "a-3"), envelope("all", *EVERYONE), envelope("x", hive="other")]
     await bus.publish(sent)
-    await eventually(lambda: holds(len(seen) == 3))
+    await until(lambda: len(seen) == 3)
     await watch.close()
 
     assert sorted(one.id for one in seen) == sorted(one.id for one in sent[:3])

@@ -9,7 +9,6 @@ from hive_mind.bus.eventhubs.frame import AROUND_BYTES, Event, pack, unpack
 @given(st.text(max_size=256), st.binary(max_size=300))
 def test_what_is_packed_comes_out_as_it_was_and_needs_the_room_that_is_set_aside(hive: str, data: bytes) -> None:
     packed = pack(Event(hive, data))
-
     assert unpack(packed) == Event(hive, data)
     assert len(packed) - len(data) < AROUND_BYTES
 

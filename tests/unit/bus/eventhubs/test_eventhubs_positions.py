@@ -23,7 +23,6 @@ def test_names_without_a_number_have_a_partition_that_never_changes() -> None:
 def test_names_without_a_number_are_spread() -> None:
     letters = "abcdefghijklmnop"
     counts = Counter(partition_of(a + b, 4) for a in letters for b in letters)
-
     assert min(counts.values()) > 40
 
 
@@ -52,7 +51,6 @@ def test_what_means_nothing_to_a_name_does_not_hold_it_up() -> None:
 
 def test_what_was_open_and_is_kept_no_longer_is_given_up() -> None:
     mark = Watermark(Position(10, (2, 4)))
-
     assert mark.begin(4)
     assert mark.position() == Position(10, (4,))
     assert mark.next == 10
@@ -61,7 +59,6 @@ def test_what_was_open_and_is_kept_no_longer_is_given_up() -> None:
 def test_what_was_open_and_interests_nobody_now_is_done() -> None:
     mark = Watermark(Position(10, (2, 4)))
     mark.skip(2)
-
     assert mark.position() == Position(10, (4,))
 
 

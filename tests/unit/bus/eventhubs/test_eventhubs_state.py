@@ -82,12 +82,10 @@ def test_two_processes_may_have_the_file_open(tmp_path: Path) -> None:
 
 def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
     State(tmp_path / "new", "hub").close()
-
     assert (tmp_path / "new" / "eventhubs.sqlite").stat().st_mode & 0o077 == 0
 
 
 def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-
     with pytest.raises(BackendError, match="file"):
         State(tmp_path / "file", "hub")

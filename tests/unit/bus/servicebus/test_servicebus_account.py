@@ -20,7 +20,6 @@ def account(url: str, credential: str = "", certificate: Path | None = None) -> 
 
 def test_a_development_broker_is_spoken_to_plainly_and_the_cloud_never() -> None:
     local, cloud = account(LOCAL, KEY), account(CLOUD, KEY)
-
     assert (local.is_encrypted, local.port, local.topic) == (False, 5672, "hive")
     assert (cloud.is_encrypted, cloud.port, cloud.topic) == (True, 5671, "hive")
     assert (local.is_cloud, cloud.is_cloud) == (False, True)

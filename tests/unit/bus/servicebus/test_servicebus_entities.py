@@ -109,21 +109,18 @@ def test_in_the_cloud_a_subscription_gets_its_rules_before_it_loses_the_one_for_
 
 def test_one_that_somebody_else_made_meanwhile_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     management = replaced(monkeypatch, ResourceExistsError("there"))
-
     assert asyncio.run(admin_client.AdminClient(CLOUD).make("hive.bob"))
     assert not [asked for asked in management.asked if "rule" in asked[0]]
 
 
 def test_who_may_not_manage_makes_nothing_and_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     replaced(monkeypatch, ClientAuthenticationError("no"))
-
     assert not asyncio.run(admin_client.AdminClient(CLOUD).make("hive.bob"))
     assert asyncio.run(admin_client.AdminClient(CLOUD).counts()) == {}
 
 
 async def test_the_cloud_tells_what_waits_and_what_is_dead(management: Management) -> None:
     bus = servicebus.ServiceBus(CLOUD, BusSettings())
-
     (state,) = await bus.queues("hive")
     assert (state.name, state.waiting, state.dead) == ("bob", 3, 1)
     assert await bus.queues("another") == []

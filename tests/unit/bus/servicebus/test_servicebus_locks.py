@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
-from tests.contract.bus_builders import Listener, World, eventually, opened, run, text
+from tests.contract.bus_builders import Listener, World, opened, run, text
 from tests.contract.buses.servicebus import Harness
 from tests.loops import InLoop
+from tests.waiting import until
 
 LOCK_S = 3.0
 
@@ -90,7 +91,7 @@ async def test_a_lock_that_was_lost_takes_nothing_out_of_anybodys_hand(broker: S
     renewing = inbox_of(bob)._renewing
     assert renewing is not None
     renewing.cancel()
-    await eventually(lambda: delivered_more_than(broker, before))
+    await until(lambda: deliveries(broker) > before)
 
     # It is the same message under another lock: nobody else sees it, and it is not taken off before it is acknowledged.
     assert await bob.has_nothing()
@@ -116,7 +117,7 @@ async def test_closing_gives_back_at_once_and_counts_only_what_was_in_hand(world
     bob = await world.listener()
     await world.publish("in hand", "unseen", "unseen too")
     await bob.take()
-    await eventually(lambda: held_at_least(bob, 3))
+    await until(lambda: held_at_least(bob, 3))
     await bob.inbox.close()
 
     heir = await world.listener()
@@ -127,7 +128,7 @@ async def test_closing_gives_back_at_once_and_counts_only_what_was_in_hand(world
 async def test_a_full_mailbox_stops_the_reader_and_keeps_the_order(world: World) -> None:
     bob = await world.listener(waiting_max=5, inflight_max=4)
     await world.publish(*(str(n) for n in range(100)))
-    await eventually(lambda: held_at_least(bob, 5))
+    await until(lambda: held_at_least(bob, 5))
     await asyncio.sleep(LOCK_S * 1.75)
 
     # Five, and what the reader had asked for before it knew.
@@ -169,19 +170,15 @@ def test_a_broker_whose_clock_is_wrong_does_no_harm(minutes: int) -> None:
     harness.stop()
 
 
-async def held_at_least(bob: Listener, number: int) -> bool:
+def held_at_least(bob: Listener, number: int) -> bool:
     return len(inbox_of(bob).mailbox.held) >= number
-
-
-async def delivered_more_than(broker: Harness, number: int) -> bool:
-    return deliveries(broker) > number
 
 
 async def eventual_letters(world: World, number: int) -> list[object]:
     async def are_there() -> bool:
         return len(await world.bus.dead_letters(world.hive)) == number
 
-    await eventually(are_there)
+    await until(are_there)
     return list(await world.bus.dead_letters(world.hive))
 
 

@@ -30,7 +30,6 @@ def test_different_names_have_different_labels(one: str, other: str) -> None:
 @given(name=NAMES)
 def test_nobody_can_be_called_like_the_label_of_somebody_else(name: str) -> None:
     label = label_of(name)
-
     assert label == name or label_of(label) != label
 
 
@@ -53,7 +52,6 @@ def test_a_subscription_tells_its_node_to_its_own_hive_alone(path: str, name: st
 @example(sender="s" * 200, id="1", target="t")
 def test_a_message_id_fits_and_is_always_the_same(sender: str, id: str, target: str) -> None:
     made = message_id_of("hive", Key(sender, id, ""), target)
-
     assert len(made) <= 128
     assert made == message_id_of("hive", Key(sender, id, ""), target)
     assert made != message_id_of("hive", Key(sender, id + "x", ""), target)

@@ -20,10 +20,11 @@ from hive_mind.bus.base import BusSettings, Subscription
 from hive_mind.bus.servicebus.names import subscription_of, target_of_all
 from hive_mind.devbroker.thread import BrokerThread
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable
-from tests.contract.bus_builders import Scenario, World, envelope, eventually, opened
+from tests.contract.bus_builders import Scenario, World, envelope, opened
 from tests.contract.buses.servicebus import Harness, add_subscription
 from tests.loops import InLoop
 from tests.servers.certificates import Certificates, make_certificates
+from tests.waiting import until
 
 Run = Callable[[Scenario], None]
 
@@ -88,7 +89,6 @@ async def test_more_than_one_batch_takes_is_sent_in_order_all_the_same(world: Wo
     bob = await world.listener()
     said = [f"{n}{'x' * 300_000}" for n in range(7)]
     await world.publish(*said)
-
     assert await bob.take_and_ack(7) == said
 
 
@@ -96,7 +96,6 @@ async def test_what_had_to_be_sent_again_keeps_its_order(broker: Harness, world:
     bob = await world.listener()
     broker.broker.inject("send", "hive", times=1)
     await world.publish("1", "2", "3", "4")
-
     assert await bob.take_and_ack(4) == ["1", "2", "3", "4"]
 
 
@@ -104,7 +103,7 @@ async def test_a_publisher_that_is_cancelled_leaves_its_envelope_whole_or_unsent
     bob, cid = await world.listener(), await world.listener("cid")
     with broker.throttle():
         begun = asyncio.create_task(world.bus.publish([world.envelope("begun", "bob", "cid")]))
-        await eventually(lambda: was_throttled(broker))
+        await until(lambda: any("faults send" in name for name in broker.figures()))
         waiting = asyncio.create_task(world.bus.publish([world.envelope("waiting")]))
         await asyncio.sleep(0)
         for task in (begun, waiting):
@@ -147,10 +146,10 @@ async def test_who_hears_nothing_of_its_own_pings_connects_anew(broker: Harness,
     subscriptions = broker.broker.broker.entities.namespace.find("hive")._subscriptions
     mine = next(one for one in subscriptions if one[0].path.endswith(subscription_of(world.hive, "bob")))
     broker.broker.call(subscriptions.remove, mine)
-    await eventually(lambda: has_reconnected(bus))
+    await until(lambda: bus.health.reconnects > 0)
 
     broker.broker.call(subscriptions.append, mine)
-    await eventually(lambda: is_connected(bus))
+    await until(lambda: is_connected(bus))
     await world.publish("again", bus=bus)
     assert await bob.take_and_ack() == ["again"]
 
@@ -159,7 +158,7 @@ async def test_pings_do_not_pile_up_nor_reach_anybody(broker: Harness, world: Wo
     bus = await world.open(watch_every_s=0.05)
     bob = await world.listener(bus=bus)
     before = broker.figures()["messages_out"]
-    await eventually(lambda: more_than(broker, before + 5))
+    await until(lambda: broker.figures()["messages_out"] > before + 5)
 
     assert await bob.has_nothing()
     assert bus.health.reconnects == 0
@@ -175,7 +174,7 @@ async def test_dead_letters_are_seen_by_a_bus_that_is_told_their_names(broker: H
     async def is_there() -> bool:
         return [letter.reason for letter in await teller.dead_letters(world.hive)] == ["no good"]
 
-    await eventually(is_there)
+    await until(is_there)
     assert [state.name for state in await teller.queues(world.hive)] == ["bob"]
     await teller.close()
 
@@ -189,7 +188,7 @@ async def test_looking_at_dead_letters_and_dropping_one_leaves_the_others(world:
     async def are_there() -> bool:
         return len(await world.bus.dead_letters(world.hive)) == 3
 
-    await eventually(are_there)
+    await until(are_there)
     letters = await world.bus.dead_letters(world.hive)
     assert await world.bus.drop(world.hive, [letters[1].id, "nonsense", "other.bob/1"]) == 1
     assert await world.bus.drop("another hive", [letters[0].id]) == 0
@@ -208,7 +207,7 @@ async def test_the_sdk_does_not_fill_the_logs_and_nobody_logs_a_secret(
         broker.drop_connections()
         await world.publish("after")
         assert await bob.take_and_ack() == ["after"]
-        await eventually(lambda: is_connected(world.bus))
+        await until(lambda: is_connected(world.bus))
         assert "SAS_KEY_VALUE" not in repr(world.bus.health)
         await world.close()
 
@@ -233,7 +232,6 @@ async def test_a_signature_instead_of_a_key_lets_in_as_well(broker: Harness, wor
     where = f"sb://127.0.0.1:{broker.address().port}"
     bob = await world.listener(bus=await world.open(credential=signature(where, "SAS_KEY_VALUE")))
     await world.publish("let in")
-
     assert await bob.take_and_ack() == ["let in"]
 
 
@@ -268,7 +266,6 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
     encrypted: BrokerThread, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     others = make_certificates(tmp_path_factory.mktemp("others"))
-
     with pytest.raises(BackendUnavailable, match=r"(?i)certificate"):
         asyncio.run(servicebus.open(*place(encrypted, others.certificate)))
 
@@ -283,18 +280,6 @@ def signature(where: str, key: str) -> str:
     place, expires = quote_plus(where), int(time.time()) + 600
     signed = base64.b64encode(hmac.digest(key.encode(), f"{place}\n{expires}".encode(), "sha256"))
     return f"SharedAccessSignature sr={place}&sig={quote_plus(signed)}&se={expires}&skn=RootManageSharedAccessKey"
-
-
-async def was_throttled(broker: Harness) -> bool:
-    return any("faults send" in name for name in broker.figures())
-
-
-async def more_than(broker: Harness, messages: int) -> bool:
-    return broker.figures()["messages_out"] > messages
-
-
-async def has_reconnected(bus: servicebus.ServiceBus) -> bool:
-    return bus.health.reconnects > 0
 
 
 async def is_connected(bus: servicebus.ServiceBus) -> bool:

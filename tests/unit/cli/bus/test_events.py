@@ -13,8 +13,9 @@ from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings, EventBus
 from hive_mind.cli.app import app
-from tests.contract.bus_builders import envelope, eventually, listener
+from tests.contract.bus_builders import envelope, listener
 from tests.servers.redis_server import RedisServer
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def put_aside(url: str, hive: str, *texts: str) -> None:
         async def is_kept() -> bool:
             return len(await bus.dead_letters(hive)) == len(texts)
 
-        await eventually(is_kept)
+        await until(is_kept)
         await bus.close()
 
     asyncio.run(whole())
@@ -97,7 +98,6 @@ def test_tail_prints_a_line_for_each_message(url: str, hive: str) -> None:
 def test_tail_prints_cloud_events(url: str, hive: str) -> None:
     with talk(url, hive):
         result = events(url, hive, "tail", "--count", "1", "--output", "json")
-
     event = json.loads(result.stdout)
     assert (event["specversion"], event["source"], event["target"]) == ("1.0", f"hive://{hive}/ann", "bob,cid")
 
@@ -137,7 +137,6 @@ def test_a_hive_without_dead_letters_says_so(url: str, hive: str) -> None:
 def test_one_dead_letter_is_dropped_by_its_id(url: str, hive: str) -> None:
     put_aside(url, hive, "one", "two")
     first, second = ids(url, hive)
-
     assert events(url, hive, "dlq", "drop", first).stdout == "1 dropped\n"
     assert ids(url, hive) == [second]
 
@@ -170,7 +169,6 @@ def test_what_is_replayed_reaches_its_name_again(url: str, hive: str) -> None:
 @pytest.mark.parametrize("verb", ["replay", "drop"])
 def test_which_dead_letters_has_to_be_said(url: str, hive: str, verb: str) -> None:
     neither, both = events(url, hive, "dlq", verb), events(url, hive, "dlq", verb, "1", "--all")
-
     assert (neither.exit_code, both.exit_code) == (2, 2)
     assert "which dead letters" in neither.stderr
 
@@ -188,6 +186,5 @@ def test_an_id_that_is_not_there_is_told_and_nothing_is_done(url: str, hive: str
 def test_a_bus_has_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIVE_MIND_BUS", raising=False)
     result = CliRunner().invoke(app, ["events", "stats"])
-
     assert result.exit_code == 2
     assert "which bus" in result.stderr

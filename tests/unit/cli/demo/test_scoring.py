@@ -20,19 +20,16 @@ def question(kind: str = "what", *evidence: str, keywords: tuple[str, ...] = ("b
 
 def test_any_one_quote_is_enough_for_a_simple_question():
     result = outcome(question("what", "is blue", "painted blue"), [hit("Ana: hello"), hit("Ana: it is blue")], UNKNOWN)
-
     assert (result.recall, result.reciprocal_rank) == (1.0, 0.5)
 
 
 def test_a_question_of_several_steps_needs_all_its_quotes():
     result = outcome(question("multi-hop", "is blue", "painted blue"), [hit("it is blue"), hit("hello")], UNKNOWN)
-
     assert (result.recall, result.reciprocal_rank) == (0.5, 1.0)
 
 
 def test_an_answer_is_right_when_it_holds_an_accepted_word():
     known = Answer("It is blue.", (), "quoted", 0.8)
-
     assert outcome(question("what", "is blue"), [], known).is_right
     assert not outcome(question("what", "is blue", keywords=("green",)), [], known).is_right
 

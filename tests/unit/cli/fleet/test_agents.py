@@ -57,7 +57,6 @@ def test_without_a_fleet_nothing_is_said(home, capsys):
 
 def test_an_agent_that_is_ready_is_used_and_named(home, capsys):
     home("research", ada=False, ben=True)
-
     assert chosen(home) == ("research", "ben")
     assert capsys.readouterr().err == "using agent ben of fleet research\n"
 
@@ -74,13 +73,11 @@ def test_one_that_is_only_looked_at_need_not_be_ready_but_runs(home):
 
 def test_an_agent_that_is_named_is_used(home):
     home("research", ada=True, ben=True)
-
     assert chosen(home, agent="ben") == ("research", "ben")
 
 
 def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
     home("research", ada=True)
-
     assert chosen(home, agent="default") is None
     assert "using agent default, which is in no fleet that runs" in capsys.readouterr().err
 
@@ -88,7 +85,6 @@ def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
 def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
     home("stopped", ada=True, is_stopped=True)
     home("died", ben=True, pid=0)
-
     assert chosen(home) is None
 
 
@@ -114,7 +110,6 @@ def test_of_several_fleets_one_has_to_be_named(home, capsys):
 
 def test_a_fleet_without_a_ready_agent_says_so(home):
     home("research", ada=False)
-
     with pytest.raises(CommandError, match="no agent of fleet 'research' is ready"):
         chosen(home)
 

@@ -22,14 +22,12 @@ def fleet(home, name, **state):
 
 def test_the_only_fleet_needs_no_name(tmp_path):
     fleet(tmp_path, "research")
-
     assert fleets.chosen_fleet(tmp_path, "") == "research"
 
 
 def test_of_several_the_one_that_was_not_stopped_is_meant(tmp_path):
     fleet(tmp_path, "old", is_stopped=True)
     fleet(tmp_path, "new")
-
     assert fleets.chosen_fleet(tmp_path, "") == "new"
     assert fleets.chosen_fleet(tmp_path, "old") == "old"
 
@@ -52,7 +50,6 @@ spec: {agents: [{name: ada, sources: [nowhere.txt], env: {KEY: "${env:TOWN_KEY}"
 def test_where_several_could_be_meant_all_are_named(tmp_path):
     fleet(tmp_path, "north")
     fleet(tmp_path, "south")
-
     with pytest.raises(InvalidInput, match=r"which fleet\? Add --fleet and one of north, south"):
         fleets.chosen_fleet(tmp_path, "")
 
@@ -61,9 +58,7 @@ def test_where_several_could_be_meant_all_are_named(tmp_path):
 def test_a_command_that_takes_the_name_as_an_argument_asks_for_it_alone(tmp_path, command):
     fleet(tmp_path, "north")
     fleet(tmp_path, "south")
-
     ended = CliRunner().invoke(app, [*command, "--home", str(tmp_path)])
-
     assert (ended.exit_code, ended.stderr) == (2, "error: which fleet? Add one of north, south\n")
 
 
@@ -74,7 +69,6 @@ def test_a_home_without_fleets_says_how_to_get_one(tmp_path):
 
 def test_a_fleet_that_is_not_there_is_told_with_those_that_are(tmp_path):
     fleet(tmp_path, "research")
-
     with pytest.raises(InvalidInput, match=r"no fleet 'reserch'.*there is research"):
         fleets.chosen_fleet(tmp_path, "reserch")
 
@@ -82,7 +76,6 @@ def test_a_fleet_that_is_not_there_is_told_with_those_that_are(tmp_path):
 def test_the_shell_is_offered_names(tmp_path, monkeypatch):
     monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path))
     fleet(tmp_path, "research", agents=("ada", "anna", "ben"), allocation={"ada": {"ada": ("ada",)}})
-
     assert fleets.fleet_names("re") == ["research"]
     assert fleets.agent_names("a") == ["ada", "anna"]
     assert fleets.process_names("") == ["ada"]
@@ -101,7 +94,6 @@ def test_logs_are_those_of_the_process_an_agent_runs_in(tmp_path):
 def test_logs_of_a_process_that_left_the_fleet_can_still_be_read(tmp_path):
     folder = fleet(tmp_path, "team", allocation={"ada": {"ada": ("ada",)}})
     ProcessFiles(folder.path, "ben").log.write_text("2026-01-01 00:00:00,000 INFO ben: finishing\n")
-
     assert logs.processes_of(folder, "ben") == ["ben"]
 
 
@@ -126,5 +118,4 @@ def test_lines_of_several_logs_are_put_in_the_order_of_their_times(tmp_path):
     ProcessFiles(folder.path, "ben").log.write_text('{"time":"2026-01-02T10:00:02.000+00:00","message":"three"}\n', "utf-8")
 
     lines = asyncio.run(latest_lines(folder.path, ["ada", "ben", "cleo"], 3))
-
     assert [(line.process, line.text[:9]) for line in lines] == [("ada", "Traceback"), ("ben", '{"time":"'), ("ada", "2026-01-0")]

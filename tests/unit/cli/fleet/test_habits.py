@@ -26,12 +26,10 @@ def test_what_is_no_time_is_told_with_what_is_one(given: str) -> None:
 )
 def test_one_or_several_is_the_same_noun(group: str, typed: str, meant: str) -> None:
     found = get_command(app).get_command(None, group).get_command(None, typed)
-
     assert found is not None
     assert found.name == meant
 
 
 def test_the_last_lines_of_a_log_are_its_tail() -> None:
     (lines,) = (one for one in get_command(app).get_command(None, "logs").params if one.name == "lines")
-
     assert {"-n", "--lines", "--tail"} <= set(lines.opts)

@@ -13,6 +13,5 @@ def test_a_change_under_way_or_made_meanwhile_is_a_failure_in_one_line(
 ) -> None:
     with pytest.raises(typer.Exit) as ended, exit_codes():
         raise met
-
     assert ended.value.exit_code == FAILED
     assert capsys.readouterr().err.startswith("error: fleet 'team'")

@@ -17,7 +17,6 @@ LINES = [b"one", b"", "two\u2028three".encode(), b"last"]
 
 def test_a_file_gives_its_lines_as_often_as_it_is_asked_without_its_mark_of_utf_8(tmp_path: Path):
     (tmp_path / "some").write_bytes(BODY)
-
     with lines_of(str(tmp_path / "some")) as lines:
         assert next(iter(lines())) == b"one"
         assert [list(lines()), list(lines())] == [LINES, LINES]
@@ -43,6 +42,5 @@ def test_what_is_not_there_or_no_file_is_told(tmp_path: Path):
 
 def test_an_empty_file_has_no_lines(tmp_path: Path):
     (tmp_path / "empty").touch()
-
     with lines_of(str(tmp_path / "empty")) as lines:
         assert list(lines()) == []

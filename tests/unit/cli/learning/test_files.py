@@ -17,14 +17,12 @@ def test_text_is_read_in_every_encoding_that_says_what_it_is(encoding):
 
 def test_a_letter_of_another_encoding_is_read():
     text = decoded(b"The caf\xe9 opens at nine. " + b"It serves tea. " * 20)
-
     assert isinstance(text, str)
     assert text.startswith("The café opens")
 
 
 def test_a_few_bad_bytes_are_replaced():
     text = decoded("The café".encode() + b"\xc3 opens at nine. " + b"It serves tea. " * 20)
-
     assert isinstance(text, str)
     assert text.startswith("The café\ufffd opens")
 
@@ -43,23 +41,19 @@ def test_a_folder_gives_its_text_files_in_order_and_leaves_out_what_is_hidden(tm
     for name in ("b.md", "a.txt", "photo.jpg", ".secret.txt", "sub/c.LOG", ".git/d.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("words")
-
     found = [path.relative_to(tmp_path).as_posix() for path in files_of([str(tmp_path)])]
-
     assert found == ["a.txt", "b.md", "sub/c.LOG"]
 
 
 def test_a_named_file_is_taken_whatever_its_name_and_only_once(tmp_path):
     odd = tmp_path / "notes.odd"
     odd.write_text("words")
-
     assert files_of([str(odd), str(odd)]) == [odd]
 
 
 def test_a_file_that_links_lead_to_is_one_file_by_its_own_name(tmp_path):
     (tmp_path / "notes.md").write_text("words")
     (tmp_path / "a-link.md").symlink_to("notes.md")
-
     assert files_of([str(tmp_path)]) == files_of([str(tmp_path / "notes.md"), str(tmp_path)]) == [tmp_path / "notes.md"]
 
 
@@ -67,7 +61,6 @@ def test_links_to_folders_are_not_followed_and_are_named(tmp_path):
     (tmp_path / "notes.md").write_text("words")
     for name in ("again", "again.txt"):
         (tmp_path / name).symlink_to(".")
-
     assert files_of([str(tmp_path)]) == [tmp_path / "notes.md"]
     assert passed_over([str(tmp_path)]) == dict.fromkeys((tmp_path / "again", tmp_path / "again.txt"), "a link to a folder")
 

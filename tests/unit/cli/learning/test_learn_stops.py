@@ -35,10 +35,8 @@ PIECES = [Piece(name, name, "", lambda _: Document("The ferry leaves at nine."))
 
 def test_a_stop_between_files_tells_how_many_are_kept():
     tally = Tally()
-
     with pytest.raises(Stopped, match=r"stopped; 1 of 3 files learned, nothing lost"):
         asyncio.run(learn_all(_Interrupted(), PIECES, tally, lambda *_: None))
-
     assert [file["file"] for file in tally.learned] == ["a.txt"]
 
 

@@ -35,9 +35,7 @@ def untold(done, total):
 
 def test_a_text_that_fits_is_one_request_with_all_that_is_known_of_it():
     agent = Agent()
-
     learned = asyncio.run(RemoteLearner(agent).learn_from_content(Content("a\nb\n", "notes", "2025-03", title="Notes"), untold))
-
     assert (len(learned.facts), learned.added, learned.confirmed, learned.skipped) == (2, 2, 0, 1)
     assert agent.calls == [("learn", {"text": "a\nb\n", "source": "notes", "said_at": "2025-03", "title": "Notes"})]
 
@@ -70,7 +68,6 @@ def test_a_whole_that_goes_in_parts_is_said_to_be_the_whole_when_all_of_it_is_ke
 
 def test_parts_are_the_text_also_where_a_line_is_longer_than_a_part(monkeypatch):
     monkeypatch.setattr(learners, "_PART_CHARACTERS", 4)
-
     assert parts_of("abcdefghij\nk\nl") == ["abcd", "efgh", "ij\n", "k\nl"]
     assert parts_of("") == [""]
 

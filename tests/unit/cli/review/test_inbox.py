@@ -73,9 +73,7 @@ def test_what_has_one_cause_is_one_line_and_what_waits_longest_comes_first(inbox
 
 def test_a_long_list_says_that_there_is_more(inbox: HiveMind) -> None:
     asked(inbox, *(item(str(n)) for n in range(5)))
-
     ended = inbox("inbox", "list", "-n", 2)
-
     assert len(ended.out.splitlines()) == 3
     assert ended.err == "2 of 5 lines: more with --limit\n"
 
@@ -134,7 +132,6 @@ def test_the_first_decision_counts_and_who_comes_later_is_told_and_kept(inbox: H
 
 def test_what_is_decided_waits_no_more_and_is_listed_with_all(inbox: HiveMind) -> None:
     one, two = asked(inbox, item("a"), item("b"))
-
     assert inbox("inbox", "approve", one.id, "--as", "ines").code == 0
 
     assert [view["item"]["id"] for view in inbox("inbox", "list", "-o", "json").json] == [two.id]
@@ -145,19 +142,15 @@ def test_what_is_decided_waits_no_more_and_is_listed_with_all(inbox: HiveMind) -
 
 def test_all_of_one_cause_are_decided_together_and_no_others(inbox: HiveMind) -> None:
     items = asked(inbox, item("a", group="g"), item("b", group="g"), item("c", group="g", agent="bo"), item("d"))
-
     ended = inbox("inbox", "approve", items[1].id, "--all", "--as", "ines", "-o", "json")
-
     assert [(one["item"]["subject"], one["counts"]) for one in ended.json] == [("b", True), ("a", True)]
     assert [one["item"]["subject"] for one in inbox("inbox", "list", "-o", "json").json] == ["c", "d"]
 
 
 def test_a_question_is_answered_with_text_also_from_standard_input(inbox: HiveMind) -> None:
     one, two = asked(inbox, item("a", kind="question"), item("b", kind="question"))
-
     assert inbox("inbox", "answer", one.id, "Since 2019.", "--as", "ines").code == 0
     assert inbox("inbox", "answer", two.id, "-", "--as", "ines", stdin="Since 2020.\n").code == 0
-
     assert [state(inbox, asked_)["decision"]["edit"] for asked_ in (one, two)] == ["Since 2019.", "Since 2020."]
     assert "Since 2019." in inbox("inbox", "show", one.id).out
 
@@ -203,7 +196,6 @@ def test_false_facts_are_named_among_those_an_item_relies_on(inbox: HiveMind) ->
 
 def test_what_nobody_decided_in_time_is_decided_when_somebody_looks_and_says_so(inbox: HiveMind) -> None:
     (one,) = asked(inbox, item("a", expires_ms=1, on_expiry="reject"))
-
     assert inbox("inbox", "list").out == "Nothing waits for you.\n"
     assert "rejected (nobody decided in time)" in inbox("inbox", "show", one.id).out
     assert inbox("inbox", "approve", one.id, "--as", "ines").code == 1
@@ -241,9 +233,7 @@ def test_what_makes_no_sense_is_refused_says_what_to_do_and_changes_nothing(
 
 def test_an_id_that_begins_several_is_refused_with_those(inbox: HiveMind) -> None:
     one, two = asked(inbox, item("a", id="abcdef01"), item("b", id="abcdef02"))
-
     refused = inbox("inbox", "approve", "abcdef")
-
     assert refused.code == 2
     assert one.id in refused.err
     assert two.id in refused.err

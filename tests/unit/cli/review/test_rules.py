@@ -81,7 +81,6 @@ def test_rules_are_tried_on_what_an_agent_knows_and_on_an_export(command: HiveMi
 
 def test_what_is_no_export_is_refused_with_what_to_do(command: HiveMind, rules: Path) -> None:
     told = command("rules", "try", rules, "--on", rules)
-
     assert told.code == 1
     assert "give a file that `facts export` wrote" in told.err
 
@@ -105,6 +104,5 @@ def test_rules_follow_from_what_people_decided_alike(command: HiveMind, tmp_path
 
 def test_without_a_fleet_no_rules_are_at_work(command: HiveMind) -> None:
     told = command("rules", "list")
-
     assert told.code == 2
     assert "there is no fleet in" in told.err

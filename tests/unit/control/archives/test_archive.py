@@ -56,7 +56,6 @@ def test_an_empty_home_gets_everything(home: Path, archive: Path, tmp_path: Path
 def test_what_was_imported_can_be_exported_alike(archive: Path, tmp_path: Path) -> None:
     run(import_(archive, tmp_path / "home"))
     run(export(tmp_path / "home", "town", tmp_path / "again.zip"))
-
     with zipfile.ZipFile(archive) as one, zipfile.ZipFile(tmp_path / "again.zip") as other:
         for name in ("manifest.yaml", "agents/ann.jsonl", "agents/ann.sources", "agents/ben.jsonl"):
             assert one.read(name) == other.read(name)
@@ -111,7 +110,6 @@ def test_an_imported_fleet_can_be_applied_in_any_topology(archive: Path, tmp_pat
 
 def test_a_fleet_can_be_imported_under_another_name(archive: Path, tmp_path: Path) -> None:
     assert run(import_(archive, tmp_path, "village")).fleet == "village"
-
     text = FleetFolder(tmp_path, "village").manifest_text()
     assert read_text(text, tmp_path, "manifest").manifest.metadata.name == "village"
 

@@ -110,7 +110,6 @@ def test_a_hostile_archive_is_refused_with_a_reason_and_changes_nothing(
 
 def test_a_member_that_was_changed_is_noticed(archive: Path, tmp_path: Path) -> None:
     path = changed(archive, tmp_path, put("agents/ann.jsonl", b""), resealed=False)
-
     is_refused(path, tmp_path, "is not what was written")
 
 
@@ -123,7 +122,6 @@ def test_a_member_named_twice_is_refused(archive: Path, tmp_path: Path) -> None:
     shutil.copy(archive, path)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as made:
         made.writestr("hive.jsonl", b"")
-
     is_refused(path, tmp_path, "is there twice")
 
 
@@ -144,7 +142,6 @@ def test_a_file_that_is_cut_off_is_told_as_such(archive: Path, tmp_path: Path, k
     body = archive.read_bytes()
     path = tmp_path / "hostile.zip"
     path.write_bytes(body[: round(keep * len(body)) if 0 < keep < 1 else int(keep)])
-
     is_refused(path, tmp_path, "is no archive of hive-mind")
 
 

@@ -30,7 +30,6 @@ def read(tmp_path):
 def test_it_is_told_with_line_path_and_what_to_do(bad, read):
     with pytest.raises(ManifestError) as refused:
         read(bad.text)
-
     found = refused.value.problems
     assert [(one.line, one.path) for one in found] == [(line, path) for line, path, _ in bad.says]
     assert all(words in one.message for one, (_, _, words) in zip(found, bad.says, strict=True)), found
@@ -39,23 +38,19 @@ def test_it_is_told_with_line_path_and_what_to_do(bad, read):
 def test_a_source_outside_is_taken_where_its_whole_path_is_written(read, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "a.txt").write_text("The ferry leaves at nine.")
-
     assert read(one_agent(f"name: ada, sources: ['{tmp_path}/elsewhere/*.txt']"))
 
 
 def test_dots_that_stay_in_the_folder_are_fine(read, tmp_path):
     (tmp_path / "texts").mkdir()
     (tmp_path / "a.txt").write_text("The ferry leaves at nine.")
-
     assert read(one_agent("name: ada, sources: [texts/../a.txt, ./a.txt]"))
 
 
 def test_references_that_lead_somewhere_are_fine(read, tmp_path, monkeypatch):
     monkeypatch.setenv("REDIS_PASSWORD", "anything")
     (tmp_path / "prompt.md").write_text("Be brief.")
-
     source = read(one_agent("name: ada, prompt: '${file:prompt.md}'") + "  bus: rediss://:${env:REDIS_PASSWORD}@r.example:6379\n")
-
     assert source.manifest.spec.agents[0].prompt == "${file:prompt.md}"
     assert "anything" not in repr(source)
 
@@ -67,27 +62,23 @@ def test_an_emulator_may_be_both_buses(read, host):
 
 def test_two_namespaces_are_two_buses(read):
     urls = "url: 'servicebus://a.servicebus.windows.net/h', searches: 'eventhubs://b.servicebus.windows.net/s'"
-
     assert read(within(f"  bus: {{{urls}}}\n"))
 
 
 def test_a_variable_that_is_empty_counts_as_forgotten(read, monkeypatch):
     monkeypatch.setenv("REDIS_PASSWORD", "")
-
     with pytest.raises(ManifestError, match="REDIS_PASSWORD"):
         read(within("  bus: rediss://:${env:REDIS_PASSWORD}@r.example:6379\n"))
 
 
 def test_what_containers_find_in_their_own_world_is_not_looked_for_in_this_one(read):
     cloud = "  platform: {kind: kubernetes, image: a/b}\n  bus: {url: 'rediss://r.example', credential: '${env:ONLY_THERE}'}\n"
-
     assert read(within(cloud))
 
 
 def test_a_connection_string_may_hold_its_key_by_reference(read, monkeypatch):
     monkeypatch.setenv("SAS", "x")
     text = "Endpoint=sb://a.example/;SharedAccessKeyName=hive;SharedAccessKey=${env:SAS}"
-
     assert read(within(f"  bus: {{url: 'servicebus://a.example/hive', credential: '{text}'}}\n"))
 
 
@@ -118,7 +109,6 @@ def test_a_source_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
 
 def test_all_agents_in_one_process_may_share_its_memory(read):
     several = AGENTS + "    - name: ben\n"
-
     assert read(within("  bus: memory\n  platform: {agentsPerProcess: 2}\n", several))
     assert read(within("  bus: memory\n  platform: inprocess\n", several))
     with pytest.raises(ManifestError, match="agentsPerProcess"):
@@ -127,7 +117,6 @@ def test_all_agents_in_one_process_may_share_its_memory(read):
 
 def test_agents_without_a_group_fill_groups_that_have_none(read):
     groups = "  topology: {kind: federated, groups: [{name: n}, {name: s}]}\n"
-
     assert read(HEAD + groups + "  agents:\n    - {name: 'r-{n}', count: 2}\n")
 
 
@@ -138,7 +127,6 @@ def test_three_replicas_by_default_need_no_three_nodes(read):
 def test_a_template_is_told_once_however_often_it_clashes(read):
     with pytest.raises(ManifestError) as refused:
         read(HEAD + "  agents:\n" + "    - {name: 'r-{n}', count: 500}\n" * 2)
-
     assert len(refused.value.problems) == 1
 
 

@@ -21,7 +21,6 @@ ROOT = Path(__file__).parents[4]
 @pytest.mark.parametrize("path", [path for path, _ in everywhere(HiveManifest)])
 def test_every_field_says_what_it_is(path):
     field = explained(path, MANIFEST)
-
     assert field.path == path
     assert field.type
     assert len(field.description) > 10
@@ -29,7 +28,6 @@ def test_every_field_says_what_it_is(path):
 
 def test_a_section_lists_its_fields_with_type_and_default():
     fields = {field.path: field for field in explained("spec.topology", MANIFEST).fields}
-
     assert fields["spec.topology.kind"].type == "|".join(NAMES)
     assert fields["spec.topology.kind"].default == "flat"
     assert fields["spec.topology.replicas"].type == "whole number 1 to 9"
@@ -71,7 +69,6 @@ def test_the_published_schema_is_the_current_one():
 @pytest.mark.parametrize("file", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda file: file.stem)
 def test_examples_fit_the_published_schema(file):
     jsonschema = pytest.importorskip("jsonschema")
-
     jsonschema.validate(yaml.safe_load(file.read_text("utf-8")), schema_of(MANIFEST))
 
 
@@ -79,7 +76,6 @@ def test_the_schema_refuses_what_nobody_knows():
     jsonschema = pytest.importorskip("jsonschema")
     manifest = yaml.safe_load((ROOT / "manifests" / "flat.yaml").read_text("utf-8"))
     manifest["spec"]["topolgy"] = "flat"
-
     with pytest.raises(jsonschema.ValidationError, match="topolgy"):
         jsonschema.validate(manifest, schema_of(MANIFEST))
 
@@ -87,7 +83,6 @@ def test_the_schema_refuses_what_nobody_knows():
 @pytest.mark.parametrize("topology", ["single", "flat", "federated", "sharded"])
 def test_a_first_manifest_is_right_as_it_is(topology):
     manifest = read_text(first_manifest(topology, "mine", "hive.yaml"), Path(), "hive.yaml").manifest
-
     assert isinstance(manifest, HiveManifest)
     assert manifest.spec.topology.kind == topology
     assert manifest.metadata.name == "mine"

@@ -41,7 +41,6 @@ def test_what_is_wrong_in_no_line_is_told_without_one():
 @pytest.mark.parametrize("bad", [*NO_YAML, *WRONG_FORM], ids=lambda bad: bad.name)
 def test_what_is_no_manifest_is_told_with_line_path_and_what_to_do(bad, tmp_path):
     found = refused(bad, tmp_path).problems
-
     assert [(one.line, one.path) for one in found] == [(line, path) for line, path, _ in bad.says]
     assert all(words in one.message for one, (_, _, words) in zip(found, bad.says, strict=True)), found
 
@@ -49,7 +48,6 @@ def test_what_is_no_manifest_is_told_with_line_path_and_what_to_do(bad, tmp_path
 @pytest.mark.parametrize("bad", EVERY, ids=lambda bad: bad.name)
 def test_no_bad_manifest_takes_long_or_repeats_a_secret(bad, tmp_path):
     begun_s = time.monotonic()
-
     said = str(refused(bad, tmp_path))
 
     # Half a second on a quiet machine; a bomb would take years.
@@ -80,21 +78,17 @@ def test_there_is_an_example_of_every_topology_and_of_the_cloud():
 
 def test_the_shortest_manifest_has_a_default_for_everything_else():
     spec = read(HEAD + AGENTS).spec
-
     assert (spec.topology.kind, spec.store, spec.platform.kind, spec.bus.url) == ("flat", "sqlite", "local", "")
 
 
 def test_a_section_may_be_written_as_the_word_that_matters_most():
     spec = read(within("  topology: single\n  platform: inprocess\n  bus: memory\n")).spec
-
     assert (spec.topology.kind, spec.platform.kind, spec.bus.url) == ("single", "inprocess", "memory:")
 
 
 def test_an_anchor_saves_writing_the_same_twice():
     agents = "  agents:\n    - &first {name: ada, domain: ferries, env: {A: x}}\n    - {<<: *first, name: ben, domain: pumps}\n"
-
     ada, ben = read(HEAD + agents).spec.agents
-
     assert (ben.name, ben.domain, ben.env) == ("ben", "pumps", ada.env)
 
 
@@ -110,7 +104,6 @@ def test_text_that_only_looks_like_something_else_stays_text(name):
 
 def test_everything_is_told_at_once_in_the_order_of_the_file():
     text = within("  stor: x\n  gossip: {fanout: many}\n  trust: {moderators: [eve]}\n", AGENTS + "    - name: ada\n")
-
     told = [(one.line, one.path) for one in problems_of(text)]
     assert told == [(7, "spec.agents[1].name"), (8, "spec.stor"), (9, "spec.gossip.fanout"), (10, "spec.trust.moderators[0]")]
 
@@ -118,7 +111,6 @@ def test_everything_is_told_at_once_in_the_order_of_the_file():
 def test_what_follows_from_a_mistake_is_not_told_as_another():
     """With the kind misspelled, groups are not "for federated hives" as well."""
     text = within("  topology: {kind: federatd, groups: [{name: north}]}\n")
-
     assert [one.path for one in problems_of(text)] == ["spec.topology.kind"]
 
 
@@ -129,7 +121,6 @@ def test_a_count_that_can_not_be_is_not_told_as_missing(count):
 
 def test_what_a_misspelled_key_meant_is_not_told_as_missing():
     text = within("  topolgy: {kind: federated}\n", AGENTS + "    - {name: ben, group: north}\n")
-
     assert [one.path for one in problems_of(text)] == ["spec.topolgy"]
 
 
@@ -137,13 +128,11 @@ def test_what_a_misspelled_key_meant_is_not_told_as_missing():
 def test_what_was_applied_before_is_read_though_what_it_names_is_gone(bad, tmp_path):
     file = tmp_path / "hive.yaml"
     file.write_bytes(bad.bytes)
-
     assert read_text(file.read_text(), tmp_path, "hive.yaml").manifest == read_form(file).manifest
 
 
 def test_a_file_that_is_wrong_everywhere_is_told_in_a_hundred_lines():
     text = within("".join(f"  key{n}: 1\n" for n in range(5_000)) + f"  {'k' * 900}: 1\n")
-
     assert len(problems_of(text)) == 100
     assert max(len(one.message) + len(one.path) for one in problems_of(within(f"  {'k' * 900}: 1\n"))) < 300
 
@@ -164,6 +153,5 @@ def test_a_folder_whose_name_can_not_be_kept_is_told_before_anything_is_done(tmp
     folder = tmp_path / os.fsdecode(b"T\xfcr")
     folder.mkdir()
     (folder / "hive.yaml").write_text(one_agent("name: ada"))
-
     with pytest.raises(InvalidInput, match="no UTF-8: rename the folder"):
         read_manifest(folder / "hive.yaml")

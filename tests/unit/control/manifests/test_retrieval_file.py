@@ -30,7 +30,6 @@ def problems_of(file: Path) -> tuple[Problem, ...]:
 
 def test_what_the_file_says_becomes_fields_of_the_manifest(tmp_path):
     read = read_manifest(manifest(tmp_path, RRF)).manifest.spec.retrieval
-
     said = {"evidence_strength": 0.2, "depth": 50, "fusion": "rrf", "rrf_k": 20}
     assert read == Retrieval(config="one.json", deadline_s=1, **said)
 
@@ -38,15 +37,12 @@ def test_what_the_file_says_becomes_fields_of_the_manifest(tmp_path):
 def test_what_is_in_use_in_a_workspace_counts_as_it_was_deployed(tmp_path):
     active = '{"config": "v1", "deployed": {"name": "v1", "collection": "kb", "retrieval": {"depth": 70}}}'
     workspace(tmp_path / "known", active=active)
-
     file = manifest(tmp_path, RRF, "known/configs/active.json")
-
     assert read_manifest(file).manifest.spec.retrieval.depth == 70
 
 
 def test_every_mistake_of_the_file_is_told_with_its_own_line(tmp_path):
     found = problems_of(manifest(tmp_path, '{"name": "one",\n"retrieval": {"depth": true},\n"dept": 3}'))
-
     assert [(one.line, one.path) for one in found] == [(9, "spec.retrieval.config")] * 2
     assert f"{tmp_path}/one.json:2: retrieval.depth: " in found[0].message
     assert f"{tmp_path}/one.json:3: dept: " in found[1].message
@@ -64,7 +60,6 @@ def test_what_is_no_path_is_a_mistake_of_the_manifest(name, tmp_path):
 
 def test_without_looking_for_files_none_is_needed(tmp_path):
     file = manifest(tmp_path, RRF, "nowhere.json")
-
     assert read_form(file).manifest.spec.retrieval.config == "nowhere.json"
 
 
@@ -83,7 +78,6 @@ def test_a_manifest_of_before_ranks_as_its_file_says_now(tmp_path):
 @pytest.mark.parametrize("command", [["manifest", "validate"], ["plan", "-f"]])
 def test_what_a_fleet_does_not_heed_is_said_once(command, tmp_path):
     file = manifest(tmp_path, '{"name": "one", "filters": {"category": ["faqs"]}, "retrieval": {"top_k": 3}}')
-
     ended = CliRunner().invoke(app, [*command, str(file)], env={"HIVE_MIND_HOME": str(tmp_path / "home")})
 
     assert ended.exit_code == 0, ended.output

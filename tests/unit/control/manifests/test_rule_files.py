@@ -39,9 +39,7 @@ def problems_of(file: Path) -> tuple[Problem, ...]:
 def test_rules_of_files_are_added_to_those_of_the_manifest_once(tmp_path: Path) -> None:
     written(tmp_path, money=MONEY, keys=KEYS)
     own = "  rules:\n    - {id: own, condition: 'len(result.text) > 9', action: accept}\n"
-
     read = read_manifest(manifest(tmp_path, "rules/*.yaml", own))
-
     assert [rule.id for rule in RuleSet(read.manifest.spec.rules).rules] == ["keys", "money", "own"]
     assert settled(read).manifest.spec.rules == read.manifest.spec.rules
 
@@ -62,9 +60,7 @@ def test_every_mistake_of_a_file_is_told_with_its_own_line(tmp_path: Path) -> No
 
 def test_one_id_in_two_files_or_twice_in_one_is_refused(tmp_path: Path) -> None:
     written(tmp_path, a=MONEY, b=MONEY)
-
     (found,) = problems_of(manifest(tmp_path, "rules"))
-
     assert found.message == f"{tmp_path}/rules/b.yaml: rule money stands in {tmp_path}/rules/a.yaml, too; choose another id"
     with pytest.raises(RuleError, match=r"rules:6: spec\.rules\[1\]\.id: is also the id of spec\.rules\[0\]; choose another"):
         rules_of(MONEY + MONEY.removeprefix(HEAD))
@@ -80,7 +76,6 @@ def test_one_id_in_two_files_or_twice_in_one_is_refused(tmp_path: Path) -> None:
 )
 def test_what_names_no_rules_is_a_mistake_of_the_manifest(tmp_path: Path, pattern: str, why: str) -> None:
     found = problems_of(manifest(tmp_path, pattern))
-
     assert {one.path for one in found} == {"spec.ruleFiles[0]"}
     assert any(why in one.message for one in found), found
 
@@ -89,9 +84,7 @@ def test_rule_files_decide_nothing_while_nobody_judges(tmp_path: Path) -> None:
     written(tmp_path, money=MONEY)
     file = tmp_path / "hive.yaml"
     file.write_text(within("  ruleFiles: [rules]\n"))
-
     (found,) = problems_of(file)
-
     assert "set judge.facts to rules or people" in found.message
 
 

@@ -31,13 +31,11 @@ def test_a_file_a_folder_and_a_glob_are_found_from_the_manifests_folder(tmp_path
 
 def test_a_file_that_two_patterns_name_is_learned_once(tmp_path: Path) -> None:
     write(tmp_path, "docs/two.md")
-
     assert found(tmp_path, "docs", "docs/two.md", "**/two.md") == ["docs/two.md"]
 
 
 def test_hidden_files_are_skipped_unless_they_are_named(tmp_path: Path) -> None:
     write(tmp_path, ".env", "docs/.secret", "docs/.git/config", "docs/a.md")
-
     assert found(tmp_path, "docs", "*", "**") == ["docs/a.md"]
     assert found(tmp_path, ".env") == [".env"]
 
@@ -59,9 +57,7 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> 
 
 def test_a_pattern_that_names_nothing_any_more_adds_nothing(tmp_path: Path) -> None:
     write(tmp_path, "a.md")
-
     read = SourceReader().read({"ada": ["gone.md", "gone/*.md", "a.md"], "bob": ["gone.md"]}, tmp_path)
-
     assert ([Path(one.path).name for one in read["ada"]], read["bob"]) == (["a.md"], ())
 
 
@@ -80,7 +76,6 @@ def test_a_digest_changes_with_the_bytes_of_the_file(tmp_path: Path) -> None:
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "a.md", "b.md", "c.md")
     monkeypatch.setattr(sources, "FILES_MAX", 2)
-
     with pytest.raises(InvalidInput, match="3 files are more than 2"):
         found(tmp_path, ".")
 
@@ -88,13 +83,11 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_looking_through_a_whole_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "a.md", "b.md", "c.md")
     monkeypatch.setattr(sources, "_ENTRIES_MAX", 2)
-
     with pytest.raises(InvalidInput, match="name a smaller one"):
         found(tmp_path, "**/*.txt")
 
 
 def test_a_file_whose_name_can_not_be_kept_is_told(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"k\xfcche.txt")).write_text("The kettle is on the left.")
-
     with pytest.raises(InvalidInput, match=r"che\.txt: this name is no UTF-8: rename"):
         found(tmp_path, "*.txt")

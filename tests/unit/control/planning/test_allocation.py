@@ -34,14 +34,12 @@ def test_by_default_process_node_and_agent_are_called_alike():
 
 def test_a_bus_in_memory_makes_one_process_called_like_the_fleet():
     allocation = placed(several(3, 3, bus="memory:"))
-
     assert allocation.processes == {"demo": {"demo": ("reader-1", "reader-2", "reader-3")}}
 
 
 def test_one_process_of_a_federated_hive_has_a_node_for_each_group():
     topology = {"kind": "federated", "groups": [{"name": "north"}, {"name": "south"}]}
     manifest = counted(3, topology=topology, platform="inprocess")
-
     assert placed(manifest).processes == {"demo": {"north": ("reader-1", "reader-3"), "south": ("reader-2",)}}
 
 
@@ -72,20 +70,17 @@ def test_processes_are_filled_and_numbered_from_zero():
 def test_a_process_has_agents_of_one_group_only():
     agents = [{"name": f"n{k}", "group": "north"} for k in range(3)] + [{"name": f"s{k}", "group": "south"} for k in range(2)]
     manifest = manifest_of({"topology": "federated", "agents": agents, "platform": {"agentsPerProcess": 2}})
-
     assert hosts(placed(manifest)) == {"north-0": ["n0", "n1"], "north-1": ["n2"], "south-0": ["s0", "s1"]}
 
 
 def test_agents_of_other_variables_are_never_in_one_process():
     agents = [{"name": f"a{k}", "env": {"MODE": "quick"} if k % 2 else {}} for k in range(4)]
     manifest = manifest_of({"agents": agents, "platform": {"agentsPerProcess": 4}})
-
     assert sorted(hosts(placed(manifest)).values()) == [["a0", "a2"], ["a1", "a3"]]
 
 
 def test_a_single_process_with_different_variables_is_refused():
     agents = [{"name": "ada"}, {"name": "bob", "env": {"MODE": "quick"}}]
-
     with pytest.raises(ManifestError, match="the same variables"):
         placed(manifest_of({"agents": agents, "bus": "memory:"}))
 
@@ -98,7 +93,6 @@ def test_other_variables_get_a_shard_of_their_own():
     agents = [{"name": "ada"}, {"name": "bob"}, {"name": "cyd", "env": {"MODE": "quick"}}]
     manifest = manifest_of({"topology": {"kind": "sharded", "shards": 2}, "agents": agents})
     allocation = placed(manifest)
-
     assert sorted(hosts(allocation).values()) == [["ada", "bob"], ["cyd"]]
     assert placed(manifest, allocation) == allocation
 
@@ -106,7 +100,6 @@ def test_other_variables_get_a_shard_of_their_own():
 def test_a_shard_more_takes_its_share_and_the_others_stay():
     two = placed(counted(6, topology={"kind": "sharded", "shards": 2}))
     three = placed(counted(6, topology={"kind": "sharded", "shards": 3}), two)
-
     assert sizes(three) == [2, 2, 2]
     assert sum(three.hosts[agent] != two.hosts[agent] for agent in two.hosts) == 2
 
@@ -114,7 +107,6 @@ def test_a_shard_more_takes_its_share_and_the_others_stay():
 def test_a_shard_less_leaves_its_agents_to_the_others():
     three = placed(counted(6, topology={"kind": "sharded", "shards": 3}))
     two = placed(counted(6, topology={"kind": "sharded", "shards": 2}), three)
-
     assert sizes(two) == [3, 3]
     assert sum(three.hosts[agent] != two.hosts[agent] for agent in two.hosts) == 2
 
@@ -122,7 +114,6 @@ def test_a_shard_less_leaves_its_agents_to_the_others():
 def test_an_agent_more_fills_room_before_a_process_is_made():
     before = placed(several(3, 2))
     after, more = placed(several(4, 2), before), placed(several(5, 2), before)
-
     assert {agent: after.hosts[agent] for agent in before.hosts} == before.hosts
     assert after.hosts["reader-4"] == "demo-1"
     assert more.hosts["reader-5"] == "demo-2"
@@ -132,14 +123,12 @@ def test_one_agent_less_leaves_all_others_where_they_were():
     agents = [{"name": name} for name in ("ada", "bob", "cyd", "dan")]
     before = placed(manifest_of({"agents": agents, "platform": {"agentsPerProcess": 2}}))
     after = placed(manifest_of({"agents": agents[1:], "platform": {"agentsPerProcess": 2}}), before)
-
     assert after.hosts == {agent: host for agent, host in before.hosts.items() if agent != "ada"}
 
 
 def test_a_lower_limit_moves_only_those_too_many():
     before = placed(several(6, 3))
     after = placed(several(6, 2), before)
-
     assert sizes(after) == [2, 2, 2]
     assert sum(after.hosts[agent] != before.hosts[agent] for agent in before.hosts) == 2
 
@@ -156,13 +145,11 @@ def test_a_process_that_gives_an_agent_away_takes_none_in_the_same_step():
 
 def test_it_can_be_kept_as_json():
     allocation = placed(several(3, 2))
-
     assert msgspec.json.decode(msgspec.json.encode(allocation), type=Allocation) == allocation
 
 
 def test_what_is_still_to_leave_is_kept_without_its_agents():
     kept = Allocation({"b": {"b": ("bob",)}}).beside({"a": {"a": ("ada",)}, "b": {"b": ()}})
-
     assert kept == {"a": {"a": ()}, "b": {"b": ("bob",)}}
 
 

@@ -20,7 +20,6 @@ def test_a_configuration_comes_back_from_its_file_as_it_was():
 def test_references_stay_references_and_files_are_named_from_everywhere():
     spec = agents_with(prompt="${file:prompts/ada.md}", env={"KEY": "${env:KEY}", "PATH_": "${file:/etc/key}"})
     config = wanted(BASE | spec | {"llm": {"key": "${file:key}"}}).processes["ada"]
-
     assert config.agents[0].prompt == "${file:/manifests/prompts/ada.md}"
     assert config.env == {"KEY": "${env:KEY}", "PATH_": "${file:/etc/key}"}
     assert config.models.llm_key == "${file:/manifests/key}"
@@ -32,7 +31,6 @@ def test_what_only_looks_like_a_reference_stays_as_it_is():
 
 def test_several_processes_without_a_bus_need_a_server_of_their_own():
     several, one = wanted({"agents": [{"name": "ada"}, {"name": "bob"}]}), wanted({"agents": [{"name": "ada"}]})
-
     assert several.needs_redis
     assert several.processes["ada"].bus.credential == "${file:/home/fleets/demo/redis/password}"
     assert not one.needs_redis
@@ -42,13 +40,11 @@ def test_several_processes_without_a_bus_need_a_server_of_their_own():
 def test_one_process_that_is_left_over_stays_where_others_can_still_tell_it_something():
     fleet = SimulatedFleet()
     fleet.apply(counted(2))
-
     assert fleet.desired(counted(1)).needs_redis
 
 
 def test_agents_that_share_nothing_need_no_bus():
     found = wanted({"topology": "single", "agents": [{"name": "ada"}, {"name": "bob"}]})
-
     assert not found.needs_redis
     assert found.hive.founders == {}
 
@@ -86,7 +82,6 @@ FAR_AWAY = "rediss://redis.example.org:6379"
 )
 def test_members_of_a_new_fleet_prove_who_they_are_where_its_bus_can_be_reached_from_elsewhere(url, spec, mode):
     found = of_bus(url, **spec)
-
     assert {one.identity.mode for one in found.processes.values()} == {mode}
     assert found.hive.is_sealed == (mode == "require")
 
@@ -106,14 +101,12 @@ def test_an_agent_of_a_new_fleet_that_knows_its_agents_may_share_ten_thousand_fa
 
 def test_a_fleet_there_is_stays_as_it_is_where_nothing_is_said():
     believing, proving = of_bus(FAR_AWAY, identity="off"), of_bus(FAR_AWAY)
-
     assert not of_bus(FAR_AWAY, FleetState(hive=believing.hive)).hive.is_sealed
     assert of_bus("redis://127.0.0.1:6379", FleetState(hive=proving.hive)).processes["ada"].identity.mode == "require"
 
 
 def test_a_plan_that_lets_everybody_be_believed_again_says_what_that_means():
     proving, believing = of_bus(FAR_AWAY), of_bus(FAR_AWAY, identity="off")
-
     assert why_of(believing, proving.hive) == (
         "nobody has to prove anything any more, so write access to the bus is full control of the hive",
     )

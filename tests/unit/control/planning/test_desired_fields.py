@@ -12,7 +12,6 @@ from tests.unit.control.planning.desired_fleets import BASE, applied
 
 def test_every_field_of_a_manifest_has_its_case():
     leaves = {path for path, info in everywhere(HiveManifest) if section_of(info) is None}
-
     assert leaves == {f"spec.{path}" for path in CASES} | ELSEWHERE.keys()
 
 
@@ -38,13 +37,11 @@ def test_a_shown_change_has_the_values_of_the_manifest():
     fleet = applied({})
     spec = BASE | {"gossip": {"periodS": 2.5}, "promotion": {"confidenceMin": 0.5}}
     shown = {str(change) for action in fleet.plan(manifest_of(spec)).actions for change in action.changes}
-
     assert shown == {"spec.gossip.periodS: 10 → 2.5", "spec.promotion.confidenceMin: 0.3 → 0.5"}
 
 
 def test_what_only_the_controller_needs_changes_no_process():
     fleet = applied({})
     manifest = manifest_of(BASE | {"platform": {"stopTimeoutS": 5}})
-
     assert fleet.desired(manifest).stop_timeout_s == 5
     assert not fleet.plan(manifest)

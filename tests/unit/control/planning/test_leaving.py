@@ -23,7 +23,6 @@ def test_processes_of_two_configurations_hear_each_other_where_both_read_what_th
     changed: dict[str, object], *, do_hear: bool
 ) -> None:
     other = msgspec.structs.replace(CONFIG, **changed)
-
     assert hear_each_other(Running("ada", config=CONFIG), other) is do_hear
     assert hear_each_other(Running("ada", config=other), CONFIG) is do_hear
     assert not hear_each_other(None, other)

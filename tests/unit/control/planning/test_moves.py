@@ -26,7 +26,6 @@ def test_a_founder_that_left_has_to_join():
     fleet = SimulatedFleet()
     for count in (3, 2, 3):
         fleet.apply(counted(count))
-
     assert fleet.desired(counted(3)).processes["reader-3"].nodes[0].is_joining
 
 
@@ -88,7 +87,6 @@ def test_the_last_of_a_group_is_not_let_go_even_if_it_left_once_before():
     dan = {"name": "dan", "group": "north"}
     fleet = applied({"agents": [*AGENTS, dan]}, {}, {"agents": [*AGENTS, dan]})
     fleet = applied({"agents": [AGENTS[1], dan]}, fleet=fleet)
-
     assert fleet.desired(manifest_of(BASE | {"agents": AGENTS[1:2]})).moves == ("nobody is left in north",)
 
 
@@ -105,7 +103,6 @@ def test_groups_that_were_dealt_in_a_move_hold_after_it():
 def test_who_left_one_group_may_come_back_into_another():
     dan, elsewhere = ({"name": "dan", "group": group} for group in ("north", "south"))
     fleet = applied({"agents": [*AGENTS, dan]}, {}, {"agents": [*AGENTS, elsewhere]})
-
     assert fleet.state.generation == 1
     assert not fleet.plan(manifest_of(BASE | {"agents": [*AGENTS, elsewhere]}))
 
@@ -114,7 +111,6 @@ def test_a_member_that_nobody_runs_is_not_waited_for():
     state = FleetState(hive=wanted(BASE).hive)
     running = {name: one for name, one in applied({}).running.items() if name == "ada"}
     found = desired(manifest_of(BASE | {"agents": AGENTS[:2]}), "/manifests", "/home", state, {}, running=running)
-
     assert found.moves == ("nobody runs cyd, so it can't leave in order",)
 
 
@@ -122,6 +118,5 @@ def test_there_and_back_again_ends_in_another_generation():
     fleet = SimulatedFleet()
     for topology in ("flat", "single", "sharded"):
         fleet.apply(counted(3, topology=topology))
-
     assert fleet.state.hive.id == "demo.g3"
     assert not fleet.plan(counted(3, topology="sharded"))

@@ -46,19 +46,16 @@ def test_nothing_is_to_do_where_everything_is_as_it_should_be():
 
 def test_who_is_new_is_told_also_where_the_topology_changes():
     whole = fleet_of(counted(2)).plan(counted(3, topology={"kind": "sharded", "replicas": 2})).whole
-
     assert (whole.agents, len(whole.joining), whole.leaving, whole.topologies) == (3, 1, (), ("flat", "sharded"))
 
 
 def test_who_is_gone_is_told():
     whole = fleet_of(counted(3)).plan(counted(2)).whole
-
     assert (whole.agents, whole.joining, len(whole.leaving)) == (2, (), 1)
 
 
 def test_what_is_printed_can_be_read_back():
     found = fleet_of(counted(2)).plan(counted(3, promotion={"confidenceMin": 0.5}))
-
     assert msgspec.convert(found.to_json(), Plan) == found
     assert found.to_json()["actions"][0].keys() == {"kind", "subject", "why", "changes", "memory", "loses"}
 
@@ -81,7 +78,6 @@ def test_a_change_is_an_update_field_by_field():
 def test_a_long_text_is_shown_shortened_and_told_whole():
     manifest = manifest_of({"agents": [{"name": "ada", "prompt": "Be brief. " * 50}]})
     change = only(fleet_of(manifest_of({"agents": [{"name": "ada"}]})).plan(manifest)).changes[0]
-
     assert len(str(change)) < 120
     assert change.new == "Be brief. " * 50
 
@@ -89,7 +85,6 @@ def test_a_long_text_is_shown_shortened_and_told_whole():
 def test_a_secret_that_slipped_into_a_manifest_is_not_shown():
     url = "redis://:hunter2hunter2@127.0.0.1:6379"
     found = fleet_of(counted(2, bus=REDIS)).plan(counted(2, bus=url))
-
     assert found
     assert "hunter2" not in str(found.to_json())
 
@@ -98,7 +93,6 @@ def test_a_setting_that_no_field_stands_for_is_shown_by_its_own_name():
     fleet = fleet_of(counted(1))
     config = fleet.running["reader-1"].config
     fleet.running["reader-1"] = as_running(msgspec.structs.replace(config, seen=msgspec.structs.replace(config.seen, port=80)))
-
     assert [str(change) for change in only(fleet.plan(counted(1))).changes] == ["seen.port: 80 → 0"]
 
 
@@ -106,7 +100,6 @@ def test_what_crashed_is_restarted():
     fleet = fleet_of(counted(2))
     fleet.crash("reader-2")
     action = only(fleet.plan(counted(2)))
-
     assert (action.kind, action.subject) == ("restart", "reader-2")
     assert "it was killed" in action.why
 
@@ -114,35 +107,30 @@ def test_what_crashed_is_restarted():
 def test_what_crashed_and_is_to_be_otherwise_is_updated_before_the_others():
     fleet = fleet_of(counted(2))
     fleet.crash("reader-2")
-
     assert steps(fleet.plan(counted(2, gossip={"fanout": 3}))) == [("update", "reader-2"), ("update", "reader-1")]
 
 
 def test_what_failed_is_restarted_and_the_error_told():
     fleet = fleet_of(counted(1))
     with_status(fleet, "reader-1", phase="failed", error="the disk is full")
-
     assert only(fleet.plan(counted(1))).why == "it failed: the disk is full"
 
 
 def test_nothing_is_promised_of_what_a_failed_process_holds():
     fleet = fleet_of(counted(2))
     with_status(fleet, "reader-2", phase="failed", error="its journal is damaged")
-
     assert "failed: it is started once more" in only(fleet.plan(counted(1))).memory
 
 
 def test_what_has_not_answered_yet_is_left_alone():
     fleet = fleet_of(counted(1))
     fleet.running["reader-1"] = replace(fleet.running["reader-1"], status=None)
-
     assert not fleet.plan(counted(1))
 
 
 def test_what_runs_something_unknown_is_replaced():
     fleet = fleet_of(counted(1))
     fleet.running["reader-1"] = Running("reader-1", pid=1, error="it runs something else")
-
     assert steps(fleet.plan(counted(1))) == [("replace", "reader-1")]
 
 
@@ -150,7 +138,6 @@ def test_what_somebody_took_out_stays_out():
     fleet = fleet_of(counted(2))
     del fleet.running["reader-2"]
     fleet.state = msgspec.structs.replace(fleet.state, drained=("reader-2",))
-
     assert not fleet.plan(counted(2))
 
 
@@ -158,7 +145,6 @@ def test_who_leaves_says_what_becomes_of_its_facts():
     fleet = fleet_of(counted(4, topology={"kind": "sharded", "replicas": 3}))
     fleet.running["reader-4"] = as_running(fleet.running["reader-4"].config, facts=312, pending=2)
     action = only(fleet.plan(counted(3, topology={"kind": "sharded", "replicas": 3})))
-
     assert (action.kind, action.loses) == ("delete", False)
     assert action.memory == "reader-4 leaves: 312 facts stay with 3 replicas, 2 of them handed over first, none lost"
 
@@ -167,20 +153,17 @@ def test_who_leaves_a_group_leaves_its_facts_there():
     agents = [{"name": name, "group": "north"} for name in ("ada", "bob")]
     fleet = fleet_of(manifest_of({"topology": "federated", "agents": agents}))
     action = only(fleet.plan(manifest_of({"topology": "federated", "agents": agents[:1]})))
-
     assert action.memory == "bob leaves: 3 facts stay with 1 replica of north, none lost"
 
 
 def test_who_shares_nothing_keeps_its_own():
     fleet = fleet_of(counted(2, topology="single"))
-
     assert only(fleet.plan(counted(1, topology="single"))).memory == "reader-2 stops; 3 facts stay in their databases"
 
 
 def test_an_agent_that_ends_alone_says_what_becomes_of_its_facts():
     several = {"platform": {"agentsPerProcess": 2}}
     found = fleet_of(counted(2, **several)).plan(counted(1, **several))
-
     assert only(found).memory.startswith("reader-2 ends: 3 facts stay with the hive as far as shared, none lost; ")
 
 
@@ -188,7 +171,6 @@ def test_an_agent_that_ends_alone_says_what_becomes_of_its_facts():
 def test_who_is_to_leave_and_does_not_answer_may_take_facts_along(error, loses):
     fleet = fleet_of(counted(2))
     fleet.running["reader-2"] = replace(fleet.running["reader-2"], status=None, error=error)
-
     assert only(fleet.plan(counted(1))).loses == loses
 
 
@@ -207,7 +189,6 @@ def test_who_is_to_leave_and_does_not_run_is_started_once_more():
     fleet = fleet_of(counted(2))
     fleet.crash("reader-2")
     action = only(fleet.plan(counted(1)))
-
     assert (action.kind, action.loses) == ("delete", False)
     assert "started once more" in action.memory
 
@@ -226,7 +207,6 @@ def test_who_is_to_leave_and_does_not_run_is_started_once_more():
 )
 def test_a_step_that_loses_facts_says_so(before, after, loses):
     found = fleet_of(counted(2, **before)).plan(counted(2, **after))
-
     assert found
     assert bool(found.losses) == loses
     assert all(action.memory for action in found.actions)
@@ -247,7 +227,6 @@ def test_a_move_comes_first_and_nobody_has_to_leave():
 
 def test_moving_what_is_kept_in_memory_alone_loses_it():
     found = fleet_of(counted(2, store="memory")).plan(counted(2, store="memory", topology="sharded"))
-
     assert [action.kind for action in found.losses] == ["move"]
 
 
@@ -256,7 +235,6 @@ def test_an_agent_leaves_one_process_before_it_comes_to_another():
     several = {"platform": {"agentsPerProcess": 2}}
     fleet = fleet_of(manifest_of({"agents": agents, **several}))
     agents[1]["env"] = {"MODE": "quick"}
-
     assert steps(fleet.plan(manifest_of({"agents": agents, **several}))) == [("update", "demo-0"), ("create", "demo-1")]
 
 
@@ -274,7 +252,6 @@ def test_agents_are_passed_on_from_one_process_to_the_next_without_running_twice
 
 def test_whoever_stays_is_there_before_others_leave():
     found = fleet_of(counted(3)).plan(manifest_of({"agents": [{"name": name} for name in ("reader-1", "reader-2", "zoe")]}))
-
     assert steps(found) == [("create", "zoe"), ("delete", "reader-3")]
 
 
@@ -282,7 +259,6 @@ def test_a_source_that_is_new_is_learned_without_a_restart():
     fleet = fleet_of(counted(1))
     fleet.sources = {"reader-1": (OLD,)}
     action = only(fleet.plan(counted(1)))
-
     assert (action.kind, action.subject, action.why) == ("learn", "reader-1", "sources: 1 new")
     assert str(action.changes[0]) == "spec.agents[reader-1].sources: [] → [/manifests/a.txt]"
 
@@ -291,7 +267,6 @@ def test_a_source_that_changed_is_learned_again():
     fleet = SimulatedFleet(sources={"reader-1": (OLD,)})
     fleet.apply(counted(1))
     fleet.sources = {"reader-1": (NEW,)}
-
     assert only(fleet.plan(counted(1))).why == "sources: 1 changed"
 
 
@@ -300,7 +275,6 @@ def test_sources_that_are_still_being_learned_are_nothing_to_do():
     fleet.apply(counted(1))
     status = fleet.running["reader-1"].status.agents[0]
     with_status(fleet, "reader-1", agents=(msgspec.structs.replace(status, phase="learning", learned={}),))
-
     assert not fleet.plan(counted(1))
 
 
@@ -308,13 +282,11 @@ def test_a_source_that_is_gone_is_nothing_to_do():
     fleet = SimulatedFleet(sources={"reader-1": (OLD,)})
     fleet.apply(counted(1))
     fleet.sources = {}
-
     assert not fleet.plan(counted(1))
 
 
 def test_ending_a_fleet_loses_something_only_when_it_is_purged():
     running = fleet_of(counted(2)).running
-
     assert steps(removal(running)) == [("delete", "reader-1"), ("delete", "reader-2")]
     assert not removal(running).losses
     assert len(removal(running, is_purge=True).losses) == 2
@@ -323,5 +295,4 @@ def test_ending_a_fleet_loses_something_only_when_it_is_purged():
 def test_a_plan_needs_nothing_but_what_it_is_given():
     fleet = fleet_of(counted(2))
     wanted = fleet.desired(counted(3))
-
     assert plan(wanted, fleet.running, fleet.state) == plan(wanted, dict(reversed(fleet.running.items())), fleet.state)

@@ -84,7 +84,6 @@ def test_secrets_are_named_and_what_an_agent_learns_is_mounted_to_be_read() -> N
 
 def test_processes_without_a_bus_get_a_redis_of_their_own_which_an_agent_may_be_called_after() -> None:
     files = rendered(SECRETIVE, LEARNED)
-
     assert sorted(services(files)) == ["ada", "network", "redis", "works-redis"]
     assert config(files, "works-redis").bus == compose.OWN_BUS
     assert services(files)["works-redis"]["depends_on"] == {"redis": {"condition": "service_healthy"}}

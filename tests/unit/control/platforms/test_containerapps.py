@@ -74,20 +74,17 @@ def test_the_bicep_has_every_parameter_that_is_rendered_and_gets_all_it_needs():
 
 def test_rendering_twice_gives_the_same_bytes():
     source = source_of(SECRETIVE)
-
     assert containerapps.render(source, configs_of(source)) == containerapps.render(source, configs_of(source))
 
 
 def test_each_process_is_an_app_with_a_name_that_azure_takes():
     apps = [one["app"] for one in rendered(on_azure(agents=[{"name": "a" * 50}, {"name": "agent-{n}", "count": 2}]))["processes"]]
-
     assert {"works-agent-1", "works-agent-2"} < set(apps)
     assert all(re.fullmatch(r"[a-z][a-z0-9-]{0,30}[a-z0-9]", name) and "--" not in name for name in apps)
 
 
 def test_a_fleet_whose_environment_would_have_too_long_a_name_is_refused():
     longest = int(re.findall(r"@maxLength\((\d+)\)\nparam fleet ", (AZURE / "main.bicep").read_text("utf-8"))[0])
-
     assert longest + len("-environment") == 60
     assert rendered({**on_azure(), "metadata": {"name": "f" * longest}})["fleet"] == "f" * longest
     assert refused({**on_azure(), "metadata": {"name": "f" * (longest + 1)}})[0].startswith("metadata.name: ")
@@ -95,7 +92,6 @@ def test_a_fleet_whose_environment_would_have_too_long_a_name_is_refused():
 
 def test_namespaces_and_entities_are_those_of_the_bus_urls():
     given = rendered(on_azure())
-
     assert (given["serviceBusNamespace"], given["topic"]) == ("works-bus", "hive-events")
     assert (given["eventHubsNamespace"], given["eventHub"]) == ("works-hubs", "searches")
     assert rendered(on_azure(bus="rediss://redis.example.com:6380"))["serviceBusNamespace"] == ""
@@ -103,7 +99,6 @@ def test_namespaces_and_entities_are_those_of_the_bus_urls():
 
 def test_every_node_has_the_subscription_that_the_bus_reads():
     processes = rendered(on_azure())["processes"]
-
     for one in processes:
         config = config_of(one)
         assert one["subscriptions"] == [subscription_of(config.hive.id, node.name) for node in config.nodes]
@@ -131,7 +126,6 @@ def test_more_than_twenty_consumer_groups_need_the_next_tier_and_more_than_a_hun
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_hub_that_is_there_keeps_its_partitions_for_azure_refuses_another_number(count: int):
     four = files_of(on_azure(agents=[{"name": "agent-{n}", "count": 4}]), {})
-
     assert rendered(on_azure(agents=[{"name": "agent-{n}", "count": count}]), four)["partitions"] == 4
 
 
@@ -148,7 +142,6 @@ def test_a_hub_that_is_there_keeps_its_tier():
 def test_another_hub_is_made_for_the_fleet_of_now():
     four = files_of(on_azure(agents=[{"name": "agent-{n}", "count": 4}]), {})
     elsewhere = {**AZURE_BUS, "searches": "eventhubs://works-hubs-two.servicebus.windows.net/searches"}
-
     assert rendered(on_azure(agents=[{"name": "agent-{n}", "count": 5}], bus=elsewhere), four)["partitions"] == 5
 
 
@@ -175,21 +168,18 @@ def test_secrets_are_names_in_the_vault_and_no_values(monkeypatch):
 def test_two_secrets_that_a_vault_takes_for_one_are_refused():
     llm = {"model": "openai:gpt-5-mini", "key": "${env:my_key}"}
     manifest = on_azure(agents=[{"name": "ada", "env": {"API": "${env:MY_KEY}"}}, {"name": "ben"}], llm=llm)
-
     assert "one secret in a key vault" in refused(manifest)[0]
 
 
 @pytest.mark.parametrize("name", ["WORKER_CONFIG", "_"])
 def test_a_secret_whose_name_an_app_can_not_have_is_refused(name: str):
     (problem,) = refused(on_azure(agents=[{"name": "ada", "env": {"API": f"${{env:{name}}}"}}, {"name": "ben"}]))
-
     assert name in problem
 
 
 def test_the_name_of_a_file_is_as_long_as_a_vault_takes():
     agents = [{"name": name, "prompt": f"${{file:{name}/{'p' * 200}.md}}"} for name in ("ada", "ben")]
     names = {one["files"][0]["secret"] for one in rendered(on_azure(agents=agents))["processes"]}
-
     assert len(names) == 2
     assert all(re.fullmatch(r"[0-9a-zA-Z-]{1,127}", name) for name in names)
 
@@ -217,7 +207,6 @@ def test_what_azure_can_not_be_told_is_refused_with_its_place():
 @pytest.mark.parametrize("kind", ["servicebus", "eventhubs"])
 def test_a_second_bus_of_one_kind_is_refused_for_only_one_would_be_made(kind: str):
     bus = {name: f"{kind}://works.servicebus.windows.net/{name}" for name in ("url", "searches")}
-
     (problem,) = refused(on_azure(bus=bus))
     assert problem.startswith("spec.bus.searches: ")
     assert rendered(on_azure(bus={**bus, "searches": bus["url"]}))
@@ -227,14 +216,12 @@ def test_sources_are_looked_for_in_the_image():
     source = source_of(on_azure(agents=[{"name": "ada", "sources": ["notes"]}, {"name": "ben"}]))
     learned = {"ada": (SourceConfig(str(source.folder / "notes/pump.md"), "0" * 64),)}
     document = json.loads(containerapps.render(source, configs_of(source, learned))["parameters.json"])
-
     ada = config_of(document["parameters"]["processes"]["value"][0])
     assert ada.agents[0].sources[0].path == "/sources/notes/pump.md"
 
 
 def test_labels_of_the_manifest_become_tags():
     manifest = on_azure() | {"metadata": {"name": "works", "labels": {"owner": "harbour-office"}}}
-
     assert rendered(manifest)["labels"] == {"owner": "harbour-office"}
 
 
@@ -254,7 +241,6 @@ def test_the_example_for_azure_renders():
 def test_storage_is_what_the_manifest_says():
     platform = {"kind": "containerapps", "image": IMAGE, "storage": "ephemeral", "storageGb": 7, "stopTimeoutS": 33.5}
     given = rendered(on_azure(platform=platform))
-
     assert (given["image"], given["storage"], given["storageGb"], given["stopTimeoutS"]) == (IMAGE, "ephemeral", 7, 34)
 
 

@@ -19,7 +19,6 @@ def source(kind: str) -> Source:
 
 def test_each_becomes_a_secret_of_the_process_that_uses_it() -> None:
     given = source("kubernetes")
-
     ada, ben = contained(given, configs_of(given), name_chars_max=52)
 
     assert ada.config.models.llm_key == "${env:HIVE_MIND_CREDENTIAL_MODEL_KEY}"
@@ -30,9 +29,7 @@ def test_each_becomes_a_secret_of_the_process_that_uses_it() -> None:
 
 def test_what_only_looks_like_one_stays() -> None:
     given = source_of(fleet(agents=[{"name": "ada", "prompt": "write $${credential:x} for ${credential:y}"}]))
-
     (ada,) = contained(given, configs_of(given), name_chars_max=52)
-
     assert ada.config.agents[0].prompt == "write $${credential:x} for ${env:HIVE_MIND_CREDENTIAL_Y}"
 
 
@@ -43,8 +40,6 @@ BUS = "servicebus://works-bus.servicebus.windows.net/hive-events"
 @pytest.mark.parametrize("kind", RENDER)
 def test_no_rendered_file_refers_to_what_a_container_does_not_have(kind: str) -> None:
     given = source_of(fleet(kind, agents=AGENTS, llm=LLM, bus=BUS))
-
     files = RENDER[kind](given, configs_of(given), {})
-
     assert not any("${credential:" in text for text in files.values())
     assert any(re.search("credential[_-]model[_-]key", text, re.IGNORECASE) for text in files.values())

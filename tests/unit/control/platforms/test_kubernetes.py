@@ -102,7 +102,6 @@ def test_every_object_is_valid_by_the_published_schemas(name, version):
 def test_the_schemas_would_tell_a_wrong_key():
     wrong = deepcopy(objects(rendered(fleet()), "StatefulSet")[0])
     wrong["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Always"
-
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
 
@@ -179,7 +178,6 @@ def test_files_that_are_referred_to_are_mounted_from_a_secret_and_not_read(monke
 def test_sources_are_looked_for_in_the_image_where_the_manifest_has_them():
     learned = {"ada": (SourceConfig(str(FOLDER / "notes/pump.md"), "0" * 64),)}
     files = rendered(SECRETIVE, learned)
-
     config = next(config_in(one) for one in objects(files, "ConfigMap") if one["metadata"]["name"] == "works-ada")
     assert config.agents[0].sources == (SourceConfig("/sources/notes/pump.md", "0" * 64),)
     assert "/sources" in files["kustomization.yaml"]
@@ -187,7 +185,6 @@ def test_sources_are_looked_for_in_the_image_where_the_manifest_has_them():
 
 def test_a_source_outside_the_manifests_folder_is_refused():
     learned = {"ada": (SourceConfig("/etc/passwd", "0" * 64),)}
-
     with pytest.raises(ManifestError, match="not below the folder"):
         rendered(SECRETIVE, learned)
 
@@ -230,7 +227,6 @@ def test_selectors_find_the_pods_they_mean(name):
 
 def test_probes_ask_whether_it_lives_and_whether_it_is_ready():
     container = pods(rendered(fleet()))[0]["spec"]["containers"][0]
-
     asked = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert asked["livenessProbe"] == asked["startupProbe"] == {"path": "/healthz", "port": "http"}
     assert asked["readinessProbe"] == {"path": "/readyz", "port": "http"}
@@ -239,7 +235,6 @@ def test_probes_ask_whether_it_lives_and_whether_it_is_ready():
 
 def test_a_worker_has_longer_to_stop_than_it_is_given_to_finish():
     manifest = fleet(platform={"kind": "kubernetes", "image": IMAGE, "stopTimeoutS": 90})
-
     assert pods(rendered(manifest))[0]["spec"]["terminationGracePeriodSeconds"] > 90
 
 
@@ -254,7 +249,6 @@ def ports_out(manifest: Mapping[str, Any]) -> list[Any]:
 
 def test_pods_reach_a_bus_where_it_is_registered(monkeypatch):
     monkeypatch.setitem(SCHEMES, "pigeon", BusScheme("pigeon://loft", (7000, 7001), encrypted="pigeons"))
-
     assert ports_out(fleet(bus="pigeons://loft.example.com")) == [7000, 7001]
     assert ports_out(fleet(bus="pigeons://loft.example.com:7777")) == [7001, 7777]
 
@@ -278,14 +272,12 @@ def test_pods_reach_names_and_their_bus_and_nothing_calls_them_unasked():
 
 def test_a_changed_setting_changes_the_pods_and_an_unchanged_one_does_not():
     before, same, after = (pods(rendered(fleet(gossip={"fanout": n}))) for n in (2, 2, 3))
-
     assert before == same
     assert all(old["metadata"]["annotations"] != new["metadata"]["annotations"] for old, new in zip(before, after, strict=True))
 
 
 def test_another_agent_leaves_the_others_objects_as_they_were():
     three, four = (rendered(fleet(topology="single", bus="", agents=[{"name": "lone-{n}", "count": n}])) for n in (3, 4))
-
     assert {name: text for name, text in four.items() if name in three and name != "kustomization.yaml"} == {
         name: text for name, text in three.items() if name != "kustomization.yaml"
     }
@@ -325,7 +317,6 @@ def test_a_scaler_lets_each_process_be_there_once_or_not_at_all():
 def test_long_names_stay_within_what_a_pod_may_be_called():
     manifest = fleet(agents=[{"name": "a" * 52}, {"name": "a" * 51 + "b"}]) | {"metadata": {"name": "f" * 52}}
     names = [one["metadata"]["name"] for one in objects(rendered(manifest), "StatefulSet")]
-
     assert len(set(names)) == 2
     assert max(map(len, names)) <= 52
 
@@ -333,7 +324,6 @@ def test_long_names_stay_within_what_a_pod_may_be_called():
 def test_everything_is_in_the_namespace_and_in_the_kustomization():
     files = rendered_example("ephemeral")
     kustomization = yaml.safe_load(files["kustomization.yaml"])
-
     assert {one["metadata"]["namespace"] for one in objects(files)} == {"hives"}
     assert kustomization["namespace"] == "hives"
     assert kustomization["resources"] == sorted(set(files) - {"kustomization.yaml"})
@@ -349,7 +339,6 @@ def refused(manifest: Mapping[str, Any]) -> list[str]:
 
 def test_labels_of_the_manifest_become_annotations_of_objects_and_restart_nobody():
     plain, labelled = (rendered(fleet() | {"metadata": {"name": "works", "labels": said}}) for said in ({}, {"owner": "Ines R."}))
-
     assert all(one["metadata"]["annotations"] == {"hive-mind.io/owner": "Ines R."} for one in objects(labelled))
     assert pods(plain) == pods(labelled)
     assert "metadata.labels" in refused(fleet() | {"metadata": {"name": "works", "labels": {"my owner": "Ines"}}})[0]

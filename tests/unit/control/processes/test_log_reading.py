@@ -72,7 +72,6 @@ def test_any_number_of_last_lines_of_any_file_is_its_end(log: Path, seed: int) -
     lines = ["x" * chance.choice((0, 1, 50, 70_000)) + str(number) for number in range(chance.randrange(30))]
     log.write_text("\n".join(lines) + chance.choice(("", "\n")) if lines else "")
     count = chance.randrange(35)
-
     assert last_lines(log, count) == [line[:LINE_BYTES_MAX] for line in lines[-count:] if count], seed
 
 

@@ -87,7 +87,6 @@ def test_nothing_is_green_over_an_agent_that_is_of_no_use(bob: Running | None, p
 )
 def test_what_is_on_its_way_is_progress(bob: Running) -> None:
     found = status(ADA, bob)
-
     assert found.phase == "Progressing"
     assert holds(found, "Ready") == "False"
 
@@ -105,27 +104,23 @@ def test_a_silent_process_leaves_unknown_what_only_it_could_say() -> None:
 
 def test_a_bus_that_is_gone_degrades_a_fleet_whose_processes_live() -> None:
     found = status(ADA, running("bob", is_connected=False, is_ready=True))
-
     assert (found.phase, holds(found, "Connected")) == ("Degraded", "False")
 
 
 def test_a_fleet_that_starts_in_vain_because_its_bus_is_gone_is_degraded_and_not_on_its_way() -> None:
     waiting = {"phase": "starting", "agent": "starting", "is_ready": False, "is_connected": False}
-
     assert status(ADA, running("bob", **waiting)).phase == "Progressing"  # type: ignore[arg-type]
     assert status(ADA, running("bob", **waiting, node_error="no route")).phase == "Degraded"  # type: ignore[arg-type]
 
 
 def test_a_fleet_of_which_everything_answers_and_nothing_can_be_written_is_degraded() -> None:
     found = status(ADA, running("bob", is_ready=False, refusal="the bus takes nothing: its memory is full"))
-
     assert (found.phase, holds(found, "WritesAccepted")) == ("Degraded", "False")
 
 
 def test_agents_that_nobody_can_reach_are_not_called_ready() -> None:
     cut_off = {"is_connected": False, "is_ready": False, "connected_since_ms": 7_000, "ready_since_ms": 7_500}
     found = status(running("ada", **cut_off), running("bob", agent="asleep", **cut_off))
-
     assert found.phase == "Degraded"
     assert [(one.phase, one.is_ready, one.since_ms) for one in found.agents] == [("disconnected", False, 7_000)] * 2
 
@@ -150,14 +145,12 @@ def test_a_condition_is_as_old_as_its_last_change() -> None:
 
 def test_an_agent_whose_process_failed_has_no_source_to_blame() -> None:
     found = status(ADA, running("bob", phase="failed", agent="failed", error="redis: wrong password"))
-
     assert (holds(found, "Ready"), holds(found, "Learned")) == ("False", "True")
     assert holds(status(ADA, running("bob", agent="failed", error="b.txt: no text")), "Learned") == "False"
 
 
 def test_facts_under_way_are_told_and_are_no_fault() -> None:
     found = status(ADA, running("bob", pending=2, outbox=1, lag=4))
-
     assert (found.phase, found.pending, found.lag) == ("Ready", 2, 4)
     replicated = found.condition("Replicated")
     assert replicated is not None
@@ -178,26 +171,22 @@ def test_a_process_beyond_its_limit_is_named() -> None:
 def test_what_a_process_has_to_tell_and_stops_nothing_is_told() -> None:
     assert BOB.status is not None
     found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, notices=("keyword search only",))))
-
     assert (found.phase, [one.notices for one in found.processes]) == ("Ready", [(), ("keyword search only",)])
 
 
 def test_a_deleted_fleet_is_stopped_and_expects_nobody() -> None:
     found = status(state=FleetState(allocation=STATE.allocation, is_stopped=True))
-
     assert (found.phase, found.agents, holds(found, "Ready")) == ("Stopped", (), "False")
 
 
 def test_a_deleted_fleet_is_not_ready_as_long_as_something_of_it_runs() -> None:
     found = status(ADA, state=FleetState(allocation=STATE.allocation, is_stopped=True))
-
     assert (found.phase, holds(found, "Ready"), holds(found, "Running")) == ("Progressing", "False", "False")
     assert [(one.reason, one.message) for one in found.conditions if one.type == "Running"] == [("NotEnded", "ada")]
 
 
 def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
     found = status(ADA, BOB, running("old"))
-
     assert [one.name for one in found.processes] == ["ada", "bob", "old"]
     assert [one.name for one in found.agents] == ["ada", "bob"]
 
@@ -205,7 +194,6 @@ def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
 def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
     names = [f"r-{number}" for number in range(20)]
     found = status(state=FleetState(allocation={name: {name: (name,)} for name in names}))
-
     ready = found.condition("ready")
     assert ready is not None
     assert ready.message.endswith("and 15 more")

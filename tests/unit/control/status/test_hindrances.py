@@ -1,8 +1,7 @@
 import pytest
 
 from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
-from hive_mind.runtime.workers.room import Room
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Room, WorkerStatus
 
 MB, GB = 1_000_000, 1_000_000_000
 
@@ -23,7 +22,6 @@ def worker(*rooms: Room, nodes: tuple[NodeStatus, ...] = (), agents: tuple[Agent
 )
 def test_a_disk_is_named_when_it_has_less_than_a_tenth_or_a_gigabyte_left(room: Room, said: str) -> None:
     found = short_disks([worker(room)])
-
     assert (said in found[0]) if said else not found
 
 
@@ -55,5 +53,4 @@ def test_whoever_can_write_nothing_is_named_with_the_reason() -> None:
     told = worker(
         nodes=(NodeStatus("town", refusal="the bus takes nothing"),), agents=(AgentStatus("ben", refusal="disk is full"),)
     )
-
     assert refused_writes([told, worker()]) == ["town: the bus takes nothing", "ben: disk is full"]

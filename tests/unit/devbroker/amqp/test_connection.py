@@ -28,7 +28,6 @@ def reason(peer) -> str:
 @with_peer(is_open=False)
 async def test_without_sasl_a_header_is_answered_with_a_header(peer):
     peer.open()
-
     header, opened = peer.heard()
     assert header.fields == [AMQP_HEADER]
     assert (opened.code, opened.fields[0]) == (amqp.OPEN, "hive-mind-broker")
@@ -62,7 +61,6 @@ async def test_who_brings_a_token_later_is_let_in(peer, mechanism):
 @with_peer(is_open=False, needs_token=True)
 async def test_a_plain_login_is_the_name_of_a_key_and_the_key(peer, response, outcome):
     peer.send(SASL_HEADER + sasl_init("PLAIN", response))
-
     assert peer.heard(amqp.SASL_OUTCOME)[0].fields[0] == outcome
     assert peer.connection.is_closed == bool(outcome)
 
@@ -70,7 +68,6 @@ async def test_a_plain_login_is_the_name_of_a_key_and_the_key(peer, response, ou
 @with_peer(is_open=False)
 async def test_a_mechanism_nobody_knows_is_refused(peer):
     peer.send(SASL_HEADER + sasl_init("SCRAM-SHA-256"))
-
     assert peer.heard(amqp.SASL_OUTCOME)[0].fields[0] == 1
     assert peer.wire.end == "eof"
 
@@ -92,7 +89,6 @@ async def test_a_mechanism_nobody_knows_is_refused(peer):
 @with_peer(is_open=False)
 async def test_what_is_no_handshake_is_answered_with_what_is_spoken_here(peer, data):
     peer.send(data)
-
     assert peer.heard(-1)[-1].fields == [SASL_HEADER]
     assert peer.wire.end == "eof"
 
@@ -101,7 +97,6 @@ async def test_what_is_no_handshake_is_answered_with_what_is_spoken_here(peer, d
 async def test_a_frame_before_open_closes_the_connection_in_good_order(peer):
     peer.send(AMQP_HEADER)
     peer.begin()
-
     assert [heard.code for heard in peer.heard()] == [-1, amqp.OPEN, amqp.CLOSE]
 
 
@@ -133,7 +128,6 @@ async def test_a_frame_before_open_closes_the_connection_in_good_order(peer):
 @with_peer()
 async def test_what_is_out_of_order_closes_the_connection_and_says_why(peer, data, condition):
     peer.send(data)
-
     assert reason(peer) == condition
     assert peer.broker.stats[f"closed {condition}"] == 1
 
@@ -144,7 +138,6 @@ async def test_after_a_close_nothing_is_listened_to(peer):
     peer.heard()
     peer.begin(channel=3)
     peer.send(b"\xff" * 100_000)
-
     assert peer.heard() == []
 
 
@@ -165,7 +158,6 @@ async def test_one_bad_peer_does_not_touch_another(peer):
 @with_peer()
 async def test_a_close_is_answered_with_a_close(peer):
     peer.say(amqp.CLOSE)
-
     assert reason(peer) == ""
 
 
@@ -185,14 +177,12 @@ async def test_an_ended_session_is_answered_and_its_late_frames_are_not_minded(p
 async def test_frames_may_come_one_byte_at_a_time(peer):
     for byte in AMQP_HEADER + frame(0, described(amqp.OPEN, [encode("x")])):
         peer.send(bytes((byte,)))
-
     assert [heard.code for heard in peer.heard()] == [-1, amqp.OPEN]
 
 
 @with_peer(is_open=False, limits=limits(handshake_s=0.05))
 async def test_who_does_not_shake_hands_is_dropped(peer):
     await peer.until(lambda: peer.wire.end)
-
     assert peer.broker.stats["slow handshakes"] == 1
 
 
@@ -201,7 +191,6 @@ async def test_a_silent_peer_is_told_that_it_was_silent_too_long(peer):
     peer.open()
     assert peer.heard(amqp.OPEN)[0].fields[4] == 300
     await peer.until(lambda: peer.wire.end)
-
     assert reason(peer) == "amqp:connection:forced"
 
 
@@ -210,21 +199,18 @@ async def test_a_peer_that_asks_for_heartbeats_gets_them(peer):
     peer.open(idle_ms=200)
     peer.heard()
     await peer.until(lambda: peer.wire.written)
-
     assert [heard.code for heard in peer.heard()] == [0]
 
 
 @with_peer(limits=limits(connections_max=1))
 async def test_one_connection_too_many_is_dropped(peer):
     other = Peer(peer.broker)
-
     assert (other.wire.end, peer.wire.end) == ("aborted", "")
 
 
 @with_peer(is_open=False)
 async def test_a_max_frame_size_below_what_amqp_allows_is_refused(peer):
     peer.open(max_frame=100)
-
     assert reason(peer) == "amqp:invalid-field"
 
 
@@ -232,7 +218,6 @@ async def test_a_max_frame_size_below_what_amqp_allows_is_refused(peer):
 async def test_who_does_not_read_is_not_read_from(peer):
     peer.connection.pause_writing()
     assert not peer.wire.is_reading
-
     peer.connection.resume_writing()
     assert peer.wire.is_reading
 

@@ -74,7 +74,6 @@ def test_very_many_spoiled_frames_harm_nobody_and_take_no_memory():
     before = process.memory_info().rss
 
     storm(seed + 1, FRAMES)
-
     assert process.memory_info().rss - before < GROWTH_BYTES_MAX, f"seed {seed}"
 
 

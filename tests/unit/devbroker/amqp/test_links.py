@@ -64,7 +64,6 @@ async def test_a_message_that_is_settled_is_not_answered(peer):
     with_till(peer)
     peer.attach_sender(0, "till")
     peer.message(0, "hello", is_settled=True)
-
     assert peer.heard(amqp.DISPOSITION) == []
 
 
@@ -102,7 +101,6 @@ async def test_deliveries_that_never_end_close_the_connection_when_they_are_too_
     for handle in range(3):
         peer.attach_sender(handle, "till")
         peer.transfer(handle, b"x" * 50_000, has_more=True, number=handle)
-
     assert peer.heard(amqp.CLOSE)[0].error(0) == "amqp:resource-limit-exceeded"
 
 
@@ -207,7 +205,6 @@ async def test_an_outcome_reaches_the_entity_and_is_confirmed(peer, state, kind)
     till = with_till(peer, "goods")
     peer.attach_receiver(0, "till")
     peer.say(amqp.DISPOSITION, True, UInt(0), None, False, state)
-
     assert till.settled == [("goods", kind)]
     assert peer.heard(amqp.DISPOSITION)[0].fields[4].descriptor == state.descriptor
 
@@ -217,7 +214,6 @@ async def test_one_disposition_may_settle_many(peer):
     till = with_till(peer, "a", "b", "c")
     peer.attach_receiver(0, "till")
     peer.say(amqp.DISPOSITION, True, UInt(0), UInt(0xFFFFFFF0), True, Described(ULong(0x24), []))
-
     assert [held for held, _ in till.settled] == ["a", "b", "c"]
     assert peer.heard(amqp.DISPOSITION) == []
 
@@ -238,7 +234,6 @@ async def test_a_state_that_is_no_outcome_yet_changes_nothing(peer):
     till = with_till(peer, "a")
     peer.attach_receiver(0, "till")
     peer.say(amqp.DISPOSITION, True, UInt(0), None, False, Described(ULong(0x23), [UInt(0), ULong(0)]))
-
     assert till.settled == []
     assert till.links[0].unsettled == {0: "a"}
 
@@ -248,7 +243,6 @@ async def test_presettled_links_are_sent_settled_messages(peer):
     till = with_till(peer, "a", "b")
     peer.attach_receiver(0, "till", settles=UByte(1), credit=1)
     peer.attach_receiver(1, "till", settles=UByte(0), credit=1)
-
     assert [heard.fields[4] for heard in peer.heard(amqp.TRANSFER)] == [True, False]
     assert [link.unsettled for link in till.links] == [{}, {1: "b"}]
 
@@ -257,14 +251,12 @@ async def test_presettled_links_are_sent_settled_messages(peer):
 async def test_a_handle_is_taken_once(peer):
     peer.attach_sender(0, "hub")
     peer.attach_sender(0, "hub")
-
     assert peer.heard(amqp.CLOSE)[0].error(0) == "amqp:session:handle-in-use"
 
 
 @with_peer()
 async def test_a_handle_above_the_limit_is_refused(peer):
     peer.attach_sender(256, "hub")
-
     assert peer.heard(amqp.CLOSE)[0].error(0) == "amqp:connection:framing-error"
 
 
@@ -300,7 +292,6 @@ async def test_what_waits_for_windows_is_bounded_over_all_sessions(peer):
 async def test_a_refused_link_has_no_end_and_says_why(peer):
     peer.attach_sender(0, "nobody")
     peer.attach_receiver(1, "nobody", credit=0)
-
     sender, receiver = peer.heard(amqp.ATTACH)[:2]
     assert (sender.fields[6], receiver.fields[5]) == (None, None)
 
@@ -311,7 +302,6 @@ async def test_frames_for_a_link_that_was_just_refused_are_not_minded(peer):
     assert peer.heard(amqp.DETACH)[0].error(2) == "amqp:not-found"
     peer.say(amqp.DETACH, UInt(0), True)
     peer.attach_sender(0, "hub")
-
     assert not peer.connection.is_closed
 
 
@@ -331,5 +321,4 @@ async def test_the_entity_is_told_once_when_a_link_ends(peer):
 @with_peer()
 async def test_a_target_that_is_none_closes_the_connection(peer, terminus):
     peer.say(amqp.ATTACH, "link", UInt(0), False, None, None, None, terminus)
-
     assert peer.heard(amqp.CLOSE)[0].error(0) in ("amqp:invalid-field", "amqp:not-implemented")

@@ -30,23 +30,19 @@ def test_a_message_that_is_cut_has_all_its_bytes(message):
 def test_a_broker_adds_annotations_and_changes_nothing_else(message):
     theirs = dict(message.annotation_map)
     there = split(message.encoded(annotations=[(SEQUENCE, encode(7))]))
-
     assert there.annotation_map == {**theirs, "x-opt-sequence-number": 7}
     assert (there.properties, there.application, there.body) == (message.properties, message.application, message.body)
 
 
 def test_an_annotation_of_the_broker_replaces_the_senders_own():
     message = Message(annotations=section(0x72, {Symbol("x-opt-sequence-number"): 99, Symbol("mine"): "kept"}))
-
     there = split(message.encoded(annotations=[(SEQUENCE, encode(7))]))
-
     assert there.annotation_map == {"mine": "kept", "x-opt-sequence-number": 7}
 
 
 @given(st.lists(MESSAGES, max_size=5))
 def test_a_batch_holds_its_messages_in_order(messages):
     payload = b"".join(section(0x75, message.encoded()) for message in messages)
-
     assert unbatch(payload, BATCH_FORMAT) == messages
 
 
@@ -90,14 +86,12 @@ def test_what_is_no_message_is_refused(payload):
 @pytest.mark.parametrize("descriptor", [b"\x80" + (0x74).to_bytes(8), encode(Symbol("amqp:application-properties:map"))])
 def test_sections_may_be_described_in_any_form(descriptor):
     message = split(b"\x00" + descriptor + encode({"a": 1}) + section(0x75, b"x"))
-
     assert message.application_map == {"a": 1}
     assert message.application == section(0x74, {"a": 1})
 
 
 def test_a_message_without_properties_has_none_of_them():
     message = split(section(0x75, b""))
-
     assert message.property_fields == [None] * 13
     assert message.header_fields == [None] * 5
     assert (message.message_id, message.application_map, message.value()) == (None, {}, b"")
@@ -115,17 +109,14 @@ def test_an_answer_carries_whose_request_it_is_for():
 
 def test_other_application_properties_replace_the_old_ones():
     message = split(section(0x74, {"a": 1}) + section(0x75, b"x")).with_application({"b": 2})
-
     assert split(message.encoded()).application_map == {"b": 2}
 
 
 def test_annotations_of_a_delivery_do_not_belong_to_the_message():
     payload = annotations_section(0x71, {Symbol("x"): 1}) + section(0x75, b"x")
-
     assert split(payload) == Message(body=section(0x75, b"x"))
 
 
 def test_a_body_may_be_a_value_that_is_described_itself():
     inner = Described(ULong(5), "x")
-
     assert split(section(0x77, inner)).value() == inner

@@ -96,7 +96,5 @@ def test_any_outcome_is_an_end_of_the_delivery(kind, info):
     queue = world()[0]
     queue.on_message(PlayedLink(receives=False), message("x"), 0)
     link = PlayedLink(credit=1).attach(queue)
-
     link.settle(Outcome(kind, info=info))
-
     assert queue.queue.counts()["locked"] == 0

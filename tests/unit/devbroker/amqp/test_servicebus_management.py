@@ -51,7 +51,6 @@ def refused(condition):
 
 def test_messages_are_peeked_at_page_by_page(queue, host):
     queue.queue.send([letter(f"m{number}") for number in range(PEEK_MAX)], host.now())
-
     assert texts_in(asked(queue, "peek-message", from_sequence_number=2, message_count=UInt(2))) == ["b", "c"]
     assert len(texts_in(asked(queue, "peek-message", message_count=10_000))) == PEEK_MAX
     for nothing in ({"from_sequence_number": 9_999}, {"message_count": 0}, {"message_count": -1}):
@@ -60,9 +59,7 @@ def test_messages_are_peeked_at_page_by_page(queue, host):
 
 def test_what_is_peeked_at_fits_into_one_answer(queue, host):
     queue.queue.send([letter("x" * 600_000), letter("y" * 600_000)], host.now())
-
     found = texts_in(asked(queue, "peek-message", from_sequence_number=4, message_count=9))
-
     assert [text[0] for text in found] == ["x"]
 
 
@@ -141,7 +138,6 @@ def test_wrong_parameters_are_refused(queue, operation, body):
 
 def test_operations_nobody_knows_are_answered_so(namespace, queue):
     topic = namespace.add_topic("t")
-
     for entity in (queue, queue.dead_letters, topic):
         assert entity.manage(request("schedule-message")).status == 501
     assert topic.manage(request("peek-message")).status == 501
@@ -217,6 +213,5 @@ def test_properties_have_the_names_of_the_emulator(namespace):
 def test_a_subscription_is_not_sent_to(namespace):
     namespace.add_topic("t")
     subscription = namespace.add_subscription("t", "s", {"MaxDeliveryCount": 1})
-
     with refused("send to that"):
         PlayedLink(receives=False).attach(subscription)

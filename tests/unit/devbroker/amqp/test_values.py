@@ -22,7 +22,6 @@ def test_a_value_is_the_same_after_it_was_encoded_and_decoded(value):
 @given(VALUES, st.binary(max_size=9))
 def test_skipping_a_value_ends_where_decoding_it_ends(value, rest):
     data = encode(value) + rest
-
     assert skip(data, 0) == decode(data)[1] == len(data) - len(rest)
 
 
@@ -83,7 +82,6 @@ def test_bytes_behind_a_value_are_refused_where_there_should_be_none():
 @pytest.mark.parametrize("constructor", [0x40, 0x41, 0x42, 0x43, 0x44, 0x45], ids=hex)
 def test_an_array_of_nothing_can_not_claim_billions_of_elements(constructor):
     claim = b"\xf0" + (5).to_bytes(4) + (0xFFFFFFFF).to_bytes(4) + bytes((constructor,))
-
     with pytest.raises(DecodeError, match="more elements"):
         decode(claim)
 
@@ -95,7 +93,6 @@ def test_an_array_of_nothing_can_not_claim_billions_of_elements(constructor):
 )
 def test_nesting_ends_before_python_does(layer):
     data = layer * 100_000 + b"\x40"
-
     with pytest.raises(DecodeError):
         decode(data)
     with suppress(DecodeError):

@@ -74,7 +74,6 @@ async def test_a_receiver_begins_where_it_asks(peer, text, expected):
 @with_peer()
 async def test_a_position_that_is_none_is_refused(peer, text):
     peer.attach_receiver(0, READER.format(0), filters=selector(text), credit=0)
-
     assert refusal(peer) in ("amqp:invalid-field", "com.microsoft:argument-error")
 
 
@@ -92,7 +91,6 @@ async def test_a_position_that_is_none_is_refused(peer, text):
 @with_peer()
 async def test_a_partition_that_is_not_there_is_refused(peer, address):
     peer.attach_sender(0, address)
-
     assert refusal(peer) in ("com.microsoft:argument-out-of-range", "amqp:not-found")
 
 
@@ -100,7 +98,6 @@ async def test_a_partition_that_is_not_there_is_refused(peer, address):
 @with_peer()
 async def test_a_receiver_needs_a_group_that_exists_and_a_partition(peer, address):
     peer.attach_receiver(0, address, credit=0)
-
     assert refusal(peer) in ("amqp:not-allowed", "amqp:not-found")
 
 
@@ -133,7 +130,6 @@ async def test_events_of_one_key_share_a_partition_and_show_their_key(peer):
 async def test_a_key_on_a_link_of_one_partition_is_refused(peer):
     await after(peer)
     peer.transfer(200, section(0x72, {Symbol("x-opt-partition-key"): "ferry"}) + section(0x75, b"x"))
-
     assert peer.heard(amqp.DISPOSITION)[0].fields[4].value[0].value[0] == "amqp:not-allowed"
 
 
@@ -155,7 +151,6 @@ async def test_a_higher_epoch_takes_the_partition_and_a_lower_one_does_not(peer)
 @with_peer()
 async def test_an_epoch_that_is_no_number_is_refused(peer):
     peer.attach_receiver(0, READER.format(0), properties={EPOCH: "five"}, credit=0)
-
     assert refusal(peer) == "amqp:invalid-field"
 
 
@@ -183,7 +178,6 @@ def ask(peer, **asked):
 async def test_a_partition_says_where_it_begins_and_ends(peer):
     await after(peer, "a", "b")
     status, body = ask(peer, type="com.microsoft:partition", name="hub", partition="0")
-
     assert (status, body["begin_sequence_number"], body["last_enqueued_sequence_number"]) == (200, 0, 1)
     assert not body["is_partition_empty"]
 
@@ -191,7 +185,6 @@ async def test_a_partition_says_where_it_begins_and_ends(peer):
 @with_peer()
 async def test_an_empty_partition_says_that_it_is_empty(peer):
     _, body = ask(peer, type="com.microsoft:partition", name="hub", partition="3")
-
     assert (body["last_enqueued_sequence_number"], body["last_enqueued_offset"], body["is_partition_empty"]) == (-1, "-1", True)
 
 
@@ -217,7 +210,6 @@ async def test_a_filter_may_come_without_its_descriptor(peer):
     name = Symbol("apache.org:selector-filter:string")
     peer.attach_receiver(0, READER.format(0), filters={name: "amqp.annotation.x-opt-sequence-number > '0'"})
     peer.attach_receiver(1, READER.format(0), filters={name: Described(ULong(1), 7)}, credit=0)
-
     assert texts(received(peer)) == ["b"]
 
 
@@ -227,5 +219,4 @@ async def test_a_filter_may_have_any_name_when_its_descriptor_says_what_it_is(pe
     await after(peer, "a", "b")
     filters = {Symbol("jms-selector"): Described(kind, "amqp.annotation.x-opt-sequence-number > '0'")}
     peer.attach_receiver(0, READER.format(0), filters=filters)
-
     assert texts(received(peer)) == ["b"]

@@ -39,7 +39,6 @@ def test_by_offset_and_by_time_the_same_event_is_found(count, most, data):
 
 def test_a_partition_keeps_no_more_bytes_than_it_may():
     partition = filled(100, Retention(bytes_max=2000), size=100)
-
     assert sum(len(partition.event(number)) for number in range(partition.begin, partition.end)) <= 2000
     assert len(partition._events) < 50
     assert partition.last.sequence == 99
@@ -49,13 +48,11 @@ def test_a_clock_that_is_set_back_does_not_put_events_out_of_order():
     partition = Partition(0, Retention())
     for now in (5.0, 3.0, 6.0):
         partition.append(Message(), None, now)
-
     assert partition.start("amqp.annotation.x-opt-enqueued-time > '4000'") == 0
     assert partition.start("amqp.annotation.x-opt-enqueued-time > '5000'") == 2
 
 
 def test_an_event_larger_than_a_partition_is_numbered_and_gone():
     partition = filled(3, Retention(bytes_max=50), size=100)
-
     assert (partition.begin, partition.end, partition.last.sequence) == (3, 3, 2)
     assert partition.start("amqp.annotation.x-opt-offset > '-1'") == 3

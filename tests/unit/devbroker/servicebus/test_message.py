@@ -7,15 +7,7 @@ import pytest
 
 from hive_mind.devbroker.amqp.encoding import described, encode
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.amqp.sections import (
-    ANNOTATIONS,
-    HEADER,
-    MESSAGE_ID,
-    SUBJECT,
-    annotations_section,
-    split,
-    value_message,
-)
+from hive_mind.devbroker.amqp.sections import ANNOTATIONS, HEADER, MESSAGE_ID, SUBJECT, annotations_section, split, value_message
 from hive_mind.devbroker.amqp.types import Symbol, Timestamp, UInt
 from hive_mind.devbroker.servicebus.message import ID_LENGTH_MAX, letter_of
 
@@ -44,7 +36,6 @@ def read(*, ttl_ms=None, properties=None, notes=None):
 )
 def test_the_time_to_live_is_what_was_given_in_either_place(ttl_ms, expiry_s, ttl_s):
     expiry = {} if expiry_s is None else {ABSOLUTE_EXPIRY: Timestamp(int(expiry_s * 1000))}
-
     assert read(ttl_ms=ttl_ms, properties=expiry).ttl_s == ttl_s
 
 
@@ -55,7 +46,6 @@ def test_a_message_id_is_anything_that_can_be_compared(id):
 
 def test_a_message_without_an_id_gets_one_and_keeps_the_rest():
     first, second = (read(properties={SUBJECT: "lamps"}).content for _ in range(2))
-
     assert first.property_fields[SUBJECT] == "lamps"
     assert len(first.message_id) == len(second.message_id) == 32
     assert first.message_id != second.message_id
@@ -81,5 +71,4 @@ def test_a_message_for_later_is_refused_and_not_sent_at_once():
 
 def test_the_size_is_that_of_what_is_kept():
     encoded = value_message("x" * 500, application={"n": 1})
-
     assert letter_of(split(encoded), NOW).size == len(encoded)

@@ -31,10 +31,8 @@ def refused(condition):
 def test_an_ended_lock_is_not_renewed_and_with_it_none_of_a_request():
     queue = queue_of("a", "b")
     late, fresh = queue.take(NOW), queue.take(NOW + 30)
-
     with refused("message-lock-lost"):
         queue.renew([fresh.token, late.token], NOW + 60)
-
     assert fresh.locked_until == NOW + 90
 
 
@@ -107,7 +105,6 @@ def test_a_message_in_somebodys_hands_does_not_expire_before_it_is_put_back():
 def test_what_is_peeked_at_stays_whatever_its_state():
     queue = queue_of("locked", "ready", "new")
     queue.take(NOW)
-
     assert [text_of(kept) for kept in queue.peek(1, NOW)] == ["locked", "ready", "new"]
     assert [kept.sequence for kept in queue.peek(2, NOW)] == [2, 3]
     assert queue.counts() == {"ready": 2, "locked": 1}
@@ -115,11 +112,9 @@ def test_what_is_peeked_at_stays_whatever_its_state():
 
 def test_what_was_seen_within_the_window_is_taken_once():
     queue = queue_of(duplicate_window_s=10)
-
     assert len(queue.send([letter("a", id="1"), letter("b", id="1"), letter("c"), letter("d")], NOW)) == 3
     assert queue.send([letter("again", id="1")], NOW + 9) == []
     assert len(queue.send([letter("new", id="1")], NOW + 10)) == 1
-
     assert taken(queue, NOW + 10) == ["a", "c", "d", "new"]
 
 
@@ -142,7 +137,6 @@ def test_a_duplicate_is_welcome_in_a_full_queue_and_a_refused_message_is_no_dupl
 def test_only_so_many_ids_are_remembered():
     duplicates = Duplicates(10, ids_max=2)
     duplicates.note([letter(id="1"), letter(id="2"), letter(id="3")], NOW)
-
     assert [each.id for each in duplicates.without([letter(id=id) for id in "123"], NOW)] == ["1"]
 
 

@@ -23,19 +23,15 @@ def entity_of(*texts, host=None, **settings):
 def test_a_receiver_gets_as_many_as_it_has_credit_for_and_more_when_it_gives_more():
     link = PlayedLink(credit=2).attach(entity_of("a", "b", "c"))
     assert link.texts == ["a", "b"]
-
     link.give(5)
-
     assert link.texts == ["a", "b", "c"]
 
 
 def test_who_has_credit_gets_a_message_as_soon_as_it_is_there():
     entity = entity_of()
     link = PlayedLink(credit=1).attach(entity)
-
     entity.on_message(PlayedLink(receives=False), message("a"), 0)
     entity._host.run()
-
     assert link.texts == ["a"]
 
 
@@ -43,9 +39,7 @@ def test_receivers_take_turns():
     entity = entity_of()
     links = [PlayedLink(credit=9).attach(entity) for _ in range(3)]
     entity.queue.send([letter(f"{number}") for number in range(6)], entity._host.now())
-
     entity._host.run()
-
     assert [len(link.sent) for link in links] == [2, 2, 2]
 
 
@@ -105,19 +99,15 @@ def test_locks_outlive_the_link():
 def test_dead_letters_wake_who_waits_for_them():
     entity = entity_of("a", deliveries_max=1)
     dead = PlayedLink(credit=1).attach(entity.dead_letters)
-
     PlayedLink(credit=1).attach(entity).settle(ABANDONED)
     entity._host.run()
-
     assert dead.texts == ["a"]
 
 
 def test_a_batch_is_taken_apart():
     entity = entity_of()
     batch = b"".join(bytes((0, 0x53, DATA)) + encode(message(text)) for text in "ab")
-
     entity.on_message(PlayedLink(receives=False), batch, BATCH_FORMAT)
-
     assert PlayedLink(credit=9).attach(entity).texts == ["a", "b"]
     assert entity._host.figures["messages_in"] == 2
 
@@ -136,9 +126,7 @@ def test_a_stuck_receiver_holds_up_nobody():
     entity = entity_of()
     stuck, willing = PlayedLink(credit=0).attach(entity), PlayedLink(credit=9).attach(entity)
     entity.queue.send([letter("a"), letter("b")], entity._host.now())
-
     entity._host.run()
-
     assert (stuck.sent, len(willing.sent)) == ([], 2)
 
 
@@ -146,7 +134,5 @@ def test_what_the_sender_wrote_is_not_touched():
     entity = entity_of()
     encoded = value_message("grüße", properties={MESSAGE_ID: "m-1"}, application={"n": 1, "target": "x"})
     entity.on_message(PlayedLink(receives=False), encoded, 0)
-
     [(got, _, _)] = PlayedLink(credit=1).attach(entity).sent
-
     assert got.properties + got.application + got.body == encoded

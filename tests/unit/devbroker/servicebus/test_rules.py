@@ -6,10 +6,10 @@ from hive_mind.devbroker.amqp.encoding import encode
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, SUBJECT, split, value_message
 from hive_mind.devbroker.servicebus.message import letter_of, properties_of
+from hive_mind.devbroker.servicebus.namespace import Topic
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.rules import RULES_MAX, rules_of
 from hive_mind.devbroker.servicebus.settings import QueueSettings
-from hive_mind.devbroker.servicebus.topic import Topic
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.letters import TurnedHost, letter, text_of
 
@@ -115,9 +115,7 @@ def test_when_one_subscription_is_full_nobody_gets_any_of_a_batch():
 def test_a_full_subscription_holds_up_only_what_it_wants():
     topic, (large, small) = topic_of(("", {}), ("target = 'small'", {"messages_max": 1}))
     topic.send([to("a", "small")], NOW)
-
     topic.send([to("b", "large")], NOW)
-
     assert taken(large) == ["a", "b"]
     assert taken(small) == ["a"]
 
@@ -125,16 +123,13 @@ def test_a_full_subscription_holds_up_only_what_it_wants():
 def test_expired_messages_make_room_when_somebody_sends():
     topic, (queue,) = topic_of(("", {"messages_max": 1}))
     topic.send([letter("a", ttl_s=10)], NOW)
-
     topic.send([letter("b")], NOW + 10)
-
     assert taken(queue, NOW + 10) == ["b"]
 
 
 def test_a_topic_knows_duplicates_and_limits_times_to_live():
     topic, (queue,) = topic_of(("", {"ttl_s": 99}), duplicate_window_s=60, ttl_s=10)
     topic.send([letter("a", id="1"), letter("b", id="1"), letter("c", ttl_s=5)], NOW)
-
     assert [kept.expires_at - NOW for kept in queue.peek(1, NOW)] == [10, 5]
 
 

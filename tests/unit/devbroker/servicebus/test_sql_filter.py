@@ -142,7 +142,6 @@ def test_like(pattern, escape, text, is_match):
 @given(pattern=st.text("ab%_.", max_size=8), text=st.text("ab.", max_size=12))
 def test_like_agrees_with_a_regular_expression(pattern, text):
     expression = "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern)
-
     assert is_like(text, pattern_of(pattern)) is (re.fullmatch(expression, text) is not None)
 
 
@@ -173,9 +172,7 @@ _CONDITIONS = st.recursive(
 @given(condition=_CONDITIONS, p=st.integers(-3, 3), q=st.integers(-3, 3))
 def test_random_conditions_mean_what_python_says(condition, p, q):
     sql, python = condition
-
     expected = eval(python, {"p": p, "q": q})  # noqa: S307 - made above out of operators and small numbers
-
     assert filter_of(sql)(Properties({}, {"p": p, "q": q})) is expected, sql
 
 

@@ -31,7 +31,6 @@ def test_what_was_struck_out_does_not_pile_up():
     for number in range(10_000):
         agenda.enter(number, 1e9 - number)
         agenda.strike_out(number)
-
     assert len(agenda._heap) < 200
 
 
@@ -40,5 +39,4 @@ def test_tidying_up_keeps_the_order():
     for number in range(500):
         agenda.enter(number, float(number))
         agenda.enter(number, 1e6 - number)
-
     assert [agenda.pop() for _ in range(500)] == list(range(499, -1, -1))

@@ -35,17 +35,13 @@ def test_it_wakes_at_the_earliest_time_it_was_told_and_when_that_look_said():
     sleeper = Sleeper(70)
     for due in (50, 30, None, inf, 40):
         sleeper.alarm.expect(due)
-
     sleeper.host.run(100)
-
     assert sleeper.woken_at == [30, 70]
 
 
 def test_what_is_long_due_is_looked_at_soon():
     sleeper = Sleeper()
     sleeper.host.run(10)
-
     sleeper.alarm.expect(5)
     sleeper.host.run(1)
-
     assert sleeper.woken_at == [10]

@@ -25,7 +25,6 @@ def test_agents_are_dealt_to_nodes_in_turn_or_put_where_they_are_wanted():
 
 def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
     assert hive.host.nodes[hive.agents()["bo"].node].policy.trust("ines", Now(0, 0)) == 1.0
-
     assert hive.update_trust("ines", 99.0, by=MODERATOR) == 2.0
     assert hive.update_trust("ines", -1.0, by=MODERATOR) == 0.0
     with pytest.raises(InvalidInput, match="only moderators write"):
@@ -34,7 +33,6 @@ def test_trust_is_one_until_a_moderator_pins_it_within_zero_and_two(hive):
 
 def test_a_rater_may_have_a_slash_in_its_name(hive):
     hive.register_agent("yard/ann")
-
     hive.rate(MODERATOR, "yard/ann", good=1, bad=0)
     assert hive.rate("yard/ann", "ines", good=10, bad=0) > 1.0
 
@@ -48,7 +46,6 @@ def test_who_is_put_at_a_node_that_is_not_there_is_refused_and_not_known(hive):
 def test_agents_are_listed_with_their_domain_their_node_and_the_trust_in_them(hive):
     hive.register_agent("ann", "pumps")
     hive.update_trust("ann", 0.5, by=MODERATOR)
-
     assert hive.agents()["ann"] == HiveAgent("ann", "pumps", hive.agents()["ann"].node, 0.5)
     assert hive.agents()["bo"] == HiveAgent("bo", "", hive.agents()["bo"].node, 1.0)
     assert list(hive.agents()) == sorted(["ann", "bo", "ines", MODERATOR])

@@ -59,7 +59,6 @@ def test_replicas_of_one_seed_are_not_merged_as_each_would_take_the_others_facts
     here, there = graph(), graph()
     here.promote_fact("ines", PUMP)
     there.promote_fact("bo", DOOR)
-
     with pytest.raises(InvalidInput, match="give each a seed of its own"):
         here.merge_state(there)
 
@@ -68,9 +67,7 @@ def test_merging_with_itself_changes_nothing():
     hive = graph(flat())
     hive.promote_fact("ines", PUMP)
     before = [dict(kept) for kept in hive.host.kept.values()]
-
     hive.merge_state(hive)
-
     assert [dict(kept) for kept in hive.host.kept.values()] == before
 
 
@@ -142,7 +139,6 @@ def test_every_node_started_again_has_what_it_had(name):
 def test_the_stamp_of_a_fact_is_that_of_its_author_for_everybody():
     hive = graph(flat())
     fact = hive.promote_fact("ines", PUMP)
-
     stamps: set[Stamp] = {node.fact(PUMP_ID, hive.host._clock()).provenance[0].stamp for node in hive.host.nodes.values()}
     assert stamps == {fact.provenance[0].stamp}
     assert FIRST_MS < fact.provenance[0].stamp.ms < FIRST_MS + 1_000

@@ -118,7 +118,6 @@ def used(embedder: Failing) -> InMemoryHiveGraph:
 def test_whatever_an_embedder_does_a_hive_goes_on_by_keywords_and_one_line_says_so(instead, works):
     with pytest.warns(RuntimeWarning, match="no embeddings for now, searching by keywords only") as told:
         hive = used(Failing(instead, works=works))
-
     assert len(told) == 1
     assert contents(hive.query_facts("the car", limit=1)) == ["The car is outside."]
     assert contents(hive.query_federated("door", limit=1)) == [DOOR]

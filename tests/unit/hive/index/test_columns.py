@@ -55,7 +55,6 @@ def test_trust_is_asked_once_until_it_may_have_changed():
 
 def test_nothing_found_needs_nothing_put():
     found = Columns().at(np.array([], dtype=np.int64), TRUST.__getitem__, nowhere)
-
     assert len(found.confirmations) == len(found.trust) == len(found.confidence) == 0
 
 
@@ -81,5 +80,4 @@ def test_where_a_candidate_was_said_is_asked_once_until_it_is_put_again():
 def test_candidates_without_a_place_travel_without_places():
     columns = Columns()
     columns.put(0, 0.0, 0.5, ("ada",))
-
     assert columns.at(np.array([0]), TRUST.__getitem__, nowhere).places == b""

@@ -260,9 +260,7 @@ def test_an_embedding_that_came_later_is_compared_too():
     desk = Desk(new_arm=lambda: ExactVectors(4), model="m")
     desk.say(assertion())
     assert np.isnan(desk.replica.pool(Probe((), Anchors(), EAST), 0.0, desk.judge)[0].semantic).all()
-
     desk.say(assertion(ms=FIRST_MS + 1, statement=Statement(PUMP, "pump", model="m", vector=EAST.astype("<f2").tobytes())))
-
     assert desk.replica.pool(Probe((), Anchors(), EAST), 0.0, desk.judge)[0].semantic.tolist() == [1.0]
 
 

@@ -103,13 +103,11 @@ def test_a_long_name_is_refused(field):
 
 def test_nobody_puts_other_words_under_the_id_of_a_fact():
     forged = msgspec.structs.replace(assertion(), statement=Statement("The pump is blue."))
-
     assert reason(forged) == "the id does not match the content"
 
 
 def test_the_same_words_of_another_tenant_are_another_fact():
     foreign = assertion(tenant="other", fact_id=fact_id(PUMP, "other"))
-
     assert reason(foreign) == "another tenant's"
     assert malformed(foreign) == ""
 

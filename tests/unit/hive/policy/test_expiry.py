@@ -39,7 +39,6 @@ def test_forgetting_is_off_unless_it_is_turned_on():
 
 def test_a_day_at_one_percent_an_hour_leaves_79_percent():
     slowly = replace(ON, decay_per_hour=0.01)
-
     assert isclose(decayed(1.0, 24.0, 0.01), exp(-0.24))
     assert isclose(confidence_now(0.5, Stamp(HIVE_MS - 24 * HOUR_MS), HIVE_MS, slowly), 0.5 * exp(-0.24))
 
@@ -65,13 +64,11 @@ def test_an_assertion_is_hidden_at_its_moment_and_collected_after_the_grace():
 
 def test_a_dry_run_gives_the_same_answer_twice():
     rows = [("old", said(1, 1), 0), ("new", said(1, HIVE_MS + HOUR_MS), 0), ("for ever", said(), 0)]
-
     assert due(rows, HIVE_MS, NOW, ON) == due(rows, HIVE_MS, NOW, ON) == ("old",)
 
 
 def test_without_its_authors_clock_a_time_to_live_is_counted_from_when_it_was_first_seen():
     relative = said(ttl_ms=HOUR_MS)
-
     assert not is_expired(relative, SEEN_NOW - HOUR_MS + 1, HIVE_MS, NOW)
     assert is_expired(relative, SEEN_NOW - HOUR_MS, HIVE_MS, NOW)
     assert is_expired(relative, SEEN_NOW - HOUR_MS, HIVE_MS, Now(wall_ms=-(10**15), mono_ms=NOW.mono_ms))
@@ -79,14 +76,12 @@ def test_without_its_authors_clock_a_time_to_live_is_counted_from_when_it_was_fi
 
 def test_the_grace_holds_for_time_counted_from_first_sight_too():
     relative = said(ttl_ms=HOUR_MS)
-
     assert due([("d", relative, SEEN_NOW - HOUR_MS - ON.grace_ms + 1)], None, NOW, ON) == ()
     assert due([("d", relative, SEEN_NOW - HOUR_MS - ON.grace_ms)], None, NOW, ON) == ("d",)
 
 
 def test_without_a_trusted_clock_here_an_authors_moment_is_not_believed_to_have_come():
     fresh = said(ttl_ms=HOUR_MS, expires_ms=1)
-
     assert not is_expired(fresh, SEEN_NOW, None, NOW)
     assert is_expired(fresh, SEEN_NOW - HOUR_MS, None, NOW)
     assert not is_expired(said(expires_ms=1), 0, None, NOW)
@@ -95,7 +90,6 @@ def test_without_a_trusted_clock_here_an_authors_moment_is_not_believed_to_have_
 def test_a_refresh_lives_on_when_the_assertion_before_it_is_collected():
     old = said(ttl_ms=HOUR_MS, expires_ms=HIVE_MS - HOUR_MS)
     refresh = replace_expiry(old, HIVE_MS + HOUR_MS)
-
     assert due([("old", old, 0), ("refresh", refresh, 0)], HIVE_MS, NOW, ON) == ("old",)
 
 
@@ -114,7 +108,6 @@ def test_an_author_writes_its_own_time_to_live_or_the_hives_and_no_moment_withou
 
 def test_the_record_of_004_fades_and_expires_by_its_creation():
     record = FactTTL(created_ms=HIVE_MS, max_age_hours=24.0, decay_per_hour=0.01)
-
     assert isclose(record.confidence(1.0, HIVE_MS + HOUR_MS), exp(-0.01))
     assert not record.is_expired(HIVE_MS + 24 * HOUR_MS - 1)
     assert record.is_expired(HIVE_MS + 24 * HOUR_MS)

@@ -29,10 +29,8 @@ def tell(one: PolicyNow, key: str, value: str = "true", by: str = MODERATOR, ms:
 def test_moderators_are_those_it_was_set_up_with_and_those_they_appoint():
     one = policy()
     assert (one.is_moderator(MODERATOR), one.is_moderator("ann")) == (True, False)
-
     tell(one, "moderator/ann")
     tell(one, "moderator/bo", by="ann")
-
     assert (one.is_moderator("ann"), one.is_moderator("bo")) == (True, False)
 
 
@@ -55,7 +53,6 @@ def test_a_moderators_word_covers_everything_up_to_it_and_an_agents_only_its_own
 def test_redacted_is_redacted_whatever_the_time():
     one = policy()
     tell(one, f"redacted/{PUMP_ID}")
-
     assert one.is_withdrawn(assertion(ms=1 << 47))
     assert set(one.policy.withdrawn()) == {PUMP_ID}
 
@@ -64,7 +61,6 @@ def test_what_a_stranger_writes_has_no_force():
     one = policy()
     for key in (f"redacted/{PUMP_ID}", f"retracted/{PUMP_ID}", f"quarantine/{PUMP_ID}", f"retracted/{PUMP_ID}/ines"):
         tell(one, key, by="bo")
-
     assert not one.is_withdrawn(assertion())
     assert not one.is_quarantined(PUMP_ID)
 
@@ -73,7 +69,6 @@ def test_quarantine_ends_when_a_moderator_says_so():
     one = policy()
     tell(one, f"quarantine/{PUMP_ID}")
     assert one.is_quarantined(PUMP_ID)
-
     tell(one, f"quarantine/{PUMP_ID}", "false", ms=FIRST_MS + 1)
     assert not one.is_quarantined(PUMP_ID)
 
@@ -99,23 +94,19 @@ def aged(one: PolicyNow, ms: int) -> PolicyNow:
 
 def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_looks():
     one = aged(policy(ExpirySettings(is_on=True)), 10 * HOUR_MS)
-
     seen = {one.faded(0.8, Stamp(FIRST_MS)) for _ in range(100)}
-
     assert seen == {0.8 * exp(-0.1)}
 
 
 def test_a_look_at_one_time_changes_nothing_at_another():
     one = policy(ExpirySettings(is_on=True))
     later = aged(one, 10 * HOUR_MS)
-
     assert [at.faded(0.8, Stamp(FIRST_MS)) for at in (one, later, one)] == [0.8, 0.8 * exp(-0.1), 0.8]
 
 
 def test_without_forgetting_nothing_fades_and_nothing_expires():
     one = aged(policy(), 1_000 * DAY_MS)
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=1, expires_ms=FIRST_MS + 1))
-
     assert one.faded(0.8, Stamp(FIRST_MS)) == 0.8
     assert (one.is_visible(given), one.is_expired(given), one.may_expire()) == (True, False, False)
 
@@ -152,9 +143,7 @@ def test_what_is_gone_is_not_remembered_as_seen():
     one = policy(ExpirySettings(is_on=True))
     stays, goes = (Sealed(dot(b"8 bytes!", n), assertion(ttl_ms=HOUR_MS)) for n in (1, 2))
     one.note_first_seen([stays, goes])
-
     one.policy.forget_first_seen([stays])
-
     assert set(one.policy.first_seen) == {(PUMP_ID, stays.dot)}
 
 
@@ -227,13 +216,11 @@ def test_gossip_makes_nothing_immortal(hive):
         assert hive.found("n0") == [PUMP]
 
     later(hive, 2 * HOUR_MS)
-
     assert hive.who_has() == set()
 
 
 def test_the_hives_own_time_holds_where_the_author_names_none(hive):
     hive.say("n0")
-
     later(hive, DAY_MS - HOUR_MS)
     assert hive.found("n0") == [PUMP]
     later(hive, 2 * HOUR_MS)
@@ -281,5 +268,4 @@ def test_nothing_is_stamped_before_its_certificate_begins_however_wrong_the_cloc
     clock = Clock()
     clock.wall_ms -= behind_ms
     one = NodePolicy(PolicySettings(), SealSince(), Registry(()), HiveClock(1)).at(clock())
-
     assert one.hive_ms() == stamped_ms

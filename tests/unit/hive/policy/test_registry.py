@@ -39,10 +39,8 @@ def test_the_last_writer_wins_in_whatever_order_entries_come():
 def test_equal_stamps_with_different_values_end_alike_everywhere():
     one, other = (RegistryEntry("trust/ann", value, at(1), "mod") for value in ("0.5", "1.5"))
     here, there = copies()
-
     here.take([one, other], NOW_MS)
     there.take([other, one], NOW_MS)
-
     assert here.entries() == there.entries()
 
 
@@ -60,9 +58,7 @@ def test_taking_an_entry_twice_changes_nothing():
 def test_a_later_stranger_does_not_shadow_a_moderator():
     here, _ = copies()
     here.write("trust/ann", "0.2", "mod", at(1))
-
     here.take([RegistryEntry("trust/ann", "2.0", at(50), "ann")], NOW_MS)
-
     assert here.get("trust/ann") == 0.2
     assert here.with_prefix("trust/") == {"trust/ann": 0.2}
 
@@ -94,9 +90,7 @@ def test_what_a_moderator_did_in_office_stays_and_what_it_does_afterwards_is_voi
 def test_only_founders_appoint():
     here, _ = copies()
     here.write("moderator/may", "true", "mod", at(1))
-
     here.take([RegistryEntry("moderator/eve", "true", at(2), "may")], NOW_MS)
-
     assert here.moderators == {"mod", "may"}
     assert here.may_write("moderator/eve", "may")
 
@@ -128,10 +122,8 @@ def test_who_may_write_what(key, by, is_allowed):
 @pytest.mark.parametrize(("value", "trust"), [("8100", 2.0), ("-3", 0.0), ("1", 1.0), ("0.25", 0.25)])
 def test_trust_is_clamped_when_written_and_when_read(value, trust):
     here, there = copies()
-
     written = here.write("trust/ann", value, "mod", at(1))
     there.take([RegistryEntry("trust/ann", value, at(1), "mod")], NOW_MS)
-
     assert json.loads(written.value) == here.get("trust/ann") == there.get("trust/ann") == trust
 
 
@@ -140,7 +132,6 @@ def test_trust_is_clamped_when_written_and_when_read(value, trust):
 )
 def test_trust_that_is_no_number_is_refused_with_a_reason(value):
     here, _ = copies()
-
     assert here.refusal("trust/ann", value, "mod")
     assert here.take([RegistryEntry("trust/ann", value, at(1), "mod")], NOW_MS) == ()
     with pytest.raises(InvalidInput):
@@ -177,7 +168,6 @@ def test_trust_that_is_no_number_is_refused_with_a_reason(value):
 )
 def test_malformed_entries_are_passed_over(key, value):
     here = Registry(["ann"])
-
     assert here.take([RegistryEntry(key, value, at(1), "ann")], NOW_MS) == ()
     assert here.refusal(key, value, "ann")
 
@@ -205,7 +195,6 @@ def test_an_entry_from_beyond_hive_time_is_nobodys():
     here, _ = copies()
     latest = RegistryEntry("agent/ann", "{}", at(DRIFT_MS), "ann")
     beyond = RegistryEntry("agent/bob", "{}", at(DRIFT_MS + 1), "bob")
-
     assert here.take([latest, beyond], NOW_MS) == (latest,)
 
 
@@ -228,19 +217,15 @@ def test_a_sweep_forgets_what_was_taken_before_the_clock_was_known_and_hands_bac
 def test_a_second_sweep_by_an_earlier_time_forgets_what_the_first_let_be():
     here, _ = copies()
     here.take([RegistryEntry("agent/ann", "{}", at(ms), "ann" if ms else "mod") for ms in (0, 10**9)], None)
-
     first = here.sweep(NOW_MS, lambda _: False)
     second = here.sweep(NOW_MS - 10**9, lambda _: False)
-
     assert [len(swept.forgotten) for swept in (first, second)] == [1, 1]
 
 
 def test_what_was_forgotten_leaves_no_trace_in_the_fingerprint():
     here, there = copies()
-
     here.take([RegistryEntry("agent/ann", "{}", at(10**9), "ann")], None)
     here.sweep(NOW_MS, lambda _: False)
-
     assert here.fingerprint(b"s") == there.fingerprint(b"s")
     assert len(here) == 0
 
@@ -258,13 +243,11 @@ def test_the_fingerprint_depends_on_entries_and_session():
 
 def test_each_writer_has_its_own_record_in_a_journal():
     one, other = (RegistryEntry("trust/ann", "1", at(1), by) for by in ("mod", "may"))
-
     assert record_key(one) != record_key(other)
 
 
 def test_names_with_slashes_keep_apart():
     key = rating_key("team/a%2F", "team/b")
-
     assert (rater_of(key), subject_of(key)) == ("team/a%2F", "team/b")
     assert Registry().may_write(key, "team/a%2F") == ""
 
@@ -299,7 +282,6 @@ def test_what_somebody_decided_whom_a_revoked_key_appointed_counts_as_its_own():
 def test_what_anybody_may_write_bears_no_appointment():
     here, _ = copies()
     here.write("moderator/may", "true", "mod", at(1))
-
     assert here.write("agent/may", "{}", "may", at(2)).appointment is None
     assert here.write("redacted/1", "true", "mod", at(3)).appointment is None
 
@@ -341,17 +323,13 @@ def test_who_is_appointed_again_decides_from_then_on_and_what_it_said_in_between
 
 def test_whom_somebody_else_dismisses_stays_in_office():
     here = Registry(["mod"])
-
     here.take([APPOINTED, structs.replace(DISMISSED, by="eve"), AFTERWARDS], None)
-
     assert here.get("trust/ann") == 2.0
 
 
 def test_what_was_written_after_a_dismissal_leaves_the_journal_when_that_is_heard_of():
     here = Registry(["mod"])
-
     here.take([APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED], None)
-
     assert here.overflown == [AFTERWARDS]
     assert len({record_key(one) for one in (APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED)}) == 4
 

@@ -27,9 +27,7 @@ def registry(hive: Hive, node: str) -> tuple[RegistryEntry, ...]:
 
 def test_entries_go_in_their_order_in_messages_of_bounded_size():
     entries = [entry(number) for number in range(200)]
-
     told = announced(entries, 3_000)
-
     assert [one for some in told for one in some.entries] == entries
     assert len(told) < 30
     assert all(len(wire.encode(some)) <= 3_000 for some in told)
@@ -37,7 +35,6 @@ def test_entries_go_in_their_order_in_messages_of_bounded_size():
 
 def test_an_entry_larger_than_any_message_goes_alone_and_nothing_is_told_in_none():
     large = entry(1, '"' + "x" * 3_900 + '"')
-
     assert announced([entry(0), large, entry(2)], 1_000) == tuple(Announce((one,)) for one in (entry(0), large, entry(2)))
     assert announced([], 1_000) == ()
 

@@ -20,18 +20,14 @@ def entries(hive: Hive, name: str) -> tuple[RegistryEntry, ...]:
 @pytest.mark.parametrize("make", [flat, sharded], ids=["flat", "sharded"])
 def test_what_is_written_at_one_node_everybody_knows(make):
     hive = Hive(make())
-
     assert hive.write("n0", "agent/ines", '{"domain": "pumps"}', by="ines") == ""
-
     for name in hive.topology.nodes:
         assert hive.nodes[name].registry.get("agent/ines") == {"domain": "pumps"}
 
 
 def test_an_entry_is_durable_before_it_is_told():
     hive = Hive(flat())
-
     effects = hive.tell("n0", Write("r", [("agent/ines", "{}")], "ines"))
-
     assert isinstance(effects[0], Persist)
     assert REGISTRY in {record.table for record in effects[0].records}
     assert [effect.to for effect in effects if isinstance(effect, Send)] == [("n1", "n2")]
@@ -40,9 +36,7 @@ def test_an_entry_is_durable_before_it_is_told():
 def test_of_several_entries_each_has_its_own_answer():
     hive = Hive(flat())
     asked = [("agent/ines", "{}"), ("agent/bo", "{}"), ("trust/ines", "2"), ("nonsense", ""), ("agent/ines", "no JSON")]
-
     reasons = hive.request("n0", lambda request: Write(request, asked, "ines"))
-
     assert [reason == "" for reason in reasons] == [True, False, False, False, False]
     assert {entry.key for entry in entries(hive, "n1")} == {"agent/ines"}
 
@@ -54,7 +48,6 @@ def test_who_missed_it_hears_of_it_in_the_next_exchange():
     hive.down.discard("n2")
 
     hive.wait(15_000)
-
     assert entries(hive, "n2") == entries(hive, "n0") != ()
 
 
@@ -137,9 +130,7 @@ def test_a_forged_entry_does_not_come_in_by_an_exchange_either():
     hive = Hive(flat(), seal_of=keyring)
     forged = RegistryEntry(f"redacted/{PUMP_ID}", "true", Stamp(FIRST_MS + 100), MODERATOR)
     hive.nodes["n2"].registry.take([forged], None)
-
     hive.wait(40_000)
-
     assert entries(hive, "n0") == entries(hive, "n1") == ()
 
 
@@ -218,7 +209,5 @@ def test_a_redaction_by_a_clock_that_ran_ahead_outlives_its_writers_memory(is_se
 def test_a_reason_that_can_not_be_written_is_refused_and_stops_nobody():
     hive = Hive(flat())
     hive.say("n1")
-
     (refused,) = hive.request("n0", lambda request: Retract(request, (PUMP_ID,), MODERATOR, "half \udcff"))
-
     assert "unpaired surrogate" in refused.refused

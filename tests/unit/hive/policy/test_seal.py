@@ -106,7 +106,6 @@ def test_a_seal_holds_in_one_partition_only():
 
 def test_a_seal_of_one_kind_is_none_of_another():
     payload = msgspec.msgpack.encode(("all", OWN))
-
     assert RING.seal("ines", b"assert/1" + payload) != RING.seal("ines", b"remove/1" + payload)
     assert not is_sealed_removal(RING, "all", msgspec.structs.replace(REMOVAL, seal=GIVEN.seal))
 
@@ -123,7 +122,6 @@ def test_what_travelled_is_still_sealed():
 
 def test_without_seals_everybody_is_believed_and_nothing_is_added():
     given = sealed(UNSEALED, "all", OWN, assertion())
-
     assert given.seal == b""
     assert is_sealed(UNSEALED, "all", given)
     assert sealed_removal(UNSEALED, "all", Removal(PUMP_ID, (OWN,), "ines", "retracted", Stamp(5))).seal == b""

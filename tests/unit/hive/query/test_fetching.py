@@ -64,7 +64,6 @@ def test_who_has_no_room_for_all_is_asked_for_the_rest():
 def test_who_has_room_for_nothing_is_not_asked_for_ever():
     fetch = fetch_of(("1", "a"))
     fetch.start(0)
-
     assert asked(fetch.take("a", FactsReply("f", (), is_cut=True), 5)) == [("b", ("1",))]
 
 
@@ -81,7 +80,6 @@ def test_a_silent_holder_is_asked_again_and_replaced_within_the_deadline():
 
 def test_a_node_looks_at_its_own_replica_first():
     (effect,) = fetch_of(("1", "a"), node="c").start(0)
-
     assert isinstance(effect, SearchLocal)
     assert effect.reply_to == "c"
 

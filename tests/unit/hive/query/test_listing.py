@@ -37,9 +37,7 @@ def requests(effects: list[Send | SearchLocal]) -> list[tuple[str, ListPlace | N
 
 def test_one_member_of_each_set_is_asked_the_node_itself_without_a_message():
     asked = ListRequest("q", "set0", 5, "pump", 3, 1_000)
-
     effects = listing(bytes_max=500).start(0)
-
     assert effects[0] == SearchLocal(asked, "n0")
     assert effects[1:] == [Send(("n2",), msgspec.structs.replace(asked, replica_set="set1", bytes_max=500))]
 
@@ -140,7 +138,6 @@ def test_a_reply_after_the_end_changes_nothing():
 
 def test_without_time_it_is_over_at_once_and_says_that_it_knows_nothing():
     scatter = listing(deadline_ms=0)
-
     assert scatter.start(0) == []
     assert scatter.is_done
     assert set(scatter.gathered().missing) == {"p0", "p1", "p2"}

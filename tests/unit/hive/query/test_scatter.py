@@ -74,7 +74,6 @@ def test_who_left_out_nothing_that_matters_is_not_asked_again():
 
 def test_a_node_asks_itself_first_and_without_a_message():
     scatter = scatter_of(ONE, node="c")
-
     (effect,) = scatter.start(0)
 
     assert isinstance(effect, SearchLocal)
@@ -126,7 +125,6 @@ def test_replicas_are_counted_once_and_the_one_that_speaks_for_most_is_believed(
 @pytest.mark.parametrize("deadline_ms", [0, -5])
 def test_without_time_it_is_over_at_once(deadline_ms: int):
     scatter = scatter_of(TWO, RED, deadline_ms)
-
     assert scatter.start(0) == []
     assert scatter.is_done
     assert (scatter.gathered().completeness, scatter.gathered().missing) == (0.0, ("p0", "p1", "p2"))
@@ -134,7 +132,6 @@ def test_without_time_it_is_over_at_once(deadline_ms: int):
 
 def test_a_hive_without_partitions_is_complete():
     scatter = scatter_of((), RED)
-
     assert scatter.start(0) == []
     assert scatter.is_done
     assert scatter.gathered().completeness == 1.0
@@ -155,9 +152,7 @@ def test_a_hive_without_partitions_is_complete():
 def test_what_was_not_asked_for_changes_nothing(sender: str, reply: SearchReply):
     scatter = scatter_of(TWO)
     scatter.start(0)
-
     assert scatter.take(sender, reply, 1) == []
-
     assert not scatter.is_done
     assert (len(scatter.gathered().pool), scatter.gathered().completeness) == (0, 0.0)
 
@@ -251,7 +246,6 @@ def test_absurd_statistics_of_a_member_do_no_harm(documents: int, statistics: Te
 
 def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_ever():
     scatter = scatter_of(TWO, favoured=frozenset({"t"}))
-
     depths = {effect.message.replica_set: effect.message.probe.depth for effect in scatter.start(0)}
 
     assert depths == {"s": 10, "t": 10 * DOMAIN_ROUTING_PRIORITY_MULTIPLIER}
@@ -262,8 +256,6 @@ def test_a_favoured_set_gives_more_candidates_and_the_merged_pool_is_as_deep_as_
 
 def test_requests_say_how_much_time_is_left():
     scatter = scatter_of(TWO, deadline_ms=1_000)
-
     (first, _) = scatter.start(100)
-
     assert isinstance(first.message, PoolRequest)
     assert first.message.left_ms == 900

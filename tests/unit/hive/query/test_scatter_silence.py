@@ -44,7 +44,6 @@ def test_a_replica_in_place_of_a_silent_one_completes_the_answer_and_the_silent_
 def test_every_member_has_its_turn_before_a_short_deadline():
     scatter = scatter_of(ONE, deadline_ms=500, latencies=without_rivals())
     scatter.start(0)
-
     assert {node for _, node, _ in wait(scatter)} >= {"a", "b"}
     assert scatter.is_done
 
@@ -77,7 +76,6 @@ def test_rivals_have_a_budget():
     sets = [ReplicaSet(f"s{n}", (f"a{n}", f"b{n}"), (f"p{n}",)) for n in range(100)]
     scatter = scatter_of(sets, latencies=latencies)
     scatter.start(0)
-
     assert len(wait(scatter, 100)) == SETTINGS.hedge_burst
 
 
@@ -174,7 +172,6 @@ def test_nobody_asks_the_dead_because_somebody_is_slow():
     latencies.suspects = frozenset("bc")
     scatter = scatter_of(ONE, latencies=latencies)
     scatter.start(0)
-
     assert wait(scatter, 200) == [(200, "a", "s")]
 
 
@@ -192,7 +189,6 @@ def test_when_only_the_dead_are_left_they_are_asked_together():
 
 def test_a_node_that_others_believe_dead_still_asks_itself_first():
     scatter = scatter_of(ONE, node="c", latencies=believed_dead("a", "b", "c"))
-
     assert asked(scatter.start(0)) == [("me", "s")]
 
 
@@ -216,7 +212,6 @@ def test_a_member_that_died_costs_one_question():
 
 def test_one_slow_reply_in_a_hundred_does_not_make_every_question_slow():
     figures = tail("rivals for the slow", questions=200)
-
     assert figures.p99_ms <= 60
     assert figures.extra_load <= 0.06
     assert figures.complete_at_200_ms >= 0.99
@@ -227,7 +222,6 @@ def test_nobody_is_asked_twice_as_much_because_all_are_slow():
     latencies = Latencies()
     for _ in range(1_000):
         latencies.asked()
-
     assert sum(latencies.take_hedge() for _ in range(1_000)) == SETTINGS.hedge_burst
 
 

@@ -29,9 +29,7 @@ def reply(name: str, *moments: int, missing: tuple[str, ...] = (), is_cut: bool 
 def test_one_member_of_each_set_is_asked_the_node_itself_without_a_message():
     settings = ScatterSettings(reply_bytes_max=500)
     scatter = TallyScatter(Tally("q", 1_000, "pump"), SETS, "n0", 5, settings, Latencies(settings), 0)
-
     here, there = scatter.start(0)
-
     assert here == SearchLocal(TallyRequest("q", "set0", 5, "pump", 1_000), "n0")
     assert there == Send(("n2",), TallyRequest("q", "set1", 5, "pump", 1_000, bytes_max=500))
 
@@ -76,7 +74,6 @@ def test_who_has_more_is_asked_for_what_comes_after_its_last_row_and_a_repeated_
 def test_what_can_be_no_page_changes_nothing(impossible):
     scatter = tally()
     scatter.take("n0", reply("set0"), 1)
-
     assert scatter.take("n2", impossible, 2) == []
     assert not scatter.is_done
     assert scatter.gathered().moments == {}

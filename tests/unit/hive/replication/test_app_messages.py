@@ -37,7 +37,6 @@ def test_everybody_is_told_but_the_teller() -> None:
     town = Town("ann", "bob", "cleo")
     town.handle("ann", Say("request", ("*",), "note", b"all"))
     town.deliver()
-
     assert (town.log("ann"), town.log("bob"), town.log("cleo")) == ([], ["ann all"], ["ann all"])
     assert town.done == [("bob", "cleo")]
 

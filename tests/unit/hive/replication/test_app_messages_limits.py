@@ -74,17 +74,14 @@ def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_hea
 
 def test_long_names_of_senders_do_not_fill_the_memory() -> None:
     heard = Receiver(SETTINGS)
-
     for sender in range(10_000):
         heard.hear("\U0010ffff" * 250 + f"{sender}", Tell(b"8 bytes!", 1, 1, "", b""), lambda _: [])
-
     assert sum(map(len, heard._lanes)) <= 8 << 20
 
 
 @pytest.mark.parametrize("to", ["ann", "", "*", "half \udcff"])
 def test_what_has_a_receiver_that_is_none_is_refused(to: str) -> None:
     town = Town("ann", "bob")
-
     with pytest.raises(InvalidInput):
         town.handle("ann", Say("request", (to, "bob"), "note", b""))
     assert not town.network
@@ -92,7 +89,6 @@ def test_what_has_a_receiver_that_is_none_is_refused(to: str) -> None:
 
 def test_what_is_too_long_is_refused() -> None:
     town = Town("ann", "bob")
-
     with pytest.raises(InvalidInput):
         town.handle("ann", Say("request", ("bob",), "note", b"x" * (DATA_BYTES_MAX + 1)))
     assert not town.network
@@ -113,6 +109,5 @@ def test_for_one_that_is_away_only_so_much_is_kept() -> None:
 )
 def test_what_is_larger_than_anybody_could_have_said_is_not_kept_until_its_turn(kind: str, data: bytes, why: str) -> None:
     town = Town("ann", "bob")
-
     with pytest.raises(InvalidInput, match=why):
         town.handle("ann", Received("bob", Tell(b"a lane..", 2, 1, kind, data), "delivery"))

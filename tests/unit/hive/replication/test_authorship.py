@@ -37,7 +37,6 @@ def test_a_holder_set_back_hears_from_the_author_what_was_taken_back():
     assert holder in hive.who_has()
 
     hive.wait(60_000)
-
     assert hive.who_has() == set()
 
 
@@ -63,7 +62,6 @@ def test_an_author_set_back_hears_from_the_holder_what_it_took_back():
     assert author in hive.who_has()
 
     hive.wait(60_000)
-
     assert hive.who_has() == set()
 
 

@@ -23,7 +23,6 @@ def kept() -> list[Put]:
 
 def test_what_a_node_writes_it_can_read() -> None:
     records = kept()
-
     assert sifted(records) == records
     tables = {record.table for record in records}
     assert tables >= {"head", "held", "meta", "outbox", "proof", "registry", "seen", "undelivered"}
@@ -34,7 +33,6 @@ def test_what_a_node_writes_it_can_read() -> None:
 def test_what_nothing_can_be_made_of_is_set_aside_and_the_rest_is_as_it_was(table: str, value: bytes) -> None:
     records = kept()
     bad = Put(table, b"some\0key", value)
-
     assert sifted([*records, bad]) == [*records, SetAside(table, b"some\0key")]
 
 
@@ -45,12 +43,10 @@ def test_a_clock_and_an_offset_that_say_no_time_are_set_aside() -> None:
 
 def test_what_a_journal_found_damaged_stays_so() -> None:
     lost = SetAside("assertion", b"all\0key", is_place_sure=False)
-
     assert sifted([lost]) == [lost]
 
 
 def test_what_was_said_in_a_lane_that_is_lost_is_set_aside_with_it() -> None:
     said = Put(SAID, SAID_KEY, msgspec.msgpack.encode(("note", b"hello")))
-
     assert sifted([said, Put(LANES, b"ben", b"12345678lane-id.")])[0] == said
     assert sifted([SetAside(LANES, b"ben"), said])[1] == SetAside(SAID, SAID_KEY)

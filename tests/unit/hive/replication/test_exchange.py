@@ -19,7 +19,6 @@ def test_one_exchange_brings_both_what_they_lack():
     ada, bert = two()
     ada.say("The pump is red.", "The door is open.")
     bert.say("The tank is full.")
-
     assert len(meet(ada, bert)) == 5
     assert sorted(ada.contents()) == sorted(bert.contents()) == ["The door is open.", "The pump is red.", "The tank is full."]
 
@@ -54,7 +53,6 @@ def test_a_partition_only_one_of_them_keeps_is_none_of_the_others_business():
     ada, bert = two()
     ada.say("Secret of ada's group.")
     bert.shares = {}
-
     assert [type(message) for message in meet(ada, bert)] == [SyncOffer, SyncState]
 
 
@@ -104,7 +102,6 @@ def talk_of_registries(here: Entries, there: Entries) -> tuple[SyncState, tuple[
 
 def test_registries_that_agree_are_not_sent():
     state, answer = talk_of_registries(Entries(entry("a", 1)), Entries(entry("a", 1)))
-
     assert state.registry == ()
     assert answer == ()
 
@@ -112,14 +109,12 @@ def test_registries_that_agree_are_not_sent():
 def test_registries_that_differ_are_told_both_ways_and_only_what_is_news():
     here, there = Entries(entry("a", 1), entry("b", 5), entry("c", 3)), Entries(entry("a", 1), entry("b", 2), entry("c", 9))
     state, answer = talk_of_registries(here, there)
-
     assert state.registry == there.entries()
     assert answer == (Announce((entry("b", 5),)),)
 
 
 def test_a_state_tells_the_time_and_what_it_answers():
     state, _ = talk_of_registries(NOTHING, NOTHING)
-
     assert (state.clock.wall_ms, state.clock.answers_mono_ms) == (NOW.wall_ms, NOW.mono_ms)
 
 

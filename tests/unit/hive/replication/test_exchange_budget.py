@@ -49,7 +49,6 @@ def test_an_agent_with_much_to_say_lets_the_others_have_a_turn():
 
 def test_of_too_much_every_part_has_its_turn():
     chosen = [some(tuple(range(100)), 30, bytes([0, 0, 0, session])) for session in range(100)]
-
     assert {len(part) for part in chosen} == {30}
     assert all(list(part) == sorted(part) for part in chosen)
     assert set().union(*chosen) == set(range(100))
@@ -84,7 +83,6 @@ def test_one_fact_larger_than_any_step_goes_alone():
 def test_the_estimated_size_is_not_below_the_real_one(text):
     ada, _ = two()
     (given,) = ada.say(text).adds
-
     assert len(msgspec.msgpack.encode(given)) <= size_of(given) <= 3 * len(msgspec.msgpack.encode(given)) + 100
 
 

@@ -97,7 +97,6 @@ def test_what_is_no_step_is_no_trouble(change):
 @pytest.mark.parametrize("session", [b"", b"s" * 15, b"s" * 100])
 def test_an_offer_without_a_proper_session_is_not_answered(session):
     ada, bert = two()
-
     assert list(bert.receive("ada", msgspec.structs.replace(ada.offer(NOW), session=session), NOW)) == []
 
 
@@ -105,7 +104,6 @@ def test_an_offer_that_names_a_partition_often_is_answered_once():
     ada, bert = two()
     bert.say("The tank is full.")
     offer = ada.offer(NOW)
-
     assert len(list(bert.receive("ada", msgspec.structs.replace(offer, summaries=offer.summaries * 50), NOW))) == 2
 
 

@@ -128,7 +128,6 @@ def named_dots(low: int, high: int, *counters: int) -> Named:
 
 def test_a_forged_bound_that_is_longer_than_a_dot_ends_no_node():
     forged = named_dots(1, 3)._replace(high=b"\xff" * 40)
-
     assert joined(outline_of(1), forged._replace(low=b""), 3)[0] <= 3
 
 

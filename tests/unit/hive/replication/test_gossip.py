@@ -60,7 +60,6 @@ def test_rounds_follow_each_other_by_about_a_period():
 def test_a_node_that_slept_for_hours_has_one_round_and_not_all_it_missed():
     timetable = gossip()
     timetable.start(at(0))
-
     assert timetable.due(at(7_200_000), PEERS, trusted)
     assert timetable.due(at(7_200_001), PEERS, trusted) == ()
 
@@ -92,7 +91,6 @@ def test_an_interrupted_exchange_is_resumed_with_the_same_peer_soon():
 def test_offers_without_pause_are_answered_at_a_bounded_rate_and_never_for_ever_refused():
     timetable = gossip()
     answered = sum(timetable.admits("eager", at(ms)) for ms in range(0, 10 * DEFAULTS.period_ms, 100))
-
     assert answered <= 11 * DEFAULTS.offers_per_period
     assert answered >= 10 * DEFAULTS.offers_per_period
     assert timetable.admits("other", at(0))
@@ -188,14 +186,12 @@ CROWDS = [
 @pytest.mark.parametrize(("members", "facts_each"), CROWDS)
 def test_everybody_has_everything_within_a_few_rounds(members, facts_each):
     trial = spread(members, facts_each, seed=members + facts_each)
-
     assert trial.rounds <= 0.54 * log2(members) + 4
 
 
 @pytest.mark.parametrize("members", [10, pytest.param(50, marks=pytest.mark.thorough)])
 def test_a_fifth_of_all_messages_lost_only_delays(members):
     trial = spread(members, 5, seed=members, loss=0.2)
-
     assert trial.rounds <= 1.7 * (0.54 * log2(members) + 4) + 2
 
 
@@ -219,7 +215,6 @@ def test_more_facts_than_go_first_all_arrive_however_unsure():
 def test_a_flood_neither_delays_the_others_nor_fills_the_network_nor_the_replicas():
     calm = rounds_until(quiet := crowd_of(50, 5, 3, quota=20), have(list(quiet.members.values()), 250))
     rounds, part, worst = flood(crowd_of(50, 5, 3, quota=20), 5, per_round=200)
-
     assert rounds <= calm + 1
     assert part <= 0.05
     assert worst <= 20
@@ -230,7 +225,6 @@ def test_a_member_nobody_trusts_and_that_never_asks_gets_everything(seed):
     crowd = crowd_of(100, 1, seed, counts_bytes=False)
     crowd.trust["node-0042"] = 0.0
     crowd.passive.add("node-0042")
-
     assert rounds_until(crowd, have([crowd.members["node-0042"]], 100)) <= 25
 
 

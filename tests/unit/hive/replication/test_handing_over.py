@@ -91,17 +91,13 @@ def test_who_knows_only_the_numbers_of_what_there_is_proves_nothing():
     """They are told to everybody who exchanges; what was said under them is not."""
     leave, hollow = leaving(), leaving().empty()
     hollow.members = leave.share.members.copy()
-
     leave.answer(leave.proof(hollow))
-
     assert not leave.is_over()
 
 
 def test_who_has_it_all_proves_that_and_the_copy_goes():
     leave = leaving()
-
     leave.answer(leave.proof(leave.copy()))
-
     assert leave.is_over()
     assert len(leave.share) == 0
 
@@ -122,9 +118,7 @@ def test_a_proof_of_what_was_there_before_is_none():
     leave = leaving()
     claim = leave.proof(leave.copy())
     leave.share.members.join_context({b"somebody": 3}, ())
-
     leave.answer(claim)
-
     assert not leave.is_over()
 
 

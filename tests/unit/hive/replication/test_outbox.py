@@ -29,7 +29,6 @@ def holders(_: str) -> tuple[str, ...]:
 
 def test_a_parcel_is_written_down_with_what_it_promises_and_sent_to_all_who_must_have_it():
     box, own, dots = outbox()
-
     records, sends = box.post(["n1", "n2"], (("all", dots),), 0)
 
     assert [(type(record), record.table) for record in records] == [(Put, OUTBOX)]
@@ -46,13 +45,11 @@ def test_what_another_wrote_is_handed_on_with_the_head_that_says_whose_it_is():
     box = Outbox(SETTINGS, Random(1), {"all": here}.__getitem__)
 
     _, (send,) = box.post(["n2"], (("all", tuple(here.members.live)),), 0)
-
     assert [head.node for head in send.message.changes[0].heads] == ["n1"]
 
 
 def test_nothing_is_posted_to_nobody():
     box, _, dots = outbox()
-
     assert box.post([], (("all", dots),), 0) == ([], [])
 
 
@@ -126,7 +123,6 @@ def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere():
 def test_a_receipt_by_who_was_not_asked_changes_nothing(node, parcel):
     box, _, dots = outbox()
     _, (send,) = box.post(["n1"], (("all", dots),), 0)
-
     assert box.received(node, parcel or send.message.parcel) == ([], [])
     assert len(box) == 1
 
@@ -167,15 +163,12 @@ def test_one_who_never_answers_is_left_to_exchanges_once_somebody_has_it_and_not
 def test_who_left_is_not_waited_for_and_a_new_holder_is():
     box, _, dots = outbox()
     box.post(["n1"], (("all", dots),), 0)
-
     _, (send,) = box.due(10_000, lambda _: ("n0", "n5"), "n0")
-
     assert send.to == ("n5",)
 
 
 def test_large_posts_are_cut_and_every_dot_travels_once():
     box, _, dots = outbox(*(f"Fact {number}." for number in range(33)))
-
     _, sends = box.post(["n1"], (("all", dots[:4]), ("all", dots[4:])), 0)
 
     sizes = [sum(len(changes.adds) for changes in send.message.changes) for send in sends]
@@ -222,7 +215,6 @@ def test_while_half_of_all_messages_are_lost_everything_arrives_in_the_end():
         hive.say(f"n{number % 4}", text)
 
     hive.wait(120_000)
-
     assert all(hive.who_has(text) == {"n0", "n1", "n2", "n3"} for text in texts)
 
 
@@ -336,7 +328,5 @@ def test_who_is_away_gets_no_copy_every_minute_and_everything_when_it_is_heard()
 def test_who_is_there_gets_it_again_though_another_is_silent():
     box, _, dots = outbox()
     box.post(["n1", "n2"], (("all", dots),), 0)
-
     _, sends = box.due(1_000, holders, "n0", frozenset({"n1"}))
-
     assert [send.to for send in sends] == [("n2",)]

@@ -31,9 +31,7 @@ def copied(one, court: Court = COURT, name: str = "n1"):
 
 def test_every_assertion_lies_under_a_dot_of_its_own():
     here = share()
-
     said(here, assertion(), assertion("The door is open."), assertion(agent="bo"))
-
     assert len(here) == len(set(dots_of(here))) == 3
     assert {given.assertion.agent for given in here.assertions(PUMP_ID)} == {"ines", "bo"}
 
@@ -103,9 +101,7 @@ def test_a_removal_names_the_fact_it_means():
     here = share()
     said(here)
     removal = msgspec.structs.replace(gone(here), fact_id="another")
-
     here.take([], [removal], [], COURT)
-
     assert len(here) == 1
 
 
@@ -117,7 +113,6 @@ def test_what_was_removed_does_not_come_back_from_who_missed_it():
     there.take([], [gone(here)], [], COURT)
 
     there.take_changes(late, COURT)
-
     assert len(there) == 0
 
 
@@ -151,7 +146,6 @@ def test_a_new_assertion_survives_the_removal_of_the_one_before():
     there.take_changes(here.everything(), COURT)
 
     there.take([], [removal], [], COURT)
-
     assert [given.assertion.confidence for given in there.all_sealed()] == [0.9]
 
 
@@ -200,14 +194,12 @@ def test_an_assertion_another_way_than_its_author_made_it_is_refused_with_its_re
 def test_a_seal_for_one_partition_is_none_for_another():
     court = Court(keyring("ines", "n0"))
     given = sealed(court.seal, "group:north", dot(b"8 bytes!", 1), assertion())
-
     assert share().take([given], [], [], court).refused == {"not sealed by its agent": 1}
 
 
 def test_another_tenants_assertion_is_refused():
     foreign = assertion(tenant="other")
     given = Sealed(dot(b"8 bytes!", 1), foreign)
-
     assert share().take([given], [], [], COURT).refused == {"another tenant's": 1}
 
 
@@ -302,7 +294,6 @@ def test_nobody_is_believed_that_somebody_exceeds_its_quota():
     here = share()
     said(here)
     there = copied(here)
-
     assert there.take([], [gone(here, by="bo", why="quota")], [], COURT).refused == {"unauthorised removal": 1}
     assert len(there) == 1
 

@@ -48,7 +48,6 @@ def agents(share: PartitionReplica) -> list[str]:
 
 def test_nobody_writes_under_the_dots_of_another_node() -> None:
     share, court_here = here(), court(BOB, "bob")
-
     taken = share.take([said("bob", BOB_SAYS)], (), heads(), court_here)
     assert taken.refused == {"a dot of another node's": 1}
     share.take([said("ada", ADA_SAYS)], (), (), court_here)
@@ -98,7 +97,6 @@ def test_a_removal_that_proves_nothing_is_not_in_the_way_of_one_that_does() -> N
 def test_what_somebody_without_the_right_says_is_gone_is_named() -> None:
     share, court_here = here(), court(BOB, "bob")
     share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
-
     assert share.take((), [taken_back_before()], (), court_here).contested == [dot(ADAS, 1)]
 
 
@@ -138,9 +136,7 @@ def test_what_it_stamped_before_stays() -> None:
     share, court_here = here(), court(BOB, "bob")
     share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
     court_here.seal.revoke(revoked(ADA, NOW_MS + 1))
-
     share.disown(court_here, Taken())
-
     assert agents(share) == ["ada"]
 
 

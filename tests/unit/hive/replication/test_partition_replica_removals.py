@@ -68,9 +68,7 @@ def test_what_a_thousand_said_is_taken_back_from_others_too():
 )
 def test_a_removal_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(bad):
     there = share()
-
     taken = there.take([], [bad], [], COURT)
-
     assert (taken.records, dict(there.proofs()), taken.refused.total()) == ([], {}, 1)
 
 
@@ -86,9 +84,7 @@ def test_a_removal_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(ba
 )
 def test_a_head_that_none_of_us_makes_is_refused_and_leaves_nothing_behind(bad):
     there = share()
-
     taken = there.take([], [], [bad], COURT)
-
     assert (taken.records, there.heads, taken.refused.total()) == ([], {}, 1)
 
 

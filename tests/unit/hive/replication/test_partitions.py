@@ -354,7 +354,6 @@ def test_who_confirms_a_copy_confirms_the_fact_at_its_home():
 def test_a_less_sure_fact_stays_in_its_group_and_is_found_by_who_asks_all():
     hive = Hive(federated())
     hive.say("n0", confidence=0.89)
-
     assert hive.who_has() == {"n0", "n1"}
     assert hive.found("s0", is_local=True) == []
     assert hive.found("s0") == [PUMP]

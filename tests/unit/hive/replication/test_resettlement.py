@@ -46,7 +46,6 @@ def test_what_never_left_its_author_goes_along():
     hive = Hive(sharded())
     hive.is_lost = lambda *_: True
     hive.say("n0", *(f"Pump {number} is red." for number in range(20)))
-
     assert len(known(moved(hive, flat("x")))) == 20
 
 
@@ -87,7 +86,6 @@ def test_of_what_an_agent_says_twice_from_one_root_the_last_word_counts():
     hive.say("s0", confidence=0.7)
 
     (fact,) = known(moved(hive, flat("x"))).values()
-
     assert [(one.agent, one.confidence) for one in fact.provenance] == [("ines", 0.7)]
 
 
@@ -117,16 +115,13 @@ def test_copies_that_every_group_had_are_one_fact_again():
     hive = Hive(federated())
     hive.say("s0", confidence=0.95)
     before = known(hive)
-
     assert known(moved(hive, flat("x", "y"))) == before
 
 
 def test_vectors_travel_along():
     hive = Hive(flat())
     hive.say("n0", model="m", vector=b"\x00\x3c" * 4)
-
     (fact,) = known(moved(hive, sharded())).values()
-
     assert (fact.statement.model, fact.statement.vector) == ("m", b"\x00\x3c" * 4)
 
 
@@ -270,25 +265,21 @@ def test_nodes_that_compare_find_no_difference():
 
 def test_a_word_goes_to_the_node_of_its_agent_else_where_it_was_said_else_to_the_heir_of_its_group():
     node_of = attached_to(federated(), {"ines": "n1"}, {"old": "south", "gone": "west"}, {"south": "s0", "north": "n0"})
-
     nodes = [
         node_of(Vouched(assertion(agent=agent), at)) for agent, at in [("ines", "s1"), ("x", "s1"), ("x", "old"), ("x", "gone")]
     ]
-
     assert nodes == ["n1", "s1", "s0", "n0"]
 
 
 def test_more_than_a_quota_moves_into_one_partition():
     hive = Hive(sharded())
     hive.say("n0", *(f"Pump {number} is red." for number in range(20)))
-
     assert len(known(moved(hive, flat("x"), hives.settings(quota=5)))) == 20
 
 
 def test_another_tenants_facts_are_refused():
     others = HiveSettings(standing=PolicySettings(tenant="rivals"))
     estate = JournalSnapshot((Vouched(assertion()),))
-
     with pytest.raises(InvalidInput, match="tenant"):
         Resettlement(estate, flat("x"), lambda _: "x", others, Random(1), NOW)
 
@@ -296,9 +287,7 @@ def test_another_tenants_facts_are_refused():
 def test_a_missing_journal_costs_nothing_that_others_have():
     hive = Hive(flat())
     hive.say("n0")
-
     estate = read(hive, "n0", "n1")
-
     assert [one.assertion.fact_id for one in estate.vouched] == [PUMP_ID]
     assert estate.lost == {}
 
@@ -341,9 +330,7 @@ def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
 
 def test_boots_of_nodes_that_are_no_more_are_answered_for_by_the_first_one():
     own = {"n1": (Put("meta", b"actor/1", b""),), "gone": (Put("meta", b"actor/2", b""), Put(SAID, bytes(8) + b"n0", b""))}
-
     found, untold = own_records(JournalSnapshot(own=own), flat("n0", "n1"))
-
     assert ("meta", b"actor/2") in found["n0"]
     assert ("meta", b"actor/1") in found["n1"]
     assert untold == 1

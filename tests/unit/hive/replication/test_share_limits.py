@@ -208,7 +208,6 @@ def test_gaps_below_the_limit_stay_as_they_are(strict: Court, monkeypatch: pytes
     share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, 2 * n), one) for n, one in enumerate(said_at, 1)], (), (head,), strict)
 
     share.forget_beyond_limits(strict, Taken())
-
     assert len(share.members.context.beyond) == LIMIT
 
 
@@ -216,5 +215,4 @@ def test_a_hive_without_keys_forgets_no_boot(strict: Court) -> None:
     """What was seen of it is all that is known there of what is gone."""
     trusting = PartitionReplica("all", actor_id("cleo", b"boot"), "cleo", b"boot")
     trusting.take((), (), boots(200), strict)
-
     assert len(trusting.heads) == 200

@@ -7,7 +7,6 @@ MEMBERS = ("a", "b", "c")
 
 def test_askers_begin_one_after_the_other_and_every_other_round_goes_the_other_way() -> None:
     order = AskingOrder([f"n{number}" for number in range(6)])
-
     assert ["".join(order.of(MEMBERS, f"n{number}")) for number in range(6)] == ["abc", "bca", "cab", "acb", "bac", "cba"]
 
 

@@ -40,7 +40,6 @@ def topologies(draw):
 @given(topologies(), NAMES)
 def test_what_goes_out_comes_in_as_it_was_and_changes_in_the_same_way(topology, names):
     arrived = unpack(pack(topology))
-
     assert arrived == topology
     assert arrived.epoch == topology.epoch
     assert arrived.with_nodes(names, {}) == topology.with_nodes(names, {})
@@ -135,15 +134,12 @@ def test_any_bytes_at_all_are_a_topology_or_refused(data, topology, place, byte)
 
 def test_another_epoch_or_another_node_is_another_digest():
     flat = Flat(("a", "b"))
-
     assert len({digest_of(pack(one)) for one in (flat, replace(flat, epoch=2), flat.with_nodes("abc"))}) == 3
 
 
 def test_a_joiner_comes_into_the_group_it_wishes():
     hive = Federated({"north": ("a", "b"), "south": ("c",)})
-
     joined = hive.with_nodes(["a", "b", "c", "x", "y", "z"], {"x": "north", "y": "new"})
-
     assert joined.groups == {"north": ("a", "b", "x"), "south": ("c", "z"), "new": ("y",)}
 
 

@@ -10,7 +10,6 @@ GROUPS = {"b": ["b1", "b2", "b3"], "a": ["a2", "a1"]}
 
 def test_a_fact_is_at_home_in_its_authors_group_wherever_else_it_is_copied():
     hive = Federated(GROUPS)
-
     assert hive.home(ID, "a1") == "group:a"
     assert hive.write_set(ID, "a1", 0.89) == {"a1", "a2"}
     assert hive.copies(ID, "a1", 0.89) == ()
@@ -18,7 +17,6 @@ def test_a_fact_is_at_home_in_its_authors_group_wherever_else_it_is_copied():
 
 def test_a_sure_fact_is_copied_to_everyone_the_root_too():
     hive = Federated(GROUPS, root="top")
-
     assert hive.copies(ID, "a1", 0.9) == ("everyone",)
     assert hive.write_set(ID, "a1", 0.9) == {"a1", "a2", "b1", "b2", "b3", "top"}
     assert hive.home(ID, "a1") == "group:a"
@@ -31,7 +29,6 @@ def test_the_threshold_can_be_set():
 
 def test_each_group_can_have_a_threshold_of_its_own():
     hive = Federated(GROUPS, group_thresholds={"b": 0.2})
-
     assert hive.copies(ID, "b1", 0.2) == ("everyone",)
     assert hive.write_set(ID, "b1", 0.2) == set(hive.nodes)
     assert (hive.copies(ID, "b1", 0.19), hive.copies(ID, "a1", 0.89), hive.copies(ID, "a1", 0.9)) == ((), (), ("everyone",))
@@ -40,7 +37,6 @@ def test_each_group_can_have_a_threshold_of_its_own():
 
 def test_a_threshold_stays_with_its_group_and_goes_with_it():
     hive = Federated(GROUPS, root="top", group_thresholds={"b": 0.2, "root": 1.0})
-
     grown = hive.with_nodes(["a1", "b1", "c1", "top"], {"c1": "c"})
     assert grown.group_thresholds == {"b": 0.2, "root": 1.0}
     assert grown.with_nodes(["a1", "b1", "c1"]).group_thresholds == {"b": 0.2}
@@ -56,7 +52,6 @@ def test_a_threshold_is_a_confidence_of_a_group_that_is_there():
 
 def test_a_node_holds_what_everyone_and_its_group_keep():
     hive = Federated(GROUPS)
-
     assert hive.held_by("a1") == ("everyone", "group:a")
     assert hive.holders("group:b") == ("b1", "b2", "b3")
     assert hive.holders("everyone") == hive.nodes == ("a1", "a2", "b1", "b2", "b3")
@@ -65,7 +60,6 @@ def test_a_node_holds_what_everyone_and_its_group_keep():
 
 def test_who_is_no_node_keeps_nothing_but_its_facts_have_a_home():
     hive = Federated(GROUPS)
-
     assert hive.held_by("x") == hive.peers("x") == hive.holders("group:x") == ()
     assert (hive.group_of("x"), hive.home(ID, "x")) == ("a", "group:a")
 
@@ -79,7 +73,6 @@ def test_one_of_each_group_is_asked_the_own_group_first():
 
 def test_groups_whose_domains_match_are_asked_first_and_none_is_left_out():
     hive = Federated({"a": ["a1"], "b": ["b1"], "c": ["c1"]}, {"c": ["Network security"], "b": ["baking"]})
-
     assert [part.name for part in hive.read_set("a1", ("networks", "today"))] == ["c", "a", "b"]
     assert hive.favoured(("networks", "today")) == {"c"}
     assert [part.name for part in hive.read_set("a1", ("cooking",))] == ["a", "b", "c"]
@@ -87,7 +80,6 @@ def test_groups_whose_domains_match_are_asked_first_and_none_is_left_out():
 
 def test_domains_match_by_words_whatever_their_case_and_ending():
     hive = Federated(GROUPS, {"a": ["Pumps and valves"], "b": ["IT"]})
-
     assert hive.matching_groups(["pump"]) == {"a"}
     assert hive.matching_groups(["it"]) == {"b"}
     assert hive.matching_groups(["it", "VALVE"]) == {"a", "b"}
@@ -96,7 +88,6 @@ def test_domains_match_by_words_whatever_their_case_and_ending():
 
 def test_a_root_outside_the_groups_has_one_of_its_own():
     hive = Federated(GROUPS, root="top")
-
     assert (hive.group_of("top"), hive.home(ID, "top")) == ("root", "group:root")
     assert [part.name for part in hive.read_set("a1")] == ["a", "b", "root"]
     assert Federated(GROUPS, root="a1").group_of("a1") == "a"
@@ -105,14 +96,12 @@ def test_a_root_outside_the_groups_has_one_of_its_own():
 
 def test_joiners_come_into_the_smallest_group_but_never_to_the_root():
     hive = Federated(GROUPS, {"b": ["x"]}, root="top").with_nodes(["a1", "a2", "b1", "top", "new1", "new2"])
-
     assert hive.groups == {"a": ("a1", "a2", "new2"), "b": ("b1", "new1"), "root": ("top",)}
     assert (hive.epoch, hive.domains) == (2, {"b": ("x",)})
 
 
 def test_an_empty_group_is_not_asked_and_is_the_first_that_joiners_fill():
     emptied = Federated(GROUPS, {"a": ["x"]}).with_nodes(["b1", "b2", "b3"])
-
     assert [part.name for part in emptied.read_set("b1", ("x",))] == ["b"]
     assert emptied.group_of("stranger") == "b"
     assert emptied.with_nodes(["b1", "b2", "b3", "c"]).group_of("c") == "a"
@@ -120,7 +109,6 @@ def test_an_empty_group_is_not_asked_and_is_the_first_that_joiners_fill():
 
 def test_a_root_that_leaves_takes_its_own_group_along():
     hive = Federated(GROUPS, {"root": ["everything"]}, root="top")
-
     left = hive.with_nodes(set(hive.nodes) - {"top"})
     assert (set(left.groups), left.root, left.domains) == ({"a", "b"}, None, {})
     alone = Federated({}, root="top").with_nodes(["x"])
@@ -129,7 +117,6 @@ def test_a_root_that_leaves_takes_its_own_group_along():
 
 def test_the_same_nodes_keep_the_same_version():
     hive = Federated(GROUPS, root="top")
-
     assert hive.with_nodes(reversed(hive.nodes)) is hive
 
 

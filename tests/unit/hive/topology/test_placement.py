@@ -37,7 +37,6 @@ def max_per_mean(placement: Placement) -> float:
 @pytest.mark.parametrize(("nodes", "sets", "spares"), [(1, [1], 0), (2, [2], 0), (3, [3], 0), (5, [3], 2), (6, [3, 3], 0)])
 def test_nodes_form_sets_of_three_and_the_rest_are_spares(nodes, sets, spares):
     placement = first_placement(named(nodes))
-
     assert [len(members) for members in placement.sets] == sets
     assert len(placement.spares) == spares
     assert placement.nodes == tuple(named(nodes))
@@ -45,7 +44,6 @@ def test_nodes_form_sets_of_three_and_the_rest_are_spares(nodes, sets, spares):
 
 def test_fifty_nodes_hold_even_shares():
     placement = first_placement(named(50))
-
     assert len(placement.sets) == 16
     assert max_per_mean(placement) <= 1.20
     assert set(loads(placement).values()) == {64}
@@ -54,7 +52,6 @@ def test_fifty_nodes_hold_even_shares():
 @pytest.mark.parametrize(("replicas", "partitions"), [(1, 7), (2, 64), (5, 1000), (3, 4)])
 def test_replicas_and_partitions_can_be_set(replicas, partitions):
     placement = first_placement(named(23), replicas, partitions)
-
     assert {len(members) for members in placement.sets} == {replicas}
     assert len(placement.table) == partitions
     shares = [loads(placement)[n] for n in range(len(placement.sets))]
@@ -63,7 +60,6 @@ def test_replicas_and_partitions_can_be_set(replicas, partitions):
 
 def test_nodes_with_neighbouring_names_are_in_different_sets():
     placement = first_placement(named(48))
-
     for members in placement.sets:
         numbers = [int(node[-3:]) for node in members]
         assert min(b - a for a, b in pairwise(numbers)) >= 16
@@ -82,7 +78,6 @@ def test_what_cannot_be_placed_is_refused():
 
 def test_the_same_nodes_keep_the_same_placement():
     placement = first_placement(named(7))
-
     assert placement.with_nodes(reversed(named(7))) is placement
 
 
@@ -99,9 +94,7 @@ def test_a_spare_takes_the_place_of_a_leaver_and_nothing_else_moves():
 
 def test_a_joiner_takes_the_place_of_one_who_leaves_in_the_same_step_and_spares_stay_spares():
     old = first_placement(named(8))
-
     new = old.with_nodes([*named(8)[1:], "joiner"])
-
     assert new.spares == old.spares
     assert new.table == old.table
     assert {move.node for move in moves(old, new)} == {"joiner"}
@@ -109,13 +102,11 @@ def test_a_joiner_takes_the_place_of_one_who_leaves_in_the_same_step_and_spares_
 
 def test_a_spare_that_leaves_moves_nothing():
     old = first_placement(named(50))
-
     assert moves(old, old.with_nodes(set(old.nodes) - {old.spares[0]})) == []
 
 
 def test_without_a_spare_one_set_is_dissolved_and_its_partitions_alone_move():
     old = first_placement(named(48))
-
     new = old.with_nodes(named(48)[:-1])
 
     gone = next(n for n, members in enumerate(old.sets) if "node047" in members)
@@ -139,7 +130,6 @@ def test_as_few_sets_as_possible_are_dissolved():
 
 def test_three_spares_form_a_set_that_takes_its_share_and_only_that_moves():
     old = first_placement(named(50))
-
     new = old.with_nodes([*old.nodes, "x"])
 
     assert new.spares == ()
@@ -186,15 +176,12 @@ def test_moving_costs_what_it_must_at_fifty_nodes():
 def test_sources_are_the_old_holders_that_stay():
     old = first_placement(["a", "b", "c", "s"])
     new = old.with_nodes(["b", "c", "s"])
-
     assert {(move.node, move.sources) for move in moves(old, new)} == {("s", ("b", "c"))}
 
 
 def test_where_all_holders_left_at_once_they_are_still_named():
     old = first_placement(["a", "b", "c"])
-
     new = old.with_nodes(["x", "y", "z"])
-
     assert {move.sources for move in moves(old, new)} == {("a", "b", "c")}
     assert Counter(move.node for move in moves(old, new)) == {"x": 1024, "y": 1024, "z": 1024}
 

@@ -16,14 +16,12 @@ def sharded(count: int, replicas: int = 3, partitions: int = 1024) -> Sharded:
 @pytest.mark.parametrize(("id", "partition"), [("0000000a" + "f" * 24, "p0010"), ("ffffffff" + "0" * 24, "p1023")])
 def test_the_id_names_the_partition_whoever_wrote_it(id, partition):
     topology = sharded(10)
-
     assert topology.home(id, "n00") == topology.home(id, "n09") == partition
     assert topology.copies(id, "n00", 1.0) == ()
 
 
 def test_facts_spread_evenly_over_partitions():
     counts = Counter(sharded(10, partitions=16).home(id, "n00") for id in IDS)
-
     assert len(counts) == 16
     assert max(counts.values()) < 1.35 * len(IDS) / 16
 
@@ -67,7 +65,6 @@ def test_askers_spread_over_members_and_over_their_stand_ins():
 def test_a_spare_asks_and_writes_but_keeps_nothing():
     topology = sharded(7)
     (spare,) = topology.placement.spares
-
     assert topology.held_by(spare) == topology.peers(spare) == ()
     assert len(topology.read_set(spare)) == 2
     assert spare not in topology.write_set(IDS[0], spare, 1.0)
@@ -75,13 +72,11 @@ def test_a_spare_asks_and_writes_but_keeps_nothing():
 
 def test_peers_are_the_rest_of_the_set():
     topology = sharded(9)
-
     assert all({node, *topology.peers(node)} in map(set, topology.placement.sets) for node in topology.nodes)
 
 
 def test_a_set_without_partitions_is_not_asked():
     topology = sharded(6, replicas=1, partitions=2)
-
     assert len(topology.read_set("n00")) == 2
     assert sorted(p for part in topology.read_set("n00") for p in part.partitions) == ["p0000", "p0001"]
     assert all(topology.peers(node) == () for node in topology.nodes)
@@ -93,7 +88,6 @@ def test_an_unknown_partition_has_no_holders():
 
 def test_other_nodes_make_another_version():
     topology = sharded(7)
-
     assert topology.with_nodes(topology.nodes) is topology
     following = topology.with_nodes([*topology.nodes, "x", "y"])
     assert (following.epoch, len(following.read_set("x"))) == (topology.epoch + 1, 3)

@@ -68,7 +68,6 @@ def test_statements_that_may_both_be_true_do_not(one, other):
 
 def test_only_statements_about_the_same_concept_conflict_however_it_is_written():
     one, other = "It listens on port 8443.", "It listens on port 9443."
-
     assert conflicts(said(one, "API  Gateway"), said(other, "api gateway"))
     assert not conflicts(said(one, "gateway"), said(other, "proxy"))
     assert not conflicts(said(one, ""), said(other, ""))
@@ -86,14 +85,12 @@ def test_a_speaker_does_not_contradict_itself_by_saying_other_things():
 
 def test_what_a_speaker_says_on_another_day_is_news_and_no_contradiction():
     one, other = said("I have 2 dogs.", "dogs", "Ann", "2023-01-01"), said("I have 3 dogs.", "dogs", "Ann", "2024-01-01")
-
     assert not conflicts(one, other)
 
 
 def test_two_readings_at_two_times_of_day_agree():
     one = said("CPU load is 40 percent.", "load", said_at="2024-01-01T10:00:00Z")
     other = said("CPU load is 60 percent.", "load", said_at="2024-01-01T10:01:00Z")
-
     assert not conflicts(one, other)
     assert conflicts(said("CPU load is 40 percent.", "load"), other)
 
@@ -101,12 +98,10 @@ def test_two_readings_at_two_times_of_day_agree():
 def test_two_speakers_speak_of_themselves_but_of_one_gateway():
     mine, yours = said("I have 2 dogs.", speaker="Ann"), said("I have 3 dogs.", speaker="Bob")
     here, there = said("The gateway uses port 1.", speaker="Ann"), said("The gateway uses port 2.", speaker="Bob")
-
     assert not conflicts(mine, yours)
     assert conflicts(here, there)
 
 
 def test_a_document_is_no_statement():
     long = "The gateway listens on port 8443. " * 100
-
     assert not conflicts(said(long), said(long.replace("8443", "9443")))

@@ -48,7 +48,6 @@ def test_two_values_in_texts_without_spaces_are_disputed(one: str, other: str):
 @pytest.mark.parametrize("part", PARTS)
 def test_what_is_called_disputed_is(part: str):
     found = figures(pairs(part))
-
     assert found.precision >= 0.95
     assert found.recall >= 0.8
 
@@ -63,6 +62,5 @@ def test_which_of_two_statements_comes_first_does_not_matter(part: str):
 
 def test_the_pairs_are_many_and_of_both_kinds():
     told = [pair for part in PARTS for pair in pairs(part)]
-
     assert len({(pair.one, pair.other) for pair in told}) == len(told) >= 300
     assert sum(pair.conflict for pair in told) >= 150

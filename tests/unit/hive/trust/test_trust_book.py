@@ -51,7 +51,6 @@ def test_one_rater_counts_for_twenty_at_the_most():
 
 def test_half_of_an_experience_is_forgotten_after_thirty_days():
     old = trust_of("ann", Rating("bob", "ann", 4, 0, NOW_MS - 30 * DAY_MS))
-
     assert old == pytest.approx(2 * 3 / 4)
 
 
@@ -62,14 +61,12 @@ def test_a_rating_from_the_future_counts_whole_and_no_more():
 def test_a_rating_that_claims_a_later_time_than_its_stamp_fades_all_the_same():
     registry = Registry()
     rated(registry, "bob", "ann", good=4, at_ms=NOW_MS + 3_650 * DAY_MS)
-
     assert TrustBook(registry).of("ann", NOW_MS + 30 * DAY_MS) == pytest.approx(2 * 3 / 4, abs=0.01)
 
 
 def test_a_rater_that_moderators_found_wrong_counts_less():
     slander = [Rating(name, "ann", 0, 20, NOW_MS) for name in ("eve", "mallory")]
     known_wrong = [Rating("mod", one.rater, 0, 18, NOW_MS) for one in slander]
-
     assert trust_of("ann", *slander, *known_wrong, moderators=("mod",)) > 2.5 * trust_of("ann", *slander, moderators=("mod",))
 
 
@@ -171,7 +168,6 @@ def test_an_agent_can_not_call_itself_like_a_voucher():
     vouched(registry, "eve", "ann")
     book = TrustBook(registry)
     book.of("ann", NOW_MS)
-
     assert book.voucher("ann") != book.voucher("eve")
 
 
@@ -195,7 +191,6 @@ def test_nothing_is_computed_again_while_nothing_that_matters_changed(monkeypatc
 def test_another_experience_is_added_to_what_is_left_of_those_before():
     first = rating_value(None, True, NOW_MS)
     assert first == f'{{"good":1.0,"bad":0.0,"at_ms":{NOW_MS}}}'
-
     earlier = {"good": 4.0, "bad": 2.0, "at_ms": NOW_MS - 30 * DAY_MS}
     assert rating_value(earlier, False, NOW_MS) == f'{{"good":2.0,"bad":2.0,"at_ms":{NOW_MS}}}'
 
@@ -230,15 +225,12 @@ def test_a_hundred_sybils_confirm_once_and_not_each_other():
 
 def test_one_root_has_one_vote_however_many_copy_it():
     claims = [Claim("ann", "8443", "doc"), Claim("bob", "9443", "a"), Claim("cal", "9443", "a"), Claim("dan", "9443", "a")]
-
     votes = fused(claims, lambda _: 1.0)
-
     assert votes["8443"] == votes["9443"]
 
 
 def test_an_agent_that_says_two_things_is_counted_for_the_last():
     claims = [Claim("ann", "old", "doc", 1.0, Stamp(1)), Claim("ann", "new", "doc", 1.0, Stamp(2))]
-
     assert list(fused(claims, lambda _: 1.0)) == ["new"]
 
 
@@ -250,9 +242,7 @@ def test_the_less_sure_an_agent_is_the_less_it_is_heard_and_a_liar_is_never_hear
 def test_known_liars_can_not_sink_what_is_right_by_saying_it():
     liars = [Claim(f"liar {n}", "right", f"root {n}") for n in range(50)]
     claims = [Claim("ann", "right", "a"), Claim("bob", "right", "b"), Claim("cal", "wrong", "c"), *liars]
-
     votes = fused(claims, lambda agent: 0.0 if agent.startswith("liar") else 1.0)
-
     assert votes["right"] > votes["wrong"]
 
 
@@ -264,7 +254,6 @@ def test_probabilities_add_up_to_one_and_nobody_heard_means_alike():
 
 def test_agreement_without_an_anchor_changes_nothing():
     questions = [[Claim("ann", "x", f"{n}"), Claim("bob", "x", f"b{n}"), Claim("cal", "y", f"c{n}")] for n in range(50)]
-
     assert set(agreed(questions, {}).values()) == {1.0}
     assert agreed(questions, {"bob": (0.0, 3.0)})["ann"] == 1.0
     assert agreed(questions, {}, trusted=["ann"])["bob"] > 1.5
@@ -277,7 +266,6 @@ def figures(method, **scenario) -> float:
 @pytest.mark.parametrize("colluders", [5, 10])
 def test_with_up_to_a_third_of_colluders_and_two_percent_feedback_the_right_value_wins(colluders):
     fused_right = figures(lambda w: accuracy(w, by_agreement(w)), colluders=colluders, feedback=0.02)
-
     assert fused_right >= 0.93
     assert figures(majority, colluders=colluders, feedback=0.02) < 0.9
 
@@ -309,7 +297,6 @@ def test_copies_weigh_nothing_and_a_world_without_attack_loses_nothing():
 @pytest.mark.parametrize(("members", "least"), [(5, 0.97), (10, 0.9)])
 def test_a_ring_of_raters_of_up_to_a_third_does_not_make_itself_trusted(members, least):
     rows = np.mean([ring(seed, members, TrustSettings(eigentrust_agents_min=0)) for seed in SEEDS], axis=0)
-
     assert rows[0] >= least
     assert rows[2] < 1.0 < rows[1]
 

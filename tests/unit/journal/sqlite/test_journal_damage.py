@@ -53,9 +53,7 @@ def flipped(body: bytes, bit: int) -> bytes:
 def test_a_value_that_is_not_as_it_was_written_is_named_and_the_others_are_given(tmp_path: Path, value: bytes) -> None:
     path = tmp_path / "node.sqlite"
     opened(path, *RECORDS[:3])
-
     changed(path, "UPDATE record SET value = ? WHERE key = ?", value, RECORDS[1].key)
-
     assert opened(path) == [RECORDS[0], SetAside("assertion", RECORDS[1].key), RECORDS[2]]
 
 

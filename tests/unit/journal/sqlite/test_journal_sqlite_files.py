@@ -40,7 +40,6 @@ def contents(path: Path) -> list[Put]:
 
 def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     asyncio.run(written(tmp_path / "node.sqlite", A_RECORD))
-
     assert contents(tmp_path / "node.sqlite") == [A_RECORD]
 
 
@@ -86,7 +85,6 @@ def test_another_process_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
 
 def test_a_lock_left_by_a_dead_process_harms_nobody(tmp_path: Path) -> None:
     (tmp_path / "node.sqlite.lock").write_text("999999\n")
-
     assert contents(tmp_path / "node.sqlite") == []
 
 
@@ -150,14 +148,12 @@ def test_what_is_no_journal_is_refused_and_left_as_it_was(tmp_path: Path, make, 
 def test_a_creation_that_was_interrupted_is_begun_again(tmp_path: Path) -> None:
     (tmp_path / "node.sqlite.new").write_bytes(b"half a file")
     (tmp_path / "node.sqlite").touch()
-
     assert contents(tmp_path / "node.sqlite") == []
     assert not (tmp_path / "node.sqlite.new").exists()
 
 
 def test_the_file_says_whose_it_is(tmp_path: Path) -> None:
     contents(tmp_path / "node.sqlite")
-
     with closing(sqlite3.connect(tmp_path / "node.sqlite")) as connection:
         assert connection.execute("PRAGMA application_id").fetchone() == (FORMAT.application_id,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -247,7 +243,6 @@ def test_a_forgotten_journal_ends_its_thread(tmp_path: Path) -> None:
 
 def test_a_folder_that_can_not_be_made_is_an_error_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-
     with pytest.raises(BackendError, match="check the folder, its permissions and the disk"):
         contents(tmp_path / "file" / "node.sqlite")
 

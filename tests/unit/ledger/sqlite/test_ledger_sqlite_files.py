@@ -50,7 +50,6 @@ def changed(path: Path, statement: str, *values: object) -> None:
 
 def test_what_was_appended_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     asyncio.run(filled(tmp_path / "ledger.sqlite", a=3, b=1))
-
     assert asyncio.run(heads(tmp_path / "ledger.sqlite")) == [Head("a", 2, 3, "step"), Head("b", 0, 4, "step")]
 
 
@@ -175,7 +174,6 @@ def test_a_damaged_entry_is_named_and_only_its_stream_is_refused(
 def test_the_end_of_a_stream_that_is_damaged_is_told_and_has_no_kind(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     asyncio.run(filled(tmp_path / "ledger.sqlite", a=2, b=1))
     changed(tmp_path / "ledger.sqlite", "UPDATE entry SET kind = 'stop' WHERE stream = 'a' AND seq = 1")
-
     assert asyncio.run(heads(tmp_path / "ledger.sqlite")) == [Head("a", 1, 2, ""), Head("b", 0, 3, "step")]
     assert "position 2 is damaged" in caplog.text
 

@@ -19,7 +19,6 @@ from hive_mind.runtime.judging.post import TABLE, Letter, Post
 from hive_mind.runtime.workers.config import DeskConfig
 
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
-PATIENCE_S = 20
 AT_ANN = DeskConfig("ann", "node-ann")
 
 
@@ -121,12 +120,6 @@ async def opened():
         await town.close()
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not await holds():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.002)
-
-
 def letter(to: str, id: str, kind: str, value: Item | Decision) -> Letter:
     return Letter(to, id, kind, msgspec.json.encode(value), 7)
 
@@ -143,10 +136,6 @@ async def is_open(agent: Agent, id: str) -> bool:
 async def decided(agent: Agent, id: str) -> bool:
     found = await agent.view(id)
     return found is not None and not found.is_open
-
-
-async def holds(check: Callable[[], bool]) -> bool:
-    return check()
 
 
 async def alike(one: Agent, other: Agent, id: str) -> bool:

@@ -8,7 +8,8 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.hive.replication.reliable_channels import Told
 from hive_mind.judge.items import DECIDED, OPENED, Decision, Item
 from hive_mind.runtime.judging.post import KIND, Letter, Post, packed
-from tests.unit.runtime.judging.desk_town import ACCEPT, Town, holds, is_open, letter, there, until
+from tests.unit.runtime.judging.desk_town import ACCEPT, Town, is_open, letter, there
+from tests.waiting import until
 
 
 async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCaptureFixture, town: Town) -> None:
@@ -35,7 +36,7 @@ async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCapture
     with caplog.at_level(logging.WARNING):
         for node, one in hostile:
             town.bring(node, Told("m", "node-mallory", KIND, packed(one)))
-        await until(lambda: holds(lambda: caplog.text.count("may not say anything") == len(hostile)))
+        await until(lambda: caplog.text.count("may not say anything") == len(hostile))
 
     for agent, id in ((ann, asked), (ben, asked), (ann, own)):
         assert await is_open(agent, id)

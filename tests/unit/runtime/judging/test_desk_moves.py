@@ -3,7 +3,8 @@
 from functools import partial
 
 from hive_mind.runtime.workers.config import DeskConfig
-from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, holds, there, until
+from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, there
+from tests.waiting import until
 
 
 async def test_another_desk_is_told_what_waits_and_nothing_else(town: Town) -> None:
@@ -32,7 +33,7 @@ async def test_an_agent_that_moved_hears_what_was_decided_meanwhile(town: Town) 
     await until(lambda: there(ann, asked))
     await ben.stop()
     await ann.decide(asked, ACCEPT)
-    await until(lambda: holds(lambda: bool(town.journals.get("node-ben"))))
+    await until(lambda: bool(town.journals.get("node-ben")))
     # Its former node is gone with all it was told.
     town.journals.clear()
     await town.kill("node-ben")

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from hive_mind.judge.items import OPEN_MAX, OPENED
-from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, holds, is_open, there, until
+from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, there
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("node", ["node-ben", "node-ann"])
@@ -32,13 +33,13 @@ async def test_letters_wait_in_the_journal_until_the_desk_is_there_and_are_remov
     ann, ben = await town.agent("ann"), await town.agent("ben")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(5)]
-    await until(lambda: holds(lambda: len(town.journals.get("node-ann", {})) == len(asked)))
+    await until(lambda: len(town.journals.get("node-ann", {})) == len(asked))
     await town.kill("node-ann")
     ann.start()
     for id in asked:
         await until(partial(there, ann, id))
     await ben.ask("one more")
-    await until(lambda: holds(lambda: len(town.journals["node-ann"]) == 1))
+    await until(lambda: len(town.journals["node-ann"]) == 1)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -129,10 +130,10 @@ async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_i
     ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(3)]
-    await until(lambda: holds(lambda: bool(ben.desk_post.is_late)))
+    await until(lambda: bool(ben.desk_post.is_late))
     ann.start()
     for id in asked:
         await until(partial(there, ann, id))
-    await until(lambda: holds(lambda: not ben.desk_post.is_late))
+    await until(lambda: not ben.desk_post.is_late)
     assert ben.work is not None
     assert not ben.work.done()

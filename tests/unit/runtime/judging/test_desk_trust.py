@@ -96,7 +96,6 @@ async def test_who_is_no_moderator_takes_back_nothing_of_others_and_nobody_rates
     await answered(ledger, "ann", "a", WRONG)
     await answered(ledger, "desk", "b", WRONG)
     await followed(ledger, hive, 2)
-
     assert set(hive.written) == {"rating/desk/ann"}
 
 
@@ -105,5 +104,4 @@ async def test_where_the_hive_does_not_answer_it_is_told_again(monkeypatch: pyte
     hive = Hive(failures=3)
     await answered(ledger, "ann", "a", WRONG)
     await followed(ledger, hive, 1)
-
     assert (counts(hive, "ann"), hive.calls) == ((0, 1), 4)

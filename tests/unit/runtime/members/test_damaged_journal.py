@@ -12,7 +12,7 @@ from hive_mind.journal.sqlite.database import checksum
 from hive_mind.model.fact import Sharing
 from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.members.town import Town, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 RUST = b"\x93rust"
 

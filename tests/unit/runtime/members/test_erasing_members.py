@@ -10,7 +10,7 @@ from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.requests import Call
 from tests.unit.runtime.members.town import Town, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 ADA = "Ada Lovelace lives at 12 Elm Street."
 PRIVATE = "Ada Lovelace has the key of the vault."

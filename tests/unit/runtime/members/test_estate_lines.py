@@ -55,16 +55,13 @@ def test_everything_comes_back_as_it_was(said: list[Assertion], entries: list[Re
 
 def test_of_one_voice_only_the_last_word_is_taken() -> None:
     said = [assertion(ms=2, confidence=0.2), assertion(ms=3, confidence=0.3), assertion(ms=1, confidence=0.1)]
-
     (one,) = estate_in(lines_of(JournalSnapshot(tuple(map(Vouched, said))))).vouched
-
     assert one.assertion.confidence == 0.3
 
 
 def test_only_the_first_bad_lines_are_named() -> None:
     with pytest.raises(InvalidInput) as failure:
         estate_in([b"nonsense"] * 1_000)
-
     assert str(failure.value).count("line ") == 10
 
 
@@ -84,7 +81,6 @@ def test_only_the_first_bad_lines_are_named() -> None:
 )
 def test_what_no_node_would_take_is_refused(fields: dict[str, object]) -> None:
     (line,) = lines_of(JournalSnapshot((Vouched(assertion()),)))
-
     with pytest.raises(InvalidInput, match="line 1"):
         estate_in([msgspec.json.encode(msgspec.json.decode(line) | fields)])
 

@@ -18,7 +18,6 @@ from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, b
 @pytest.mark.parametrize("new", [SHARDED, FEDERATED, HiveConfig("fleet.g2", "flat", {"": ("x",)})], ids=lambda new: new.topology)
 def test_everything_is_in_the_new_journals_and_the_old_ones_are_as_they_were(tmp_path: Path, new: HiveConfig) -> None:
     before, files = begun(tmp_path), contents(tmp_path / "hives" / "fleet")
-
     assert moved(tmp_path, new) == Moved(facts=12, assertions=12, registry=1)
 
     assert all_of(tmp_path, new) == before
@@ -30,7 +29,6 @@ def test_everything_is_in_the_new_journals_and_the_old_ones_are_as_they_were(tmp
 
 def test_journals_are_for_their_owner_alone(tmp_path: Path) -> None:
     begun(tmp_path)
-
     folder = tmp_path / "hives" / "fleet"
     assert folder.stat().st_mode & 0o077 == 0
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
@@ -47,7 +45,6 @@ def test_a_worker_founds_the_topology_that_its_journals_were_made_for(hive: Hive
 def test_single_has_no_journals(tmp_path: Path) -> None:
     begun(tmp_path)
     single = HiveConfig("fleet.g2", "single")
-
     assert moved(tmp_path, single) == Moved()
     assert run(move(tmp_path, single, (), HiveConfig("fleet.g3", "flat", {"": ("a",)}), {}, TUNING)) == Moved()
     assert hives(tmp_path) == ["fleet"]
@@ -61,9 +58,7 @@ def test_a_hive_that_never_ran_has_nothing(tmp_path: Path) -> None:
 def test_a_missing_journal_is_fine_where_others_have_its_facts(tmp_path: Path) -> None:
     before = begun(tmp_path)
     (tmp_path / "hives" / "fleet" / "a.sqlite").unlink()
-
     moved(tmp_path)
-
     assert all_of(tmp_path, SHARDED) == before
 
 
@@ -71,9 +66,7 @@ def test_journals_that_nobody_names_count_too(tmp_path: Path) -> None:
     before = begun(tmp_path)
     (tmp_path / "hives" / "fleet" / "a.sqlite").rename(tmp_path / "hives" / "fleet" / "former.sqlite")
     (tmp_path / "hives" / "fleet" / "b.sqlite").unlink()
-
     moved(tmp_path)
-
     assert all_of(tmp_path, SHARDED) == before
 
 
@@ -107,5 +100,4 @@ def _is_of_a(record: Put, kept: list[Put]) -> bool:
 
 def test_ids_of_facts_do_not_change(tmp_path: Path) -> None:
     run(settle(tmp_path, JournalSnapshot((Vouched(assertion()),)), OLD, {}, TUNING))
-
     assert [fact.id for fact in all_of(tmp_path, OLD)] == [PUMP_ID]

@@ -19,7 +19,7 @@ from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfi
 from hive_mind.runtime.workers.nodes import plan_of
 from tests.loops import InLoop
 from tests.unit.runtime.moving import OLD, TUNING
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)
 

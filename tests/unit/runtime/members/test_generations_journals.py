@@ -32,7 +32,6 @@ def test_a_journal_that_only_its_log_is_left_of_is_an_error(tmp_path: Path) -> N
     begun(tmp_path)
     folder = tmp_path / "hives" / "fleet"
     (folder / "b.sqlite").rename(folder / "b.sqlite-wal")
-
     with pytest.raises(DatabaseUnreadable, match="log is there"):
         moved(tmp_path)
 
@@ -129,7 +128,6 @@ def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_path: P
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, new: HiveConfig, attached: dict[str, str]) -> None:
     begun(tmp_path)
-
     with pytest.raises(InvalidInput):
         run(move(tmp_path, OLD, (), new, attached, TUNING))
     assert hives(tmp_path) == ["fleet"]

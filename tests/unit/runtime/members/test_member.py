@@ -23,7 +23,7 @@ from hive_mind.runtime.serving import LINE_BYTES_MAX, MemberCalls, Service, read
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
 from tests.unit.runtime.members.town import Town, opened, plan
-from tests.unit.runtime.running import until
+from tests.waiting import until
 
 # ── founding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -65,8 +65,7 @@ async def test_members_find_one_another_and_share(town: Town) -> None:
     assert await bob.until_ready(10, said.append) == ()
     await ann.memory.store_fact("pump", "The pump is red.")
 
-    while not (hits := await bob.memory.search_facts("pump")):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    hits = await until(lambda: bob.memory.search_facts("pump"))
     assert [hit.fact.content for hit in hits] == ["The pump is red."]
 
 
@@ -125,8 +124,7 @@ async def test_a_joiner_is_taken_in_and_one_that_leaves_is_a_member_no_more(town
     assert await bob.leave(20)
     await until(lambda: "bob" not in ann.member.node.topology.nodes)
     assert "eve" in ann.member.node.topology.nodes
-    while not (hits := await eve.memory.search_facts("pump")):  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    hits = await until(lambda: eve.memory.search_facts("pump"))
     assert len(hits) == 1
 
 
@@ -247,7 +245,6 @@ def test_every_request_is_answered_under_its_id(tmp_path: Path) -> None:
 )
 def test_nonsense_is_refused_and_the_next_request_is_answered(line: Any, kind: str, text: str, tmp_path: Path) -> None:
     refused, answered = served([line, {"id": 2, "do": "told"}], tmp_path)
-
     assert refused["kind"] == kind
     assert text in refused["error"]
     assert refused["id"] in (0, 1)
@@ -302,7 +299,6 @@ def test_the_page_on_agents_names_every_request() -> None:
     page = (Path(__file__).parents[4] / "docs" / "howto" / "agents.md").read_text("utf-8")
     rows = re.findall(r"^\| (`[^|]+`) \|[^|]*\|[^|]*\|$", page, re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
-
     assert named == {name.removeprefix("_do_") for name in dir(MemberCalls) if name.startswith("_do_")}
 
 

@@ -47,7 +47,6 @@ async def test_the_words_of_a_question_are_its_domains_unless_others_are_given()
 @pytest.mark.parametrize(("topology", "is_routing"), [("flat", False), ("federated", True), ("sharded", False)])
 def test_only_a_federated_hive_is_asked_by_domain(tmp_path: Any, topology: str, is_routing: bool) -> None:
     given = config(tmp_path, topology)
-
     assert plan_of(given, given.nodes[0]).routes_by_domain is is_routing
     without = config(tmp_path, topology, domain_routing=False)
     assert plan_of(without, without.nodes[0]).routes_by_domain is False

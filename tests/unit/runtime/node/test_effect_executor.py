@@ -21,5 +21,4 @@ from hive_mind.runtime.node.effect_executor import EffectExecutor, Host, Outlet
 )
 def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
     executor = EffectExecutor("ann", "hive", cast("Outlet", None), cast("Host", None))
-
     assert executor.envelope(("bob",), message, Now(0, 0)).is_brief == is_brief

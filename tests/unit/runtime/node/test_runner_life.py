@@ -10,17 +10,7 @@ from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadabl
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Put, Received, Send, SetAside
 from hive_mind.model.messages import FactsReply, FactsRequest
 from hive_mind.runtime.node.runner import NodeRunner
-from tests.unit.runtime.running import (
-    HELD,
-    PROMOTION,
-    ScriptedNode,
-    TestedJournal,
-    keep,
-    listener,
-    on_stage,
-    persist,
-    turns,
-)
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, TestedJournal, keep, listener, on_stage, persist, turns
 
 
 async def test_what_is_damaged_is_set_aside_in_the_write_of_what_follows_from_that() -> None:

@@ -11,7 +11,8 @@ from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError
 from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Fetch, Now, Promote, Received, Reconnected, SearchLocal, Send
 from hive_mind.model.messages import FactsReply, FactsRequest, Receipt, Replicate
 from hive_mind.runtime.node.outgoing import OutgoingSettings
-from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, listener, on_stage, persist, turns, until
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, listener, on_stage, persist, turns
+from tests.waiting import until
 
 GONE = BackendUnavailable("memory", "it went away")
 

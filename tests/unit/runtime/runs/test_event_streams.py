@@ -36,7 +36,6 @@ EVENTS = [
 @given(st.lists(st.integers(0, len(STREAM)), max_size=20))
 def test_events_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> None:
     reader, places = EventReader(), [0, *sorted(cuts), len(STREAM)]
-
     assert [event for a, b in pairwise(places) for event in reader.feed(STREAM[a:b])] == EVENTS
 
 
@@ -54,7 +53,6 @@ def test_comments_for_ever_make_no_event_too_large() -> None:
     reader = EventReader()
     for _ in range(40):
         reader.feed(b": " + b"x" * 100_000 + b"\n")
-
     assert reader.feed(b"data: next\n\n") == [ServerEvent("message", "next", "")]
 
 

@@ -19,6 +19,7 @@ from hive_mind.runtime.runs.triggers import Triggers, next_due
 from hive_mind.runtime.workers.config import TriggerConfig
 from hive_mind.tools.base import Toolbox
 from hive_mind.tools.functions import tool
+from tests.waiting import until
 
 ASK = WorkerSpec.model_validate(
     {"id": "ask", "inputs": ["about"], "entry": "ask", "nodes": [{"id": "ask", "kind": "person", "outputs": ["word"]}]}
@@ -117,11 +118,11 @@ async def test_a_run_is_taken_up_after_a_restart_and_goes_on_when_somebody_decid
 
     second = keeper_over(ledger)
     await second.open()
-    await _until(lambda: not second.under_way)
+    await until(lambda: not second.under_way)
     (view,) = await second.parts.desk.open()
     assert view.item.subject.startswith(f"{run}/")
     await second.parts.desk.decide(_yes(view.item.id))
-    await _until(lambda: "ended" in {head.kind for head in ledger._streams["run/r"][-1:]})
+    await until(lambda: "ended" in {head.kind for head in ledger._streams["run/r"][-1:]})
     await second.close()
 
 
@@ -130,10 +131,10 @@ async def test_a_run_that_is_cancelled_while_it_waits_is_over_and_a_word_for_nob
     keeper = keeper_over(ledger)
     await keeper.open()
     await keeper.start(None, {"about": "x"}, "r")
-    await _until(lambda: not keeper.under_way)
+    await until(lambda: not keeper.under_way)
     await keeper.say("r", "hello")
     await keeper.cancel("r", "ines")
-    await _until(lambda: not keeper.under_way)
+    await until(lambda: not keeper.under_way)
     assert (await keeper.parts.desk.open())[0].item.subject.startswith("r/")
     assert ledger._streams["run/r"][-1].kind == "ended"
     await keeper.close()
@@ -175,14 +176,6 @@ async def test_a_word_that_was_taken_is_in_the_ledger_whoever_is_killed_then() -
     await keeper.say("r", "half \ud800")
     assert [(word.id, word.text) for word in await words_for(ledger, "r")] == [("w0", "hello"), ("w1", "half ?")]
     await keeper.close()
-
-
-async def _until(holds: Any) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never came")
 
 
 def _yes(item: str) -> Any:

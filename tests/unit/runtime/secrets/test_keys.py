@@ -20,7 +20,6 @@ def keys(tmp_path: Path) -> KeyFolder:
 def test_secrets_are_for_their_owner_alone(keys: KeyFolder) -> None:
     keys.issue("ada")
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in keys.path.iterdir()}
-
     assert modes == {"root.key": 0o600, "root.pub": 0o644, "ada.key": 0o600, "ada.cert": 0o644}
     assert stat.S_IMODE(keys.path.stat().st_mode) == 0o700
 
@@ -32,7 +31,6 @@ def test_a_root_is_made_once(keys: KeyFolder) -> None:
 
 def test_a_certificate_is_issued_again_for_the_same_key_and_for_another_where_that_is_wanted(keys: KeyFolder) -> None:
     first, again, anew = keys.issue("ada"), keys.issue("ada", ["agent"]), keys.issue("ada", is_anew=True)
-
     assert first.public == again.public != anew.public
     assert again.names == ("ada", "agent")
 
@@ -50,7 +48,6 @@ def test_a_renewed_certificate_also_holds_for_what_was_said_before(keys: KeyFold
 def test_a_member_whose_clock_is_hours_behind_is_believed_and_believes_right_after_it_was_issued(keys: KeyFolder) -> None:
     keys.issue("ada")
     ring, behind_ms = keys.signing("ada", "require").keyring, time.time_ns() // 1_000_000 - 14 * 3600 * 1000
-
     assert ring.refusal("ada", b"said", ring.seal(b"said"), behind_ms, is_present=True) == ""
 
 
@@ -70,13 +67,11 @@ def test_what_was_revoked_stays_so_and_earlier_counts(keys: KeyFolder) -> None:
     keys.revoke(ada, 500)
     keys.revoke(bob)
     keys.revoke(ada, 900)
-
     assert keys.revoked == {ada: 500, bob: 0}
 
 
 def test_names_that_are_no_files_stay_in_the_folder(keys: KeyFolder) -> None:
     keys.issue("../../evil name")
-
     assert [name for name, _ in keys.certificates()] == ["../../evil name"]
     assert all(file.parent == keys.path for file in keys.path.iterdir())
 
@@ -94,7 +89,6 @@ def test_without_a_root_nothing_is_issued_and_it_says_what_to_do(tmp_path: Path,
 def test_a_broken_file_is_named(keys: KeyFolder, name: str, body: bytes) -> None:
     keys.issue("ada")
     (keys.path / name).write_bytes(body)
-
     with pytest.raises(ConfigError, match=str(keys.path)):
         keys.signing("ada", "require")
 
@@ -142,5 +136,4 @@ def test_of_many_epochs_the_last_are_kept(keys: KeyFolder) -> None:
     keys.admit("ada")
     for number in range(9):
         keys.revoke(keys.issue(f"guest-{number}").key_id)
-
     assert sorted(int(file.stem) for file in keys.path.glob("*.epoch")) == list(range(3, 11))

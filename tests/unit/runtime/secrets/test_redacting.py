@@ -16,7 +16,8 @@ from hive_mind.runtime.secrets.credentials import credentials_of
 from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redacted_status, redaction_of
 from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
-from tests.unit.runtime.worker_builders import config, play, running, until
+from tests.unit.runtime.worker_builders import config, play, running
+from tests.waiting import until
 
 VALUE = 'sw0rd"fish/7'
 HIDDEN = Redaction([Secret("tickets", VALUE)])
@@ -33,13 +34,11 @@ def test_all_credentials_of_a_configuration_are_taken_out(tmp_path: Path) -> Non
     given = msgspec.structs.replace(with_reference(tmp_path), models=models, bus=bus)
 
     said = redaction_of(given).text("value of tickets, value of model, value of bus, value of other")
-
     assert said == "${credential:tickets}, ${credential:model}, ${credential:bus}, value of other"
 
 
 def test_without_credentials_none_is_read_and_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY_IN", "a drawer")
-
     assert redaction_of(config(tmp_path)).text(VALUE) == VALUE
 
 
@@ -79,9 +78,7 @@ def test_a_log_holds_none_also_in_stack_traces(inner: logging.Formatter) -> None
 
 def test_an_error_on_its_way_says_the_same_without_values() -> None:
     error = BackendUnavailable("bus", f"refused {VALUE}")
-
     redact_error(error, HIDDEN)
-
     assert str(error) == "bus: refused ${credential:tickets}"
 
 
@@ -104,6 +101,5 @@ async def opened(given: WorkerConfig) -> None:
 def test_a_wrong_key_ends_a_worker_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     credentials_of(tmp_path).set("tickets", VALUE)
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY", new_key())
-
     with pytest.raises(CredentialUnreadable, match="restore the key"):
         play(opened(with_reference(tmp_path)))

@@ -98,14 +98,12 @@ def test_text_without_references_stays_as_it_is(text: str) -> None:
 def test_files_are_seen_from_a_folder_and_lose_their_last_line_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "key").write_text("abc\n")
     monkeypatch.setenv("SOME_KEY", "xyz")
-
     assert resolved_here("${file:key}-${env:SOME_KEY}", tmp_path) == "abc-xyz"
 
 
 def test_a_file_that_is_missing_too_large_or_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
-
     for name, why in (("none", "No such file"), ("large", "larger than"), ("binary", "no text")):
         with pytest.raises(InvalidInput, match=rf"{name}.* {why}"):
             resolved_here(f"${{file:{name}}}", tmp_path)
@@ -115,7 +113,6 @@ def test_credentials_are_those_of_a_home_and_without_one_of_the_settings(tmp_pat
     credentials_of(tmp_path / "here").set("tickets", "sw0rdfish-7")
     credentials_of(tmp_path / "there").set("tickets", "another-1")
     monkeypatch.setenv("HIVE_MIND_HOME", str(tmp_path / "here"))
-
     assert resolved_here("<${credential:tickets}>") == "<sw0rdfish-7>"
     assert resolved_here("<${credential:tickets}>", home=tmp_path / "there") == "<another-1>"
 
@@ -123,14 +120,12 @@ def test_credentials_are_those_of_a_home_and_without_one_of_the_settings(tmp_pat
 def test_a_wrong_key_is_told_and_no_value_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     credentials_of(tmp_path).set("tickets", "sw0rdfish-7")
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY", new_key())
-
     with pytest.raises(CredentialUnreadable, match="HIVE_MIND_CREDENTIALS_KEY does not open"):
         resolved_here("${credential:tickets}", home=tmp_path)
 
 
 def test_where_nothing_refers_to_a_credential_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVE_MIND_CREDENTIALS_KEY_IN", "a drawer")
-
     assert resolved_here("plain", home=tmp_path) == "plain"
     with pytest.raises(InvalidInput, match="is file or keyring, not 'a drawer'"):
         resolved_here("${credential:tickets}", home=tmp_path)

@@ -28,7 +28,6 @@ def test_a_few_letters_of_another_encoding_are_read() -> None:
 
 def test_one_letter_of_another_encoding_in_a_long_text_is_read() -> None:
     text = "The crane lifts two tonnes. " * 20 + "The café opens at 7, a coffee costs £2.\n"
-
     assert decoded(text.encode("latin_1")) == text
 
 
@@ -50,6 +49,5 @@ def test_a_slip_in_a_text_of_utf_8_does_not_make_it_one_of_another_encoding() ->
 def test_what_is_no_text_is_told_by_its_kind(tmp_path: Path, body: bytes, kind: str) -> None:
     (tmp_path / "file.txt").write_bytes(body)
     found = read_text(tmp_path / "file.txt")
-
     assert isinstance(found, Unreadable)
     assert kind in found.reason

@@ -37,7 +37,6 @@ def test_any_text_is_read_without_complaint(page: str) -> None:
 def test_any_order_of_tags_is_read_and_no_words_are_lost(parts: list[str]) -> None:
     page = " ".join(parts)
     shown = page.partition("<script>")[0].partition("<!--")[0].partition("<b")[0]
-
     assert text_of_html(shown).split().count("text") == shown.split().count("text")
     text_of_html(page)
 
@@ -53,11 +52,9 @@ def test_a_page_is_known_by_its_beginning(text: str, is_page: bool) -> None:
 @pytest.mark.parametrize("name", ["page.html", "page.HTM", "saved.txt"])
 def test_a_file_that_is_a_page_is_read_as_its_text(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("<html><body><p>The pump is <b>red</b>.</p></body></html>")
-
     assert read_text(tmp_path / name) == "The pump is red.\n"
 
 
 def test_a_page_that_shows_nothing_is_empty(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<html><head><title>x</title></head><body><script>1</script></body></html>")
-
     assert read_text(tmp_path / "page.html") == Unreadable("is empty")

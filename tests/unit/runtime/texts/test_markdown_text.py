@@ -32,7 +32,6 @@ def test_tags_go_and_code_stays(written: str, shown: str) -> None:
 def test_a_file_of_markdown_is_read_so_and_another_is_not(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("<b>Never</b> edit it.")
     (tmp_path / "a.txt").write_text("<b>Never</b> edit it.")
-
     assert read_text(tmp_path / "a.md") == "Never edit it."
     assert read_text(tmp_path / "a.txt") == "<b>Never</b> edit it."
 

@@ -61,7 +61,6 @@ def test_anchors_make_no_small_file_large():
     bomb = "a0: &a0 {k: v}\n" + "".join(
         f"a{n}: &a{n} {{{', '.join(f'k{m}: *a{n - 1}' for m in range(9))}}}\n" for n in range(1, 9)
     )
-
     assert nested_text(bomb) is None
     assert nested_text("x: &x [*x]") is None
 
@@ -69,7 +68,6 @@ def test_anchors_make_no_small_file_large():
 def test_files_are_read_so_by_their_ending(tmp_path: Path):
     for name in ("a.json", "a.yaml", "a.txt"):
         (tmp_path / name).write_text('{"a": {"b": 1}}')
-
     assert [read_text(tmp_path / name) for name in ("a.json", "a.yaml", "a.txt")] == ["a.b: 1", "a.b: 1", '{"a": {"b": 1}}']
 
 
@@ -95,5 +93,4 @@ def test_a_large_file_is_not_taken_apart_only_to_be_refused(monkeypatch: pytest.
 
 def test_a_file_of_too_many_values_is_refused_and_not_learned_without_its_keys(tmp_path: Path):
     (tmp_path / "dump.json").write_text(json.dumps([{"id": n, "of": "x" * 40} for n in range(40_000)]))
-
     assert read_text(tmp_path / "dump.json") == TOO_NESTED

@@ -15,7 +15,8 @@ from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.workers.config import DeskConfig, ReviewConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running
+from tests.waiting import until
 
 CHEESE, FERRY, BOAT = "The gate is made of cheese.", "The ferry leaves at nine in the morning.", "A boat is 40 pounds an hour."
 NO_CHEESE = {"id": "no_cheese", "condition": "'cheese' in result.text", "action": "retry", "description": "nonsense"}
@@ -139,9 +140,7 @@ async def test_a_rule_that_people_decide_against_is_on_trial_again_by_itself(tmp
         assert reviewing is not None
         assert reviewing._ledger is not None
         desk = LedgerDesk(reviewing._ledger)
-        async with asyncio.timeout(PATIENCE_S):
-            while not (asked := await desk.open("fact", "ben")):  # noqa: ASYNC110 - nothing tells
-                await asyncio.sleep(0.01)
+        asked = await until(lambda: desk.open("fact", "ben"))
         # So small a share that this fact is not among it: it waits for a person all the same.
         await worker.call("ada", "rule", rule=NO_BOATS | {"rollout": 0.000001})
         await worker.call("ada", "rule", rule=NO_CHEESE)

@@ -17,7 +17,8 @@ from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ReviewConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
 from tests.unit.agents.town import verdict
-from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, agent, config, running
+from tests.waiting import until
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 MODEL = "scripted:" + json.dumps({"verdicts": [verdict(number) for number in range(1, 21)]})

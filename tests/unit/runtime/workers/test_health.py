@@ -20,7 +20,8 @@ from hive_mind.runtime.workers.config import AgentConfig, SeenConfig, TriggerCon
 from hive_mind.runtime.workers.health import reasons_not_ready, serve_worker
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
 from hive_mind.runtime.workers.worker import Worker
-from tests.unit.runtime.worker_builders import NAMES, config, play, running, until
+from tests.unit.runtime.worker_builders import NAMES, config, play, running
+from tests.waiting import until
 
 TOKEN = "a-token-of-ours"  # noqa: S105 - for these tests alone
 KNOWN = {"Authorization": f"Bearer {TOKEN}"}

@@ -52,7 +52,6 @@ async def client_of(call: Caller) -> Client:
 
 def test_the_document_is_valid_and_has_every_request() -> None:
     said = json.loads(json.dumps(document()))
-
     OpenAPIV31SpecValidator(said).validate()
     named = {path.rpartition("/")[2] for path in said["paths"] if path.startswith("/v1/agents/")}
     assert named == {*requests_of(AgentCalls), "events"}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hive_mind.runtime.workers import process
-from tests.unit.runtime.worker_builders import PATIENCE_S, config, until
+from tests.unit.runtime.worker_builders import PATIENCE_S, config
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])

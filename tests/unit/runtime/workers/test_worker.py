@@ -12,7 +12,8 @@ from hive_mind.model.fact import Fact
 from hive_mind.runtime.workers import worker as worker_module
 from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.members.test_damaged_journal import rotten
-from tests.unit.runtime.worker_builders import NAMES, agent, config, running, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, agent, config, running, with_agent
+from tests.waiting import until
 
 
 async def test_a_node_that_is_no_founder_joins(tmp_path: Path) -> None:

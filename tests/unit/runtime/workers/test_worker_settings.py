@@ -14,7 +14,8 @@ from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.workers import parts as worker_parts
 from hive_mind.runtime.workers.config import BusConfig, ModelsConfig, NodeConfig
 from hive_mind.runtime.workers.worker import open_worker
-from tests.unit.runtime.worker_builders import NAMES, config, play, running, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, config, play, running, with_agent
+from tests.waiting import until
 
 
 async def test_the_gate_and_the_ranking_of_the_configuration_are_used(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.runtime.workers import agents as worker_agents
-from tests.unit.runtime.worker_builders import NAMES, agent, config, play, running, source, until, with_agent
+from tests.unit.runtime.worker_builders import NAMES, agent, config, play, running, source, with_agent
+from tests.waiting import until
 
 QUESTION = "When does the ferry to Corrin leave?"
 
@@ -48,7 +49,7 @@ async def test_pages_and_settings_are_read_as_a_person_sees_them(tmp_path: Path)
 
 async def test_an_agent_is_not_ready_before_it_has_learned(tmp_path: Path, notes: Path) -> None:
     async with running(with_agent(config(tmp_path, "single"), "ada", sources=(source(notes),))) as worker:
-        await until(lambda: worker.status().is_ready, every_s=0)
+        await until(lambda: worker.status().is_ready)
 
         assert str(notes) in agent(worker, "ada").learned
 

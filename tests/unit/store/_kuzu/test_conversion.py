@@ -63,7 +63,6 @@ def test_all_of_an_old_memory_is_taken_over_and_the_old_file_stays_as_it_was(
 ) -> None:
     made(tmp_path / "memory.kuzu", version=version, is_killed=is_killed)
     before = files(tmp_path)
-
     assert everything(tmp_path) == expected()
     assert files(tmp_path) == before
     assert not problems(tmp_path / "memory.sqlite")
@@ -86,7 +85,6 @@ def test_a_memory_that_many_revisions_made_unreadable_for_its_own_version_is_tak
     shutil.copytree(tmp_path, tmp_path / "copy")
     opened = f"import kuzu; kuzu.Database({str(tmp_path / 'copy' / 'memory.kuzu')!r}, buffer_pool_size=64 << 20)"
     assert b"Buffer manager exception" in subprocess.run([sys.executable, "-c", opened], capture_output=True, check=False).stderr
-
     assert everything(tmp_path) == expected(_REVISED, _REVISIONS)
 
 
@@ -132,7 +130,6 @@ def test_where_an_index_is_broken_the_log_is_replayed_over_the_same_rows_in_a_ne
 ) -> None:
     made(tmp_path / "memory.kuzu", revisions=2 * FACTS, is_killed=True)
     without_opening(monkeypatch, "whole")
-
     assert everything(tmp_path) == expected(FACTS, 2 * FACTS)
     assert "lost" not in caplog.text
 
@@ -142,17 +139,14 @@ def test_where_the_log_can_not_be_replayed_all_else_is_taken_over_and_the_loss_i
 ) -> None:
     made(tmp_path / "memory.kuzu", revisions=2 * FACTS, is_killed=True)
     without_opening(monkeypatch, "whole", "rebuilt")
-
     assert everything(tmp_path) == expected()
     assert "its log can't be replayed (duplicated primary key): what stood there is lost" in caplog.text
 
 
 def test_what_is_no_database_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
     (tmp_path / "memory.kuzu").write_bytes(b"Not a database at all. " * 400)
-
     with pytest.raises(DatabaseUnreadable, match=r"is not a Kuzu database\. Nothing was changed"):
         everything(tmp_path)
-
     assert not (tmp_path / "memory.sqlite").exists()
 
 

@@ -75,7 +75,6 @@ async def test_every_text_comes_through_a_bulk_copy_and_a_single_row_unchanged(t
 
 async def test_an_episode_larger_than_a_bulk_copy_takes_is_kept_whole(tmp_path):
     text = "é\x01" * (12 << 20)
-
     async with Graph(await written(tmp_path, [AddEpisode(an_episode("large", text)), *facts("a")])) as graph:
         assert (await graph.query("MATCH (e:Episode) RETURN size(e.text)")).rows == ((len(text),),)
 

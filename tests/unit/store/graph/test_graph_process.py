@@ -152,9 +152,7 @@ asyncio.run(run())
 
 def test_the_process_that_asks_loads_no_kuzu_and_nothing_of_its_current_folder(record, tmp_path):
     (tmp_path / "kuzu.py").write_text("raise SystemExit('the wrong one')")
-
     told = subprocess.run([sys.executable, "-P", "-c", ASK, ROOT, record], cwd=tmp_path, capture_output=True, check=True)
-
     assert told.stdout.decode().split() == ["Ines", "[]"]
 
 

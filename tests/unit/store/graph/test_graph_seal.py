@@ -64,9 +64,7 @@ def graph_of(record: Path) -> Path:
 
 def test_a_graph_that_is_as_it_was_left_is_opened_without_a_word(record, notices):
     notices()
-
     assert_right(record)
-
     assert notices() == []
 
 
@@ -153,7 +151,6 @@ def test_a_file_that_kuzu_itself_has_changed_is_not_trusted(record, notices):
     subprocess.run([sys.executable, "-c", change, graph_of(record)], check=True)
 
     assert_right(record)
-
     assert len(notices()) == 1
 
 

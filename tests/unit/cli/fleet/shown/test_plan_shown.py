@@ -24,7 +24,6 @@ def lines_of(capsys, plan, output=FleetFormat.TABLE):
 
 def test_every_step_says_what_why_and_what_it_does_to_memory(capsys):
     lines = lines_of(capsys, PLAN)
-
     assert lines[0] == "fleet research: 1 to create, 1 to update, 1 to delete"
     assert lines[1].split() == ["+", "create", "ada:", "it", "does", "not", "run", "yet"]
     assert lines[2].strip() == "memory: nothing is held yet"
@@ -32,7 +31,6 @@ def test_every_step_says_what_why_and_what_it_does_to_memory(capsys):
 
 def test_a_change_is_shown_field_by_field_from_old_to_new(capsys):
     lines = lines_of(capsys, PLAN)
-
     assert "spec.gossip.periodS: 10.0 → 5.0" in [line.strip() for line in lines]
     assert "spec.bus.url: (none) → x" in [line.strip() for line in lines]
 
@@ -56,7 +54,6 @@ def test_fields_are_listed_once_however_many_they_are(capsys):
 
 def test_values_by_name_are_spelled_as_a_person_would(capsys):
     domains = Plan((Action("update", "ada", "", (Change("spec.topology.groups.domain", {}, {"sea": ("boats", "tides")}),)),))
-
     assert lines_of(capsys, domains)[2].strip() == "spec.topology.groups.domain: (none) → sea: boats, tides"
 
 
@@ -66,9 +63,7 @@ def test_a_step_that_loses_facts_says_how_to_allow_it(capsys):
 
 def test_a_long_or_strange_value_stays_on_its_line(capsys):
     strange = Plan((Action("update", "ada", "", (Change("spec.agents[0].prompt", "a\nb\x1b[2J", "x" * 500),)),))
-
     _, _, change = lines_of(capsys, strange)
-
     assert "\x1b" not in change
     assert "a⏎b" in change
     assert len(change) < 160
@@ -81,7 +76,6 @@ def test_a_plan_of_nothing_says_so(capsys):
 def test_programs_get_actions_and_none_where_there_are_none(capfdbinary):
     show_plan(PLAN, "research", FleetFormat.JSON)
     show_plan(Plan(), "research", FleetFormat.JSON)
-
     some, none = (json.loads(part) for part in capfdbinary.readouterr().out.decode().replace("}\n{", "}\0{").split("\0"))
     assert [action["kind"] for action in some["actions"]] == ["create", "update", "delete"]
     assert none == {"actions": [], "whole": None}
@@ -93,7 +87,6 @@ def test_names_of_steps_are_one_a_line(capsys):
 
 def test_what_is_done_to_several_alike_is_said_once(capsys):
     alike = Plan(tuple(Action("create", f"a{number}", "it does not run", memory="it joins") for number in range(3)))
-
     assert [line.strip() for line in lines_of(capsys, alike)[1:]] == ["+  create a0, a1, a2: it does not run", "memory: it joins"]
 
 
@@ -111,5 +104,4 @@ def test_agents_and_topology_come_before_processes(capsys):
 
 def test_of_very_many_agents_some_are_named(capsys):
     many = Plan(PLAN.actions, Whole(30, joining=tuple(f"a{number}" for number in range(30)), topologies=("flat", "flat")))
-
     assert lines_of(capsys, many)[0] == "fleet research: 30 agents; new: a0, a1, a2, a3, a4, a5, a6, a7 and 22 more"

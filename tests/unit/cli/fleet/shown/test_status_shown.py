@@ -47,13 +47,11 @@ def test_what_stops_nothing_is_told_once_with_whom_it_concerns(capsys):
     names = [f"r-{number}" for number in range(1, 8)]
     processes = tuple(ProcessView(name, "ready", 7, notices=("keyword search only",)) for name in names)
     status_shown.show_fleet_line(a_status(processes=(*processes, ProcessView("z", "ready", 8))))
-
     assert capsys.readouterr().out.splitlines()[1:] == ["note: r-1, r-2, r-3, r-4, r-5 and 2 more: keyword search only"]
 
 
 def test_an_agent_that_is_missing_is_shown_with_why(capsys):
     status_shown.show_agents(a_status().agents, NOW_MS)
-
     header, ada, ben = capsys.readouterr().out.splitlines()
     assert header.split() == "agent phase process group facts pending lag restarts since last error".split()
     assert ada.split() == ["ada", "ready", "ada", "north", "12", "1", "0", "0", "5s"]
@@ -63,7 +61,6 @@ def test_an_agent_that_is_missing_is_shown_with_why(capsys):
 def test_a_wide_line_also_tells_the_domain_and_the_pid_of_an_agent(capsys):
     ada = AgentView("ada", "ready", True, "ada", "north", "tides", 12, pid=4711)
     status_shown.show_agents([ada, AgentView("ben", "missing", False, "ben")], NOW_MS, is_wide=True)
-
     header, first, _ = capsys.readouterr().out.splitlines()
     assert header.split()[-2:] == ["domain", "pid"]
     assert first.split()[-2:] == ["tides", "4711"]
@@ -72,19 +69,16 @@ def test_a_wide_line_also_tells_the_domain_and_the_pid_of_an_agent(capsys):
 def test_no_colour_goes_into_a_pipe(capsys):
     status_shown.show_fleet_line(a_status())
     status_shown.show_agents(a_status().agents)
-
     assert "\x1b" not in capsys.readouterr().out
 
 
 def test_text_of_others_can_not_steer_the_terminal(capsys):
     status_shown.show_agents([AgentView("ada", "failed", False, "ada", last_error="\x1b]0;evil\x07gone")])
-
     assert "\x1b" not in capsys.readouterr().out
 
 
 def test_conditions_say_since_when_and_why(capsys):
     status_shown.show_conditions(a_status().conditions, NOW_MS)
-
     assert capsys.readouterr().out.splitlines()[1].split() == ["Ready", "False", "1m", "NotReady", "ben"]
 
 
@@ -101,15 +95,12 @@ def test_programs_get_everything(output, begin, capfdbinary):
 
 def test_names_alone_are_what_other_commands_take(capsys):
     status.show_status(a_status(), FleetFormat.NAME)
-
     assert capsys.readouterr().out == "hive/research\n"
 
 
 def test_a_description_shows_agent_process_and_node(capsys):
     shown = a_status()
-
     describe.show_agent(shown.agents[0], shown.processes[0])
-
     out = capsys.readouterr().out
     for part in ("north", "12 learned, 1 of them not yet confirmed", "55 MB, 1.5 s of CPU", "4711", "Ready", "node"):
         assert part in out
@@ -117,7 +108,6 @@ def test_a_description_shows_agent_process_and_node(capsys):
 
 def test_a_description_of_a_fleet_shows_nodes_and_agents(capsys):
     describe.show_hive(a_status())
-
     out = capsys.readouterr().out
     assert "generation" in out
     assert "NotReady" in out
@@ -126,7 +116,6 @@ def test_a_description_of_a_fleet_shows_nodes_and_agents(capsys):
 
 def test_fleets_are_listed_a_line_each(capsys, tmp_path):
     get.show_hives([a_status(), a_status(phase="Stopped", agents=(), processes=())], tmp_path)
-
     assert [line.split()[:4] for line in capsys.readouterr().out.splitlines()[1:]] == [
         ["research", "Degraded", "flat", "2"],
         ["research", "Stopped", "flat", "0"],
@@ -149,7 +138,6 @@ def test_rates_need_two_looks_at_the_same_process():
 def test_what_is_wrong_stands_on_top_of_the_screen():
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(live.picture(a_status(), live.Rates(), [], 25))
-
     lines = console.export_text().splitlines()
     assert "Degraded" in lines[0]
     assert lines[1] == "Ready: ben"
@@ -174,5 +162,4 @@ def test_one_cause_is_told_once_and_another_by_itself():
     lost = "the bus can't be reached"
     errors = {"a": lost, "b": "", "c": lost, "d": "full"}
     agents = [AgentView(name, "disconnected", False, name, last_error=error) for name, error in errors.items()]
-
     assert [row[-1] for row in status_shown.agent_rows(agents)] == [lost, "", "as a", "full"]

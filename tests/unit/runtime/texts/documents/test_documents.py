@@ -19,15 +19,12 @@ def lines(name: str, body: bytes) -> list[str]:
 
 def test_a_pdf_is_read_page_by_page_and_pages_without_text_are_counted() -> None:
     body = made.pdf("The valve opens at 9 bar.", "", "The pump is red.")
-
     found = document_in(Path("a.pdf"), body)
-
     assert found == Document("The valve opens at 9 bar.\n\nThe pump is red.", {"page without text": 1})
 
 
 def test_a_sentence_goes_on_from_one_page_to_the_next_and_a_parted_word_is_whole() -> None:
     found = document_in(Path("a.pdf"), made.pdf("The pump in hall 3 was re-\nplaced by Ines and", "is kept in cupboard 12."))
-
     assert isinstance(found, Document)
     assert found.text == "The pump in hall 3 was replaced by Ines and\nis kept in cupboard 12."
 
@@ -54,7 +51,6 @@ def test_a_word_document_keeps_titles_and_tables_under_their_titles() -> None:
 def test_what_an_author_struck_out_is_not_said() -> None:
     struck = "<w:del><w:r><w:delText>red</w:delText></w:r></w:del><w:ins><w:r><w:t>green.</w:t></w:r></w:ins>"
     text = made.paragraph("The door is ").replace("</w:p>", f"{struck}</w:p>")
-
     assert lines("a.docx", made.docx(text)) == ["The door is green."]
 
 
@@ -78,9 +74,7 @@ def test_a_sheet_is_a_table_under_its_name_and_hidden_ones_are_left_out() -> Non
 
 def test_a_book_is_read_in_the_order_of_its_chapters() -> None:
     body = made.epub("<h1>One</h1><p>The ferry leaves at nine.</p>", "<h1>Two</h1><p>It returns at noon.</p>")
-
     found = document_in(Path("a.epub"), body)
-
     assert found == Document("# One\n\nThe ferry leaves at nine.\n\n\n# Two\n\nIt returns at noon.\n", {"picture": 1})
 
 

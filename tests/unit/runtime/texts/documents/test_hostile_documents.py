@@ -25,7 +25,6 @@ def test_a_scanned_pdf_is_refused() -> None:
 
 def test_encrypted_documents_are_refused() -> None:
     chapter = '<e xmlns="http://www.w3.org/2001/04/xmlenc#"><CipherReference URI="OEBPS/first.xhtml"/></e>'
-
     assert "is encrypted" in reason("a.pdf", made.pdf("The pump is red.", locked=True))
     assert "is encrypted" in reason("a.docx", b"\xd0\xcf\x11\xe0" + bytes(600))
     assert "1 of 2 chapters" in reason("a.epub", made.epub("One.", "Two.", **{"META-INF/encryption.xml": chapter}))
@@ -60,7 +59,6 @@ def test_an_archive_that_says_it_is_short_is_read_no_further() -> None:
 @pytest.mark.parametrize("declared", [_BOMB, '<!ENTITY e SYSTEM "file:///etc/passwd">'])
 def test_entities_are_neither_multiplied_nor_fetched(declared: str) -> None:
     document = f"<!DOCTYPE w [{declared}]><w>&e;&e5;</w>"
-
     assert "declares XML entities" in reason("a.docx", made.docx("", document=document))
     assert "is damaged" in reason(
         "a.epub", made.epub("One.", "Two.", **{"META-INF/encryption.xml": document.replace("&e5;", "&e7;")})
@@ -73,26 +71,22 @@ def test_what_is_nested_without_end_is_damaged() -> None:
 
 def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_CODE", "import resource as r; r.setrlimit(r.RLIMIT_CPU, (1, 1))\nwhile True: pass")
-
     assert "takes more than" in reason("a.pdf", made.pdf("The pump is red."))
 
 
 def test_what_needs_too_much_memory_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = f"import {reading.__name__} as r; r.MEMORY_MAX_BYTES = 30 << 20; "
     monkeypatch.setattr(reading, "_CODE", reading._CODE.replace("from ", limit + "from ", 1))
-
     assert "of memory" in reason("a.xlsx", made.xlsx(Sheet=[[f"word {n} " * 50] * 20 for n in range(200)]))
 
 
 def test_a_reader_that_dies_is_said_to_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_CODE", "import os; os.abort()")
-
     assert reason("a.pdf", made.pdf("The pump is red.")) == "can't be read: its reader failed"
 
 
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "is_installed", lambda _: False)
-
     assert "pip install hive-mind[readers]" in reason("a.pdf", made.pdf("The pump is red."))
 
 
@@ -100,7 +94,6 @@ def test_a_reader_can_write_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     module = "hive_mind.runtime.texts.documents.formats"
     write = f"from {module} import pdf; pdf.read = lambda _: open({str(tmp_path / 'x')!r}, 'w').write('x' * 9999); "
     monkeypatch.setattr(reading, "_CODE", reading._CODE.replace("from ", write + "from ", 1))
-
     assert "(OSError)" in reason("a.pdf", made.pdf("The pump is red."))
     assert not (tmp_path / "x").read_bytes()
 
@@ -108,6 +101,5 @@ def test_a_reader_can_write_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_macros_are_not_among_what_is_read() -> None:
     body = made.docx(made.paragraph("The pump is red."), **{"word/vbaProject.bin": "Shell"})
     found = document_in(Path("a.docm"), body)
-
     assert not isinstance(found, Unreadable)
     assert found.text.strip() == "The pump is red."

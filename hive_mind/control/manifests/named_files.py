@@ -1,0 +1,168 @@
+"""Files that a manifest names: rules (`spec.ruleFiles`), workers (`agents[].worker`) and a measured configuration of retrieval
+(`spec.retrieval.config`). What they say becomes ordinary fields of the manifest when it is used.
+
+So code that runs, renders or compares manifests knows nothing of files: where a file changed, the fields did.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from hive_mind.agents import workers
+from hive_mind.control.manifests.checking import leads_out
+from hive_mind.control.manifests.manifest import RANKED, Agent, HiveManifest
+from hive_mind.control.manifests.sources import matching
+from hive_mind.errors import InvalidInput, RuleError, WorkerFileError, WorkspaceError
+from hive_mind.forms.finding import Finding
+from hive_mind.forms.reading import text_of
+from hive_mind.judge.rule_file import RULES, rules_of
+from hive_mind.judge.rules import EvaluationRule
+from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
+from hive_mind.retrieval.files.memory_settings import beyond_a_memory, config_in, ranking_settings
+from hive_mind.runs.graphs.worker_file import WORKER, worker_of
+
+
+def with_named_files(manifest: HiveManifest, folder: Path) -> HiveManifest:
+    """The same with what its files say; `folder` is that of the manifest.
+
+    Raises `RuleError`, `WorkerFileError`, `WorkspaceError` or `InvalidInput`.
+    """
+    return _with_workers(_with_rules(_with_retrieval(manifest, folder), folder), folder)
+
+
+def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
+    """What is wrong with the files, as mistakes of the fields that name them."""
+    yield from _retrieval_findings(manifest, folder)
+    yield from _rule_findings(manifest, folder)
+    yield from _worker_findings(manifest, folder)
+
+
+def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
+    """What of its retrieval configuration a fleet does not heed, one clause each. Raises `WorkspaceError` or `InvalidInput`."""
+    if not manifest.spec.retrieval.config:
+        return ()
+    config, usual = _config(manifest, folder), Retrieval()
+    asked = [name for name in ("method", "top_k") if getattr(config.retrieval, name) != getattr(usual, name)]
+    return (*(f"retrieval.{name}: it is given with each question" for name in asked), *beyond_a_memory(config))
+
+
+def _changed(manifest: HiveManifest, **fields: object) -> HiveManifest:
+    return manifest.model_copy(update={"spec": manifest.spec.model_copy(update=fields)})
+
+
+def _with_rules(manifest: HiveManifest, folder: Path) -> HiveManifest:
+    files = [file for pattern in manifest.spec.rule_files for file in _files(pattern, folder)]
+    rules = [*manifest.spec.rules, *(rule for file in files for rule in _rules_in(file))]
+    return _changed(manifest, rules=rules, rule_files=[]) if files else manifest
+
+
+def _rule_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
+    first = {rule.id: "spec.rules" for rule in manifest.spec.rules}
+    for number, pattern in enumerate(manifest.spec.rule_files):
+        if not leads_out(pattern):
+            for message in _wrong(pattern, folder, first):
+                yield Finding(("spec", "ruleFiles", number), message)
+
+
+def _wrong(pattern: str, folder: Path, first: dict[str, str]) -> Iterator[str]:
+    try:
+        files = _files(pattern, folder)
+    except (InvalidInput, OSError, ValueError) as error:
+        yield str(error)
+        return
+    for file in files:
+        try:
+            rules = _rules_in(file)
+        except RuleError as error:
+            yield from (one.told(error.file) for one in error.problems)
+        except InvalidInput as error:
+            yield str(error)
+        else:
+            again = [rule.id for rule in rules if first.setdefault(rule.id, str(file)) != str(file)]
+            yield from (f"{file}: rule {id} stands in {first[id]}, too; choose another id" for id in again)
+
+
+def _files(pattern: str, folder: Path) -> list[Path]:
+    found = sorted(matching(pattern, folder))
+    if not found:
+        raise InvalidInput(f"nothing is there, seen from {folder}; correct the path, or make the file")
+    return found
+
+
+def _rules_in(file: Path) -> tuple[EvaluationRule, ...]:
+    text, problems = text_of(file, RULES)
+    if problems:
+        raise RuleError(problems, str(file))
+    return rules_of(text, str(file))
+
+
+def _with_workers(manifest: HiveManifest, folder: Path) -> HiveManifest:
+    if not any(agent.worker for agent in manifest.spec.agents):
+        return manifest
+    return _changed(manifest, agents=[_with_worker(agent, folder) for agent in manifest.spec.agents])
+
+
+def _worker_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
+    for number, agent in enumerate(manifest.spec.agents):
+        path = ("spec", "agents", number, "worker")
+        if agent.worker and not leads_out(agent.worker):
+            try:
+                _with_worker(agent, folder)
+            except WorkerFileError as error:
+                yield from (Finding(path, one.told(error.file)) for one in error.problems)
+            except (InvalidInput, OSError, ValueError) as error:
+                yield Finding(path, str(error))
+
+
+def _with_worker(agent: Agent, folder: Path) -> Agent:
+    if not agent.worker or agent.worker.startswith("{"):
+        return agent
+    spec = worker_of(*_worker_text(agent.worker, folder))
+    told = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return agent.model_copy(update={"worker": json.dumps(told, sort_keys=True)})
+
+
+def _worker_text(given: str, folder: Path) -> tuple[str, str]:
+    """The text of a worker, and what its file is called."""
+    file = folder / given
+    if given in workers.bundled() and not file.exists():
+        return workers.text_of(given), given
+    if not file.is_file():
+        known = ", ".join(workers.bundled())
+        raise InvalidInput(f"there is no file {given!r}, seen from {folder}; give one of kind Worker, or one of {known}")
+    text, problems = text_of(file, WORKER)
+    if problems:
+        raise WorkerFileError(problems, str(file))
+    return text, str(file)
+
+
+def _with_retrieval(manifest: HiveManifest, folder: Path) -> HiveManifest:
+    if not manifest.spec.retrieval.config:
+        return manifest
+    ranked = ranking_settings(_config(manifest, folder))
+    fields = {name: getattr(ranked, name) for name in RANKED}
+    return _changed(manifest, retrieval=manifest.spec.retrieval.model_copy(update=fields))
+
+
+def _retrieval_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
+    if leads_out(manifest.spec.retrieval.config):
+        return
+    path = ("spec", "retrieval", "config")
+    try:
+        _with_retrieval(manifest, folder)
+    except WorkspaceError as error:
+        yield from (Finding(path, one.told(error.file)) for one in error.problems)
+    except InvalidInput as error:
+        yield Finding(path, str(error))
+
+
+def _config(manifest: HiveManifest, folder: Path) -> RetrievalConfig:
+    written = manifest.spec.retrieval.config
+    try:
+        file = folder / Path(written).expanduser()
+        is_there = file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"is no path of a file: {error}") from error
+    if not is_there:
+        raise InvalidInput(f"no file is there, seen from {folder}; correct the path, or make the file")
+    return config_in(file)
