@@ -65,11 +65,8 @@ def _new(**more: Any) -> typer.Typer:
 def commands_in(module: str) -> typer.Typer:
     """The commands of a module of this package: those of its `group`, which has a name if they stand below one."""
     some, found = _new(), import_module(f"hive_mind.cli.{module}")
-    if hasattr(found, "register"):
-        found.register(some)
-    else:
-        # Typer leaves out the panel that a group was made with.
-        some.add_typer(found.group, rich_help_panel=found.group.rich_help_panel)
+    # Typer leaves out the panel that a group was made with.
+    some.add_typer(found.group, rich_help_panel=found.group.rich_help_panel)
     return some
 
 

@@ -12,17 +12,12 @@ _EPILOG = examples(
     "hive-mind eval compare runs/before runs/after",
 )
 
-group = typer.Typer(name="eval", help="Compare topologies, sizes and ways to retrieve on questions with known answers.")
+group = typer.Typer(
+    name="eval",
+    help="Compare topologies, sizes and ways to retrieve on questions with known answers.",
+    no_args_is_help=True,
+    epilog=_EPILOG,
+)
 # In the order in which one needs them.
 for module in (listing, run, report, compare, gate, generate, retrieval):
-    module.register(group)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, no_args_is_help=True, epilog=_EPILOG)
-
-
-@group.callback()
-def about() -> None:
-    """Compare topologies, sizes and ways to retrieve on questions with known answers."""
+    group.add_typer(module.group)

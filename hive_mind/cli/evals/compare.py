@@ -33,11 +33,10 @@ RunB = Annotated[str, typer.Argument(metavar="RUN_B", help="What it is compared 
 Metrics = Annotated[list[str] | None, typer.Option("--metric", help="Only these; ndcg means ndcg@k. May be repeated.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(compare)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def compare(a: RunA, b: RunB, metric: Metrics = None, output: options.Output = Format.TEXT) -> None:
     """Compare two runs cell by cell, or two cells, and say which differences are real.

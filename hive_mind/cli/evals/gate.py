@@ -23,11 +23,10 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="The run to judge, or on
 Against = Annotated[str, typer.Option("--against", metavar="BASELINE", help="What it must not fall behind, the same way.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(gate)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def gate(run: Run, against: Against, metric: Metrics = None, output: options.Output = Format.TEXT) -> None:
     """Judge a run against a baseline.

@@ -18,11 +18,10 @@ _EPILOG = examples(
 )
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command("generate", epilog=_EPILOG)(generate_dataset)
+group = typer.Typer()
 
 
+@group.command("generate", epilog=_EPILOG)
 def generate_dataset(
     out: Annotated[Path, typer.Option(help="Folder for NAME.corpus.jsonl and NAME.queries.jsonl.")],
     turns: Annotated[int, typer.Option(help="How many turns of dialogue.")] = 1000,

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 _EPILOG = examples("hive-mind eval list", "hive-mind eval list runs", "hive-mind eval list --explain")
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command("list", epilog=_EPILOG)(list_experiments)
+group = typer.Typer()
 
 
+@group.command("list", epilog=_EPILOG)
 def list_experiments(
     folder: Annotated[Path | None, typer.Argument(help="A folder of runs.", show_default="runs, where it is there")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="What may stand in an experiment's file, field by field.")] = False,

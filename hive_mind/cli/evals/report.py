@@ -16,11 +16,10 @@ _EPILOG = examples("hive-mind eval report runs/today", "hive-mind eval report ru
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, finished or not.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(report)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def report(run: Run, output: options.Output = Format.TEXT) -> None:
     """Compute everything anew from a run's rows, timings and cell reports, and write scorecard.json, report.html and the rest.

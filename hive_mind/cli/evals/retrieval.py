@@ -47,11 +47,10 @@ class Scope(StrEnum):
     POOLED = "pooled"
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(retrieval)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def retrieval(
     context: typer.Context,

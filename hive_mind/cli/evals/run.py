@@ -39,11 +39,10 @@ class ModeName(StrEnum):
     RECENT = "recent"
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command("run", epilog=_EPILOG)(run_experiment)
+group = typer.Typer()
 
 
+@group.command("run", epilog=_EPILOG)
 def run_experiment(
     experiment: Annotated[str, typer.Argument(help="A file, or one that comes along: standard, quick.")],
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets the experiment names.")] = None,

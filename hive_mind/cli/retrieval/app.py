@@ -16,17 +16,12 @@ _EPILOG = examples(
     "hive-mind retrieval deploy better",
 )
 
-group = typer.Typer(name="retrieval", help="Tune retrieval: configurations as files, measured before they are used.")
+group = typer.Typer(
+    name="retrieval",
+    help="Tune retrieval: configurations as files, measured before they are used.",
+    no_args_is_help=True,
+    epilog=_EPILOG,
+)
 # In the order in which one needs them.
 for module in (init, describe, validate, index, query, evaluate, compare, tune, deploy, history):
-    module.register(group)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, no_args_is_help=True, epilog=_EPILOG)
-
-
-@group.callback()
-def about() -> None:
-    """Tune retrieval: configurations as files, measured before they are used."""
+    group.add_typer(module.group)

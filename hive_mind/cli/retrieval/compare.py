@@ -31,14 +31,10 @@ Second = Annotated[
 Moves = Annotated[int, typer.Option("--moves", min=0, max=10_000, help="Number of questions to list, the greatest loss first.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the commands."""
-    group.command(epilog=examples("hive-mind retrieval compare v1-naive better", "hive-mind retrieval compare better -o json"))(
-        compare
-    )
-    group.command(epilog=examples("hive-mind retrieval diff v1-naive better", "hive-mind retrieval diff better"))(diff)
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind retrieval compare v1-naive better", "hive-mind retrieval compare better -o json"))
 @command
 async def compare(
     a: First,
@@ -71,6 +67,7 @@ async def compare(
     show_comparison(found, moves, can_show_more=True)
 
 
+@group.command(epilog=examples("hive-mind retrieval diff v1-naive better", "hive-mind retrieval diff better"))
 @command
 async def diff(
     a: First,

@@ -33,11 +33,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may
 By = Annotated[str, typer.Option("--by", help="Who is responsible.", show_default="the user of this process")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(deploy)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def deploy(
     config: workspaces.NamedConfig,

@@ -23,11 +23,10 @@ _FINDINGS = 5
 Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="Which one.", show_default="all of them")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(describe)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def describe(
     collection: Collection = "",

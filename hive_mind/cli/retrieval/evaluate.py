@@ -48,11 +48,10 @@ Part = Annotated[Questions, typer.Option("--questions", "-q", help="train: those
 Worst = Annotated[int, typer.Option("--worst", min=0, max=10_000, help="Number of questions to list, the worst first.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(evaluate)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def evaluate(
     config: workspaces.Config = "",

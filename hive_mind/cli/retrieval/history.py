@@ -19,14 +19,10 @@ _WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in 
 WhyBack = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the commands."""
-    group.command(epilog=examples("hive-mind retrieval history", "hive-mind retrieval history -n 3 -o json"))(history)
-    group.command(epilog=examples("hive-mind retrieval rollback", 'hive-mind retrieval rollback --reason "answers got slower"'))(
-        rollback
-    )
+group = typer.Typer()
 
 
+@group.command(epilog=examples("hive-mind retrieval history", "hive-mind retrieval history -n 3 -o json"))
 @command
 async def history(
     limit: options.Limit = 20,
@@ -47,6 +43,7 @@ async def history(
         _show(one)
 
 
+@group.command(epilog=examples("hive-mind retrieval rollback", 'hive-mind retrieval rollback --reason "answers got slower"'))
 @command
 async def rollback(
     reason: WhyBack = "",

@@ -29,11 +29,10 @@ class _Row:
     done: "Indexed"
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(index)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def index(
     collection: Collection = "",

@@ -27,11 +27,10 @@ From = Annotated[
 ]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(init)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def init(
     workspace: workspaces.Folder = None,

@@ -36,11 +36,10 @@ ConfigOption = Annotated[
 Whole = Annotated[bool, typer.Option("--whole", help="Show the whole text of each result.")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(query)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def query(
     question: QuestionText,

@@ -120,11 +120,10 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed 
 Name = Annotated[str, typer.Option("--name", help="What the best is called.", show_default="CONFIG-tuned")]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(tune)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def tune(
     config: workspaces.Config = "",

@@ -34,11 +34,10 @@ Configs = Annotated[
 ]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command(epilog=_EPILOG)(validate)
+group = typer.Typer()
 
 
+@group.command(epilog=_EPILOG)
 @command
 async def validate(
     configs: Configs = None,
