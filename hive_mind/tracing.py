@@ -91,7 +91,7 @@ def _ids_of(result: object) -> list[str]:
     return [str(getattr(getattr(one, "fact", one), "id", "")) for one in found]
 
 
-def tell_queries() -> None:
+def record_queries() -> None:
     """Let spans of this process hold what is searched for: off unless a person asks for it."""
     global _tells_queries
     _tells_queries = True

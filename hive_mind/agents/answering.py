@@ -25,7 +25,7 @@ from hive_mind.model.search_result import SearchResult
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InterpretedQuestion:
     """A question and what kind of answer it wants."""
 
     question: Question
@@ -33,7 +33,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnswerEvidence:
     """A question and the facts an answer may rest on, best first."""
 
     question: Question
@@ -57,21 +57,21 @@ class AnsweringSteps:
             raise InvalidInput("there is no question: ask with words")
         return given
 
-    async def orient(self, observed: Question) -> Asked:
+    async def orient(self, observed: Question) -> InterpretedQuestion:
         """What it asks for."""
-        return Asked(observed, intent_of(direct(observed.text)))
+        return InterpretedQuestion(observed, intent_of(direct(observed.text)))
 
-    async def decide(self, oriented: Asked) -> Evidence:
+    async def decide(self, oriented: InterpretedQuestion) -> AnswerEvidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
         intent, asked = oriented.intent, oriented.question
         # What counts all facts counts those of today.
         for wanted in aggregations_of(asked.text) if not asked.as_of_us else ():
             collected = await self.memory.aggregate(wanted)
             if collected.count:
-                return Evidence(asked, SearchResult(), collected)
+                return AnswerEvidence(asked, SearchResult(), collected)
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
         query = Query(direct(asked.text), limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
-        return Evidence(asked, await self._found(query))
+        return AnswerEvidence(asked, await self._found(query))
 
     async def _found(self, query: Query) -> SearchResult:
         """What the question finds, and each of its parts; and both by the other names of what it identifies."""
@@ -93,7 +93,7 @@ class AnsweringSteps:
             first = _together(first, other)
         return first
 
-    async def act(self, decided: Evidence) -> Answer:
+    async def act(self, decided: AnswerEvidence) -> Answer:
         """The answer, or an honest "not known"."""
         if decided.collected is not None:
             return collected_answer(decided.collected)

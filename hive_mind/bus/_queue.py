@@ -6,16 +6,16 @@ from itertools import count
 from typing import Protocol
 
 from hive_mind.bus.base import Delivery, Envelope, Subscription
-from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 
 Room = asyncio.Future[bool]
 """Becomes true when an envelope that found a full queue needs to wait no longer, false when the bus is closed instead."""
 
 
-class Owner(Protocol):
+class QueueListener(Protocol):
     """What a queue tells its bus."""
 
-    def keep_dead(self, name: str, delivery: Held[int], reason: str) -> None:
+    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
         """Keep a dead letter."""
         ...
 
@@ -31,7 +31,7 @@ class Owner(Protocol):
 class Queue:
     """See `base.Inbox`."""
 
-    def __init__(self, owner: Owner, subscription: Subscription, on_ready: Callable[[], None]) -> None:
+    def __init__(self, owner: QueueListener, subscription: Subscription, on_ready: Callable[[], None]) -> None:
         self.subscription = subscription
         self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
         self._owner = owner
@@ -78,7 +78,7 @@ class Queue:
         while self._outside and self.mailbox.room:
             room = next(iter(self._outside))
             self.mailbox.offer(next(self._numbers), self._outside.pop(room))
-            _tell(room, True)
+            _resolve(room, True)
         return taken
 
     async def close(self) -> None:
@@ -91,21 +91,21 @@ class Queue:
             return
         self.mailbox.end()
         for room in self._outside:
-            _tell(room, is_accepted)
+            _resolve(room, is_accepted)
         self._outside.clear()
         self._owner.forget(self)
 
-    def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
+    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
         """For the mailbox: nothing of it is kept anywhere else."""
         del mailbox, delivery
         self._owner.look_whether_drained()
 
-    def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
+    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
         """For the mailbox: make it a dead letter."""
         self._owner.keep_dead(mailbox.subscription.name, delivery, reason)
         self._owner.look_whether_drained()
 
 
-def _tell(room: Room, is_accepted: bool) -> None:
+def _resolve(room: Room, is_accepted: bool) -> None:
     if not room.done():
         room.set_result(is_accepted)

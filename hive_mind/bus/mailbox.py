@@ -20,14 +20,14 @@ SEEN_FOR_S = 600.0
 N = TypeVar("N")
 
 
-class Owner(Protocol[N]):
+class MailboxListener(Protocol[N]):
     """What a mailbox tells its back end, always on the event loop. Neither may wait."""
 
-    def settled(self, mailbox: "Mailbox[N]", delivery: "Held[N]") -> None:
+    def settled(self, mailbox: "Mailbox[N]", delivery: "MailboxDelivery[N]") -> None:
         """It was acknowledged, or need not be seen: take it off the broker."""
         ...
 
-    def put_aside(self, mailbox: "Mailbox[N]", delivery: "Held[N]", reason: str) -> None:
+    def put_aside(self, mailbox: "Mailbox[N]", delivery: "MailboxDelivery[N]", reason: str) -> None:
         """It is a dead letter: keep it as such, then take it off the broker."""
         ...
 
@@ -35,16 +35,16 @@ class Owner(Protocol[N]):
 class Mailbox(Generic[N]):
     """The inner part of a `base.Inbox`. `N` names a delivery to its broker: equal ones are the same thing there."""
 
-    def __init__(self, subscription: Subscription, on_ready: Callable[[], None], owner: Owner[N]) -> None:
+    def __init__(self, subscription: Subscription, on_ready: Callable[[], None], owner: MailboxListener[N]) -> None:
         self.subscription = subscription
         self.is_closed = False
         self.redelivered = 0
         self.duplicates = 0
         self._on_ready, self._owner = on_ready, owner
-        self._waiting: deque[Held[N]] = deque()
-        self._delayed: dict[Held[N], asyncio.TimerHandle] = {}
-        self._inflight: dict[Held[N], float] = {}
-        self._held: dict[Key, Held[N]] = {}
+        self._waiting: deque[MailboxDelivery[N]] = deque()
+        self._delayed: dict[MailboxDelivery[N], asyncio.TimerHandle] = {}
+        self._inflight: dict[MailboxDelivery[N], float] = {}
+        self._held: dict[Key, MailboxDelivery[N]] = {}
         self._held_bytes = 0
         # Two halves, each of hashes: the older one is dropped when the younger is full, or old.
         self._seen: tuple[set[int], set[int]] = set(), set()
@@ -74,7 +74,7 @@ class Mailbox(Generic[N]):
         return len(self._waiting) + len(self._delayed)
 
     @property
-    def held(self) -> "tuple[Held[N], ...]":
+    def held(self) -> "tuple[MailboxDelivery[N], ...]":
         """Everything that is not settled: what the broker must not give to others as long as this process lives."""
         return tuple(self._held.values())
 
@@ -82,7 +82,7 @@ class Mailbox(Generic[N]):
     def is_drained(self) -> bool:
         return not self._held
 
-    def is_out(self, delivery: "Held[N]") -> bool:
+    def is_out(self, delivery: "MailboxDelivery[N]") -> bool:
         """Whether the subscriber has it in hand."""
         return delivery in self._inflight
 
@@ -99,7 +99,7 @@ class Mailbox(Generic[N]):
         """Take in what the broker delivered for the `attempt`-th time, `size` bytes. What need not be seen is settled at once."""
         if self.is_closed:
             return
-        delivery = Held(self, native, envelope, attempt, size)
+        delivery = MailboxDelivery(self, native, envelope, attempt, size)
         key = delivery.key
         known = self._held.get(key)
         if known is not None and known.native == native:
@@ -138,11 +138,11 @@ class Mailbox(Generic[N]):
         for some in (self._waiting, self._delayed, self._inflight, self._held):
             some.clear()
         self._held_bytes = 0
-        self._tell_of_room()
+        self._notify_of_room()
 
     # ── for the subscriber ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def take(self, deliveries_max: int) -> "Sequence[Held[N]]":
+    def take(self, deliveries_max: int) -> "Sequence[MailboxDelivery[N]]":
         waiting, subscription = self._waiting, self.subscription
         count = min(deliveries_max, len(waiting), subscription.inflight_max - len(self._inflight))
         if count <= 0:
@@ -154,25 +154,25 @@ class Mailbox(Generic[N]):
         if until - self._seen_since > SEEN_FOR_S / 2:
             self._forget_half(until)
         self._look_at(until)
-        self._tell_of_room()
+        self._notify_of_room()
         return taken
 
     # ── for deliveries ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def settle(self, delivery: "Held[N]") -> None:
+    def settle(self, delivery: "MailboxDelivery[N]") -> None:
         if self._inflight.pop(delivery, None) is None:
             return
         self._remember(delivery)
         self._is_done(delivery)
         self._owner.settled(self, delivery)
 
-    def put_aside(self, delivery: "Held[N]", reason: str) -> None:
+    def put_aside(self, delivery: "MailboxDelivery[N]", reason: str) -> None:
         if self._inflight.pop(delivery, None) is None:
             return
         self._is_done(delivery)
         self._owner.put_aside(self, delivery, reason)
 
-    def put_back(self, delivery: "Held[N]", delay_s: float, reason: str) -> None:
+    def put_back(self, delivery: "MailboxDelivery[N]", delay_s: float, reason: str) -> None:
         """It was refused: again, unless that was its last chance."""
         if delivery.attempt >= self.subscription.attempts_max:
             self.put_aside(delivery, reason)
@@ -180,7 +180,7 @@ class Mailbox(Generic[N]):
         if self._inflight.pop(delivery, None) is None:
             return
         envelope = delivery.envelope
-        again = Held(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
+        again = MailboxDelivery(self, delivery.native, envelope, delivery.attempt + 1, delivery.size)
         self._held[again.key] = again
         self.redelivered += 1
         if delay_s > 0:
@@ -188,24 +188,24 @@ class Mailbox(Generic[N]):
         else:
             self._return(again)
 
-    def extend(self, delivery: "Held[N]", seconds: float) -> None:
+    def extend(self, delivery: "MailboxDelivery[N]", seconds: float) -> None:
         if delivery in self._inflight:
             self._inflight[delivery] = until = asyncio.get_running_loop().time() + seconds
             self._look_at(until)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _return(self, delivery: "Held[N]") -> None:
+    def _return(self, delivery: "MailboxDelivery[N]") -> None:
         self._delayed.pop(delivery, None)
         self._waiting.appendleft(delivery)
         self._on_ready()
 
-    def _is_done(self, delivery: "Held[N]") -> None:
+    def _is_done(self, delivery: "MailboxDelivery[N]") -> None:
         if self._held.pop(delivery.key, None) is not None:
             was_heavy = self.is_heavy
             self._held_bytes -= delivery.size
             if was_heavy and self.has_room:
-                self._tell_of_room()
+                self._notify_of_room()
         if self._waiting:
             # There is room for one more in the subscriber's hands.
             self._on_ready()
@@ -214,7 +214,7 @@ class Mailbox(Generic[N]):
         younger, older = self._seen
         return (known := hash(key)) in younger or known in older
 
-    def _remember(self, delivery: "Held[N]") -> None:
+    def _remember(self, delivery: "MailboxDelivery[N]") -> None:
         younger = self._seen[0]
         younger.add(hash(delivery.key))
         if len(younger) >= SEEN_MAX // 2:
@@ -240,12 +240,12 @@ class Mailbox(Generic[N]):
         if self._inflight:
             self._look_at(min(self._inflight.values()))
 
-    def _tell_of_room(self) -> None:
+    def _notify_of_room(self) -> None:
         if self._roomy is not None and not self._roomy.done():
             self._roomy.set_result(None)
 
 
-class Held(Generic[N]):
+class MailboxDelivery(Generic[N]):
     """See `base.Delivery`."""
 
     __slots__ = ("_mailbox", "attempt", "envelope", "key", "native", "size")

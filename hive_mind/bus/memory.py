@@ -31,7 +31,7 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
 )
-from hive_mind.bus.mailbox import Held
+from hive_mind.bus.mailbox import MailboxDelivery
 from hive_mind.errors import BackendThrottled, BackendUnavailable, InvalidInput
 
 # Enough to see what goes wrong; the oldest are dropped first.
@@ -146,7 +146,7 @@ class MemoryBus:
         for queue in tuple(self._all()):
             queue.end(is_accepted=False)
 
-    def keep_dead(self, name: str, delivery: Held[int], reason: str) -> None:
+    def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
         """For queues: keep a dead letter."""
         letter = DeadLetter(
             name, delivery.envelope, delivery.attempt, reason, f"{next(self._numbers)}", time.time_ns() // 1_000_000

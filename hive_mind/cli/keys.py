@@ -85,7 +85,7 @@ async def init(at: Whose) -> None:
 @command
 async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Voucher = "", *, at: Whose) -> None:
     """Issue a certificate, for the key there is or for a new one."""
-    _tell(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
+    _print_certificate(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
 
 
 @group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))
@@ -98,7 +98,7 @@ async def rotate(name: Name, at: Whose) -> None:
     folder = at.folder()
     if (former := folder.certificate(name)) is None:
         raise InvalidInput(f"nothing was issued for {name}: hive-mind keys issue {name}")
-    _tell(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), at.output)
+    _print_certificate(name, folder.issue(name, former.names[1:], voucher=former.voucher, is_anew=True), at.output)
 
 
 @group.command(epilog=examples("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30"))
@@ -154,7 +154,7 @@ async def export(
         show(f"{target} has {', '.join(written)}: bring it to {name}, and let nobody else read {name}.key")
 
 
-def _tell(name: str, made: Certificate, output: Format) -> None:
+def _print_certificate(name: str, made: Certificate, output: Format) -> None:
     if output is Format.JSON:
         show_json(_row(name, made, None))
     else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 from hive_mind.cli.printing import INDENT
-from hive_mind.cli.printing import Report as Report
+from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
 from hive_mind.cli.printing import printable as printable
 from hive_mind.runtime.settings import variable
 
@@ -96,7 +96,7 @@ def show_document(body: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def progress(unit: str) -> AbstractContextManager[Report]:
+def progress(unit: str) -> AbstractContextManager[ProgressPrinter]:
     """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
     from hive_mind.cli import styled
 

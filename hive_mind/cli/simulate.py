@@ -20,7 +20,7 @@ from hive_mind.cli import options
 from hive_mind.cli.convergence_plot import Curve, curve, drawn
 from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, examples
-from hive_mind.cli.output import Report as Progress
+from hive_mind.cli.output import ProgressPrinter as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
 from hive_mind.cli.retrieval.measured import picture_file
 from hive_mind.cli.running import FAILED, exit_codes
@@ -28,7 +28,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.writing import write_whole
 from hive_mind.sim.faults import FAULTS, parse
 from hive_mind.sim.hives import TOPOLOGIES
-from hive_mind.sim.run import OPERATIONS, Plan, Report, run
+from hive_mind.sim.run import OPERATIONS, SimulationPlan, SimulationReport, run
 
 _EPILOG = examples(
     "hive-mind simulate --topology flat,federated,sharded --seeds 0:500",
@@ -50,10 +50,10 @@ class Totals:
     events: int = 0
     messages: int = 0
     seconds: float = 0.0
-    broken: list[Report] = field(default_factory=list)
+    broken: list[SimulationReport] = field(default_factory=list)
     samples: list[tuple[tuple[float, float], ...]] = field(default_factory=list)
 
-    def add(self, report: Report, seconds: float) -> None:
+    def add(self, report: SimulationReport, seconds: float) -> None:
         """Count one run. `seconds` is processor time."""
         self.seeds += 1
         self.virtual_ms += report.virtual_ms
@@ -117,14 +117,14 @@ def _run_all(totals: Sequence[Totals], seeds: range, order: _Order, jobs: int) -
                 for outcome, seconds in _reports(one.topology, seeds, order, workers):
                     one.add(outcome, seconds)
                     done += 1
-                    _tell(report, done, total, totals)
+                    _show_progress(report, done, total, totals)
     except KeyboardInterrupt:
         say(f"stopped after {done} of {total} runs")
         return True
     return False
 
 
-def _tell(report: Progress, done: int, total: int, totals: Sequence[Totals]) -> None:
+def _show_progress(report: Progress, done: int, total: int, totals: Sequence[Totals]) -> None:
     broken = sum(len(one.broken) for one in totals)
     report(done, total, f"{broken} broken" if broken else "no promise broken")
 
@@ -145,15 +145,15 @@ def _workers(jobs: int) -> Iterator[Executor | None]:
     pool.shutdown()
 
 
-def _reports(topology: str, seeds: range, order: _Order, workers: Executor | None) -> Iterator[tuple[Report, float]]:
-    plans = [Plan(topology, seed, parse(order.faults), order.operations, order.nodes) for seed in seeds]
+def _reports(topology: str, seeds: range, order: _Order, workers: Executor | None) -> Iterator[tuple[SimulationReport, float]]:
+    plans = [SimulationPlan(topology, seed, parse(order.faults), order.operations, order.nodes) for seed in seeds]
     if workers is None:
         yield from map(timed_run, plans)
     else:
         yield from workers.map(timed_run, plans, chunksize=_SEEDS_AT_ONCE)
 
 
-def timed_run(plan: Plan) -> tuple[Report, float]:
+def timed_run(plan: SimulationPlan) -> tuple[SimulationReport, float]:
     """One run and its processor time in seconds; a worker process finds it by this name."""
     start = time.process_time()
     return run(plan, Random), time.process_time() - start
@@ -185,7 +185,7 @@ def _range(text: str) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-def repeat_command(report: Report, faults: str) -> str:
+def repeat_command(report: SimulationReport, faults: str) -> str:
     """The one command that does the same again."""
     plan = report.plan
     parts = ["hive-mind", "simulate", "--topology", plan.topology, "--seeds", f"{plan.seed}:{plan.seed + 1}", "--faults", faults]
@@ -214,7 +214,7 @@ def _row(one: Totals, order: _Order) -> dict[str, object]:
     }
 
 
-def _broken(report: Report, order: _Order) -> dict[str, object]:
+def _broken(report: SimulationReport, order: _Order) -> dict[str, object]:
     violation = report.violation
     return {
         "seed": report.plan.seed,

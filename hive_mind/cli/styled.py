@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from hive_mind.cli.printing import INDENT, Report, printable
+from hive_mind.cli.printing import INDENT, ProgressPrinter, printable
 
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000
@@ -60,7 +60,7 @@ def table_of(titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: It
 
 
 @contextmanager
-def progress(unit: str, say: Callable[[str], None]) -> Iterator[Report]:
+def progress(unit: str, say: Callable[[str], None]) -> Iterator[ProgressPrinter]:
     """A bar on stderr that goes away when it is done; where stderr is no terminal, a line every ten seconds."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
     console = _console(stderr=True)

@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind.control import TIMEOUT_S, removal
 from hive_mind.control.applying import Applying
-from hive_mind.control.converging import Converging, Outcome
+from hive_mind.control.converging import ConvergenceResult, Converging
 from hive_mind.control.evicting import Evicted, HiveMember, hive_members
 from hive_mind.control.issuing import shut_out
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
@@ -40,7 +40,7 @@ from hive_mind.runtime.secrets.keys import KeyFolder
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
 
-__all__ = ["FleetStatus", "HiveController", "Outcome", "fleets"]
+__all__ = ["ConvergenceResult", "FleetStatus", "HiveController", "fleets"]
 
 _REAL = Surroundings()
 
@@ -91,7 +91,7 @@ class HiveController:
         allow_data_loss: bool = False,
         timeout_s: float = TIMEOUT_S,
         on_plan: Callable[[Plan], None] = lambda _: None,
-    ) -> Outcome:
+    ) -> ConvergenceResult:
         """Make it so; what did not get there is in the outcome. `on_plan` gets what will be done, just before it is.
 
         Raises `ManifestError`, `DataLoss`, `FleetLocked`, `FleetChanged`, and `BackendError` for a bus out of reach, with nothing
@@ -159,7 +159,7 @@ class HiveController:
         self._refuse_unknown()
         return await remains(self._folder.home, self._folder.state())
 
-    async def refound(self, *, timeout_s: float = TIMEOUT_S) -> Outcome:
+    async def refound(self, *, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Found the hive again, with the same topology, from the journals there are; what none of them has is lost.
 
         One that was interrupted is finished by another, or by the next apply that may lose facts. Raises `HiveError`.
@@ -182,7 +182,7 @@ class HiveController:
         known = ", ".join(sorted(allocation)) or "none"
         raise InvalidInput(f"fleet {self._folder.fleet!r} has no agent or process {name!r}; processes: {known}")
 
-    async def delete(self, *, purge: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
+    async def delete(self, *, purge: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Stop everything; memory stays, unless it is purged. Raises `HiveError` where something can't be stopped."""
         self._refuse_unknown()
         async with self._changing():
@@ -196,24 +196,24 @@ class HiveController:
                 problems = await self._purged_bus(remembered.state.hives)
             if purge and not problems:
                 problems = await asyncio.to_thread(self._purged)
-            return Outcome(found.actions, tuple(problems), remembered.state.revision)
+            return ConvergenceResult(found.actions, tuple(problems), remembered.state.revision)
 
     async def scale(
         self, name: str | None, count: int, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S
-    ) -> Outcome:
+    ) -> ConvergenceResult:
         """Another number of agents of a template. The kept manifest changes, and loses its comments."""
         source = self.source()
         other = read_text(scaled(source, name, count), source.folder, source.name)
         return await self.apply(other, allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
-    async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> Outcome:
+    async def undo(self, *, allow_data_loss: bool = False, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Apply the manifest that was there before the last one, as a revision of its own."""
         kept = self._folder.kept_revisions()
         if len(kept) < 2:
             raise InvalidInput(f"fleet {self._folder.fleet!r} has no former revision")
         return await self.apply(self.source(kept[-2]), allow_data_loss=allow_data_loss, timeout_s=timeout_s)
 
-    async def restart(self, agent: str | None = None, *, timeout_s: float = TIMEOUT_S) -> Outcome:
+    async def restart(self, agent: str | None = None, *, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Stop and start the process of an agent, or every one, a few at a time; all of a fleet that was deleted are started."""
         self._refuse_unknown()
         patience = self._around.patience(timeout_s)
@@ -226,7 +226,7 @@ class HiveController:
             converging.remembered.keep(drained=(), is_stopped=False)
             return await (converging.run(patience) if was_stopped else converging.restart(names, patience))
 
-    async def drain(self, process: str, *, timeout_s: float = TIMEOUT_S) -> Outcome:
+    async def drain(self, process: str, *, timeout_s: float = TIMEOUT_S) -> ConvergenceResult:
         """Let a process hand over what it holds and end. It stays away until the next apply or restart."""
         self._refuse_unknown()
         patience = self._around.patience(timeout_s)
@@ -243,7 +243,7 @@ class HiveController:
             except* FleetLocked:
                 pass  # The lock's holder is doing the same work.
             except* (HiveError, OSError) as errors:
-                watching.tell(str(errors.exceptions[0]))
+                watching.report_once(str(errors.exceptions[0]))
             await pause(stop, period_s)
 
     async def _watch_once(self, watching: Watching) -> None:

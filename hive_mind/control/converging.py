@@ -32,7 +32,7 @@ from hive_mind.errors import ConfigError, HiveError
 _TRIES_MAX = 3
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ConvergenceResult(msgspec.Struct, frozen=True):
     """What was done, and what did not get where it should."""
 
     actions: tuple[Action, ...] = ()
@@ -104,7 +104,7 @@ class Converging:
         for bus in {config.bus for config in look.wanted.processes.values()}:
             await self.around.reach_bus(bus, self.remembered.folder.home)
 
-    async def run(self, patience: Patience) -> Outcome:
+    async def run(self, patience: Patience) -> ConvergenceResult:
         """Until nothing is left to do, nothing helps, or the time is over. Raises `DataLoss` before anything is changed."""
         look = await self.look()
         self.refuse_loss(look.plan)
@@ -140,7 +140,7 @@ class Converging:
         await self._act(look, actions, applying, patience)
         return applying.problems
 
-    async def restart(self, names: Sequence[str] | None, patience: Patience) -> Outcome:
+    async def restart(self, names: Sequence[str] | None, patience: Patience) -> ConvergenceResult:
         """Stop and start these processes, or all, and then make everything so."""
         look = await self.with_bus(await self.look())
         await self.refuse_unreachable(look)
@@ -152,16 +152,16 @@ class Converging:
             outcome, actions=(*(Action("restart", name, "asked for") for name in known), *outcome.actions)
         )
 
-    async def drain(self, name: str, patience: Patience) -> Outcome:
+    async def drain(self, name: str, patience: Patience) -> ConvergenceResult:
         """Let one process hand over and end; it is not started again."""
         look = await self.look()
         seen, state = look.running.get(name), self.remembered.state
         self.remembered.keep(drained=tuple(dict.fromkeys([*state.drained, name])))
         if seen is None or (not seen.is_alive and name in state.drained):
-            return Outcome(revision=state.revision)
+            return ConvergenceResult(revision=state.revision)
         applying = self._applying(look.wanted)
         await applying.drain(seen, look.wanted, patience)
-        return Outcome((Action("delete", name, "drained"),), tuple(applying.problems), state.revision)
+        return ConvergenceResult((Action("delete", name, "drained"),), tuple(applying.problems), state.revision)
 
     def _left(self, look: Look) -> list[Action]:
         """What is still worth trying."""
@@ -187,13 +187,13 @@ class Converging:
     def _applying(self, wanted: Desired) -> Applying:
         return Applying(self.platform, self.remembered, self.report, self.around, wanted.stop_timeout_s, self.allow_data_loss)
 
-    def _outcome(self, look: Look, applying: Applying) -> Outcome:
+    def _outcome(self, look: Look, applying: Applying) -> ConvergenceResult:
         problems = [*shortcomings(look.wanted, look.running, look.plan)]
         if problems:
             problems += [one for one in applying.problems if one not in problems]
         else:
             self.remembered.finish(look.wanted)
-        return Outcome(tuple(self._done), tuple(problems), self.remembered.state.revision)
+        return ConvergenceResult(tuple(self._done), tuple(problems), self.remembered.state.revision)
 
 
 def _is_quiet(wanted: Desired, running: Mapping[str, Running]) -> bool:

@@ -11,12 +11,14 @@ from hive_mind.control.applying import Applying
 from hive_mind.control.issuing import movers_seal
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.platforms.base import Running
-from hive_mind.control.surroundings import Move
+from hive_mind.control.surroundings import MoveFacts
 from hive_mind.counted import counted
 from hive_mind.hive.topology.spec import is_shared
 
 
-async def relocate(wanted: Desired, running: Mapping[str, Running], applying: Applying, move: Move, *, allow_loss: bool) -> None:
+async def relocate(
+    wanted: Desired, running: Mapping[str, Running], applying: Applying, move: MoveFacts, *, allow_loss: bool
+) -> None:
     """Raises `HiveError` where facts can't be moved; the fleet rests then, and nothing is lost."""
     remembered, report = applying.remembered, applying.report
     await applying.stop_all(running)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hive_mind.control import RESIDENT, TIMEOUT_S
 from hive_mind.control.controller import HiveController
-from hive_mind.control.converging import Outcome
+from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.locking import FleetChanged, FleetLocked
 from hive_mind.control.manifests.manifest import API_VERSION
 from hive_mind.control.manifests.reading import read_text
@@ -20,7 +20,9 @@ _PAUSE_S = 0.05
 _SLEEP_AFTER_S = 600
 
 
-async def keep_open(controller: HiveController, agent: str, settings: Settings, *, patience_s: float = TIMEOUT_S) -> Outcome:
+async def keep_open(
+    controller: HiveController, agent: str, settings: Settings, *, patience_s: float = TIMEOUT_S
+) -> ConvergenceResult:
     """Start the process of the resident fleet, with this agent beside those it has. Raises `HiveError`.
 
     Settings that embed or name a language model hold for all of its agents. Another client may be doing the same: it is waited
@@ -29,7 +31,7 @@ async def keep_open(controller: HiveController, agent: str, settings: Settings, 
     return await among_others(lambda: _apply(controller, agent, settings), patience_s)
 
 
-async def among_others(change: Callable[[], Awaitable[Outcome]], patience_s: float = TIMEOUT_S) -> Outcome:
+async def among_others(change: Callable[[], Awaitable[ConvergenceResult]], patience_s: float = TIMEOUT_S) -> ConvergenceResult:
     """Change the resident fleet, also where others are just changing it. Raises `FleetLocked` for one who never ends."""
     give_up = time.monotonic() + patience_s
     while time.monotonic() < give_up:
@@ -39,7 +41,7 @@ async def among_others(change: Callable[[], Awaitable[Outcome]], patience_s: flo
     return await change()
 
 
-async def _apply(controller: HiveController, agent: str, settings: Settings) -> Outcome:
+async def _apply(controller: HiveController, agent: str, settings: Settings) -> ConvergenceResult:
     known = controller.folder.state().agents if controller.folder.exists else ()
     text = json.dumps(_manifest([*dict.fromkeys([*known, agent])], settings), indent=2)
     return await controller.apply(read_text(text, settings.home.absolute(), "the resident agents"))

@@ -32,7 +32,7 @@ def silent(line: str) -> None:
     del line
 
 
-class Move(Protocol):
+class MoveFacts(Protocol):
     """How facts come into the next generation: `runtime.members.generations.move`."""
 
     async def __call__(
@@ -93,7 +93,7 @@ async def open_platform(kind: str, folder: FleetFolder) -> Platform:
 
 
 async def move(*given: Any, **named: Any) -> "Moved":
-    """See `Move`. What reads journals is loaded when one has to be read."""
+    """See `MoveFacts`. What reads journals is loaded when one has to be read."""
     from hive_mind.runtime.members.generations import move as moved
 
     return await moved(*given, **named)
@@ -109,7 +109,7 @@ class Surroundings:
 
     open_platform: Callable[[str, FleetFolder], Awaitable[Platform]] = open_platform
     private_bus: PrivateBus = field(default_factory=PrivateRedis)
-    move: Move = move
+    move: MoveFacts = move
     reach_bus: Callable[[BusConfig, Path], Awaitable[None]] = reach
     purge_bus: Callable[[BusConfig, Sequence[str], Path], Awaitable[list[str]]] = purge
     now_ms: Callable[[], int] = _wall_ms

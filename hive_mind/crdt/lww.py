@@ -28,7 +28,7 @@ class Moment(NamedTuple):
     actor: Actor = b""
 
 
-class Entry(NamedTuple, Generic[V]):
+class LwwEntry(NamedTuple, Generic[V]):
     """A value and when it was written; None stands for none."""
 
     at: Moment
@@ -40,7 +40,7 @@ class LWWRegister(Generic[V]):
 
     def __init__(self, actor: str | Actor = "") -> None:
         self._actor = actor
-        self._entry: Entry[V] | None = None
+        self._entry: LwwEntry[V] | None = None
         self._lock = Lock()
 
     def set(self, value: V, timestamp: Timestamp, actor: str | Actor = "") -> bool:
@@ -62,7 +62,7 @@ class LWWRegister(Generic[V]):
         with self._lock:
             return self._keep(theirs)
 
-    def _keep(self, entry: Entry[V]) -> bool:
+    def _keep(self, entry: LwwEntry[V]) -> bool:
         is_later = self._entry is None or _is_later(entry, self._entry)
         if is_later:
             self._entry = entry
@@ -91,7 +91,7 @@ class LWWMap(Generic[V]):
 
     def __init__(self, actor: str | Actor = "") -> None:
         self._actor = actor
-        self._entries: dict[str, Entry[V]] = {}
+        self._entries: dict[str, LwwEntry[V]] = {}
         self._lock = Lock()
 
     def set(self, key: str, value: V, timestamp: Timestamp, actor: str | Actor = "") -> "LWWMap[V]":
@@ -132,22 +132,22 @@ class LWWMap(Generic[V]):
             entry = _written(value, timestamp, _writer(timestamp, actor, self._actor), self._entries.get(key))
             return self._of({key: entry} if self._keep(key, entry) else {})
 
-    def _take(self, entries: Mapping[str, Entry[V]]) -> tuple[str, ...]:
+    def _take(self, entries: Mapping[str, LwwEntry[V]]) -> tuple[str, ...]:
         with self._lock:
             return tuple([key for key, entry in entries.items() if self._keep(key, entry)])
 
-    def _keep(self, key: str, entry: Entry[V]) -> bool:
+    def _keep(self, key: str, entry: LwwEntry[V]) -> bool:
         known = self._entries.get(key)
         is_later = known is None or _is_later(entry, known)
         if is_later:
             self._entries[key] = entry
         return is_later
 
-    def _now(self) -> dict[str, Entry[V]]:
+    def _now(self) -> dict[str, LwwEntry[V]]:
         with self._lock:
             return self._entries.copy()
 
-    def _of(self, entries: dict[str, Entry[V]]) -> "LWWMap[V]":
+    def _of(self, entries: dict[str, LwwEntry[V]]) -> "LWWMap[V]":
         some: LWWMap[V] = LWWMap(self._actor)
         some._entries = entries
         return some
@@ -170,12 +170,12 @@ class LWWMap(Generic[V]):
         return twin
 
 
-def _written(value: V | None, timestamp: Timestamp, actor: Actor, known: Entry[V] | None) -> Entry[V]:
+def _written(value: V | None, timestamp: Timestamp, actor: Actor, known: LwwEntry[V] | None) -> LwwEntry[V]:
     """The entry of a write. Without a hybrid clock one may write twice at one time: then one counts on from one's own write."""
     at = _moment(timestamp, actor)
     if known is None or isinstance(timestamp, Stamp) or (known.at.ms, known.at.actor) != (at.ms, at.actor):
-        return Entry(at, value)
-    return Entry(known.at._replace(counter=known.at.counter + (value != known.value)), value)
+        return LwwEntry(at, value)
+    return LwwEntry(known.at._replace(counter=known.at.counter + (value != known.value)), value)
 
 
 def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
@@ -194,7 +194,7 @@ def _writer(timestamp: Timestamp, actor: str | Actor, default: str | Actor) -> A
     return found.encode() if isinstance(found, str) else found
 
 
-def _is_later(entry: Entry[V], known: Entry[V]) -> bool:
+def _is_later(entry: LwwEntry[V], known: LwwEntry[V]) -> bool:
     if entry.at != known.at:
         return entry.at > known.at
     # Two writers go by one name, or by none. Which one counts means nothing then, but every replica must choose the same.
@@ -205,16 +205,16 @@ def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def _is_beyond(entry: Entry[V], not_after_ms: float | None) -> bool:
+def _is_beyond(entry: LwwEntry[V], not_after_ms: float | None) -> bool:
     return not_after_ms is not None and (entry.at.ms > not_after_ms or entry.at.counter > COUNTER_MAX)
 
 
-def _to_dict(entry: Entry[V]) -> dict[str, Any]:
+def _to_dict(entry: LwwEntry[V]) -> dict[str, Any]:
     ms, counter, actor = entry.at
     return {"value": entry.value, "ms": ms, "counter": counter, "actor": actor.hex()}
 
 
-def _from_dict(data: Mapping[str, Any]) -> Entry[V]:
+def _from_dict(data: Mapping[str, Any]) -> LwwEntry[V]:
     if not isfinite(data["ms"]):
         raise ValueError(f"{data['ms']} is not a timestamp")
-    return Entry(Moment(data["ms"], data["counter"], bytes.fromhex(data["actor"])), data["value"])
+    return LwwEntry(Moment(data["ms"], data["counter"], bytes.fromhex(data["actor"])), data["value"])

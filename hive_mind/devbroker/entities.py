@@ -8,7 +8,7 @@ A hive has no other targets, so it needs no administration.
 import re
 from collections.abc import Sequence
 
-from hive_mind.devbroker.entity import Entity, Host
+from hive_mind.devbroker.entity import Entity, EntityHost
 from hive_mind.devbroker.eventhubs.eventhub import EventHub, hub_of, is_hub_path
 from hive_mind.devbroker.eventhubs.partition import Retention
 from hive_mind.devbroker.servicebus.namespace import Namespace
@@ -25,7 +25,7 @@ _SUBSCRIPTION = re.compile(r"(?P<topic>[^/]+)/subscriptions/(?P<name>[^/]+)(?:/\
 class Entities:
     """Entities by path; upper and lower case are the same."""
 
-    def __init__(self, host: Host, *, auto_partitions: int = 0, retention: Retention | None = None) -> None:
+    def __init__(self, host: EntityHost, *, auto_partitions: int = 0, retention: Retention | None = None) -> None:
         self._host, self._auto_partitions, self._retention = host, auto_partitions, retention
         self._hubs: dict[str, EventHub] = {}
         self.namespace = Namespace(host)

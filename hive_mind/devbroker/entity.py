@@ -16,7 +16,7 @@ OutcomeKind = Literal["accepted", "rejected", "released", "modified"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What a receiver says about a delivery. `info` is the map in the error of a rejection (reason of a dead letter)."""
 
     kind: OutcomeKind
@@ -26,7 +26,7 @@ class Outcome:
     is_undeliverable_here: bool = False
 
 
-class Reply(NamedTuple):
+class ManagementReply(NamedTuple):
     """The answer to a management request: an HTTP-like status, a line for people, and the body."""
 
     status: int
@@ -42,7 +42,7 @@ class Timer(Protocol):
         ...
 
 
-class Host(Protocol):
+class EntityHost(Protocol):
     """What an entity may ask of the broker."""
 
     def now(self) -> float:
@@ -116,7 +116,7 @@ class Endpoint(Protocol[L]):
         """The link may be able to send (again): send while `link.can_send`. Never called before the attach is answered."""
         ...
 
-    def settle(self, link: L, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: L, held: Any, outcome: DeliveryOutcome) -> None:
         """The client settled what was sent with `held`; it is out of `link.unsettled` already."""
         ...
 
@@ -124,6 +124,6 @@ class Endpoint(Protocol[L]):
 class Entity(Endpoint[Link], Protocol):
     """A place where messages are kept."""
 
-    def manage(self, request: Message) -> Reply:
+    def manage(self, request: Message) -> ManagementReply:
         """A request to `<entity>/$management`: its operation and parameters are application properties and `request.value()`."""
         ...

@@ -14,7 +14,7 @@ from hive_mind.devbroker.amqp.error import NOT_FOUND, RESOURCE_LIMIT, SERVER_BUS
 from hive_mind.devbroker.amqp.sections import CORRELATION_ID, REPLY_TO, Message, split, value_message
 from hive_mind.devbroker.amqp.switchboard import RoutedLink, Switchboard
 from hive_mind.devbroker.amqp.types import Int, Symbol
-from hive_mind.devbroker.entity import Outcome, Reply
+from hive_mind.devbroker.entity import DeliveryOutcome, ManagementReply
 
 CBS, MANAGEMENT = "$cbs", "$management"
 READ = "READ"
@@ -36,7 +36,7 @@ _STATUS = {
 }
 
 # Takes the request and the link it came on. Raises `AmqpError`.
-Handler = Callable[[RoutedLink, Message], Reply]
+Handler = Callable[[RoutedLink, Message], ManagementReply]
 
 
 # For a request and its link, the kind and the address under which a fault would strike.
@@ -72,7 +72,7 @@ class RequestEntity:
         """Under which kind and address a fault would strike this request. Raises `DecodeError`."""
         return self._place(link, split(payload))
 
-    def _answer(self, link: RoutedLink, request: Message, handle: Callable[[], Reply]) -> None:
+    def _answer(self, link: RoutedLink, request: Message, handle: Callable[[], ManagementReply]) -> None:
         answers = self._answers_for(link, str(request.property_fields[REPLY_TO] or ""))
         if answers is None:
             raise AmqpError("amqp:not-allowed", "a request needs a receiving link at the same address for its answer")
@@ -88,7 +88,7 @@ class RequestEntity:
         while queue and link.can_send:
             link.send(queue.popleft(), b"\0\0\0\1")
 
-    def settle(self, link: RoutedLink, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: RoutedLink, held: Any, outcome: DeliveryOutcome) -> None:
         """Answers are sent settled."""
 
     def _answers_for(self, link: RoutedLink, reply_to: str) -> RoutedLink | None:
@@ -111,11 +111,11 @@ def _description(error: Exception) -> str:
     return error.description if isinstance(error, AmqpError) else str(error)
 
 
-def _raise(error: AmqpError) -> Reply:
+def _raise(error: AmqpError) -> ManagementReply:
     raise error
 
 
-def _answer_to(request: Message, handle: Callable[[], Reply], broker: Switchboard) -> bytes:
+def _answer_to(request: Message, handle: Callable[[], ManagementReply], broker: Switchboard) -> bytes:
     condition = ""
     try:
         status, text, body = handle()

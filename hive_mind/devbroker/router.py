@@ -7,7 +7,7 @@ from hive_mind.devbroker.amqp.error import NOT_FOUND, UNAUTHORIZED, AmqpError
 from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.amqp.switchboard import Requests, RoutedLink
 from hive_mind.devbroker.entities import Entities
-from hive_mind.devbroker.entity import Entity, Host, Reply
+from hive_mind.devbroker.entity import Entity, EntityHost, ManagementReply
 from hive_mind.devbroker.requests import CBS, MANAGEMENT, READ, RequestEntity, note_audience
 from hive_mind.devbroker.tokens import Keys, audience_path, is_within
 
@@ -17,7 +17,7 @@ _OPERATION, _NAME = "operation", "name"
 class Router:
     """Leads links to entities."""
 
-    def __init__(self, host: Host, entities: Entities, keys: Keys, *, needs_token: bool) -> None:
+    def __init__(self, host: EntityHost, entities: Entities, keys: Keys, *, needs_token: bool) -> None:
         self._host, self._entities, self._keys, self._needs_token = host, entities, keys, needs_token
         self._cbs = RequestEntity(self._put_token, _token_place)
         self._management = RequestEntity(self._manage, _management_place)
@@ -47,16 +47,16 @@ class Router:
             raise AmqpError(NOT_FOUND, f"the messaging entity '{path}' could not be found")
         return entity
 
-    def _put_token(self, link: RoutedLink, request: Message) -> Reply:
+    def _put_token(self, link: RoutedLink, request: Message) -> ManagementReply:
         asked = request.application_map
         if asked.get(_OPERATION) != "put-token":
-            return Reply(400, "only put-token is supported", None)
+            return ManagementReply(400, "only put-token is supported", None)
         path, expires = self._keys.check(str(request.value()), str(asked.get(_NAME, "")), self._host.now())
         note_audience(link, path, expires)
         self._host.count("tokens")
-        return Reply(202, "Accepted", None)
+        return ManagementReply(202, "Accepted", None)
 
-    def _manage(self, link: RoutedLink, request: Message) -> Reply:
+    def _manage(self, link: RoutedLink, request: Message) -> ManagementReply:
         path = _managed_path(link, request)
         self._authorise(link, path.lower())
         self._host.count("management requests")

@@ -76,7 +76,7 @@ class _Scanner:
     def _text_value(self, path: Path, line: int) -> Tree:
         text = self._string()
         if _HALF.search(text):
-            self._tell(path, line, _HALF_TOLD)
+            self._report(path, line, _HALF_TOLD)
             return Tree(None, line)
         return Tree(text, line, text)
 
@@ -89,7 +89,7 @@ class _Scanner:
             value = self._value((*path, key), at)
             if key in parts:
                 told = f"occurs twice in its section, first in line {parts[key].line}; keep one of them"
-                self._tell((*path, key), at, told)
+                self._report((*path, key), at, told)
             else:
                 parts[key] = value
 
@@ -151,7 +151,7 @@ class _Scanner:
         number = _NUMBER.fullmatch(word)
         value = _number(word, is_whole=not number[1] and not number[2]) if number else None
         if value is None:
-            self._tell(path, line, _no_word(word) if number is None else f"{word[:_SHOWN]} is too large a number")
+            self._report(path, line, _no_word(word) if number is None else f"{word[:_SHOWN]} is too large a number")
         return Tree(value, line, word)
 
     def _here(self) -> str:
@@ -172,7 +172,7 @@ class _Scanner:
     def _line(self, at: int | None = None) -> int:
         return bisect_left(self._ends, self._at if at is None else at) + 1
 
-    def _tell(self, path: Path, line: int, message: str) -> None:
+    def _report(self, path: Path, line: int, message: str) -> None:
         self.problems.append(Problem(spelled(path, self._form.name), line, message))
 
     def _stop(self, message: str, line: int = 0) -> NoReturn:

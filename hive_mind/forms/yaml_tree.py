@@ -83,7 +83,7 @@ class _Planting:
         self._reached = max(self._reached, line)
         self._form.bound(self._reached, len(path), self._count)
         if node.tag not in _OWN_TAGS:
-            self._tell(path, line, f"tags such as {_short(node.tag)} are not read here; leave it out")
+            self._report(path, line, f"tags such as {_short(node.tag)} are not read here; leave it out")
             return Tree(None, line)
         if isinstance(node, ScalarNode):
             return Tree(_meant(node), line, node.value)
@@ -106,7 +106,7 @@ class _Planting:
             at = key.start_mark.line + 1
             if key.value in parts:
                 before = parts[key.value].line
-                self._tell((*path, key.value), at, f"occurs twice in its section, first in line {before}; keep one of them")
+                self._report((*path, key.value), at, f"occurs twice in its section, first in line {before}; keep one of them")
             else:
                 parts[key.value] = self.tree(value, (*path, key.value), at)
         parts = self._merged(pairs, path) | parts
@@ -115,7 +115,7 @@ class _Planting:
     def _entries(self, pairs: list[tuple[Node, Node]], path: Path) -> Iterator[tuple[ScalarNode, Node]]:
         for key, value in pairs:
             if not isinstance(key, ScalarNode):
-                self._tell(path, key.start_mark.line + 1, "a key is a list or mapping; it must be a name")
+                self._report(path, key.start_mark.line + 1, "a key is a list or mapping; it must be a name")
             elif key.value != _MERGE or key.style:
                 yield key, value
 
@@ -131,10 +131,10 @@ class _Planting:
     def _brought_in(self, node: Node, path: Path, line: int) -> dict[str | int, Tree]:
         if isinstance(node, MappingNode):
             return self.tree(node, path, line).parts
-        self._tell(path, line, "<< merges mappings only: <<: *name")
+        self._report(path, line, "<< merges mappings only: <<: *name")
         return {}
 
-    def _tell(self, path: Path, line: int, message: str) -> None:
+    def _report(self, path: Path, line: int, message: str) -> None:
         self.problems.append(Problem(spelled(path, self._form.name), line, message))
 
 

@@ -11,14 +11,14 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
-from hive_mind.goals.part import Part
+from hive_mind.goals.part import GoalSection
 
 Metric = Literal["llm_judge", "output_contains", "output_equals", "condition", "custom"]
 
 _Id = Field(min_length=1, max_length=100, description="Its name in verdicts and feedback.")
 
 
-class SuccessCriterion(Part):
+class SuccessCriterion(GoalSection):
     """One thing that is wanted, and how it is seen."""
 
     id: str = _Id
@@ -53,7 +53,7 @@ class SuccessCriterion(Part):
         return self.target or self.id
 
 
-class Constraint(Part):
+class Constraint(GoalSection):
     """One thing that must not happen."""
 
     id: str = _Id
@@ -75,7 +75,7 @@ class Constraint(Part):
 _Named = SuccessCriterion | Constraint
 
 
-class Goal(Part):
+class Goal(GoalSection):
     """What is wanted. Its criteria say how much of it is reached, its constraints what no success makes good."""
 
     id: str = _Id

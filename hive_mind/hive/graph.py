@@ -266,10 +266,10 @@ class InMemoryHiveGraph:
         with self._turn:
             for sender, announced, shares in told:
                 for name, node in self.host.nodes.items():
-                    self.host.tell(name, Received(sender, announced))
+                    self.host.handle(name, Received(sender, announced))
                     for partition, share in shares:
                         if node.partitions.share(partition).is_holder:
-                            self.host.tell(name, Received(sender, share))
+                            self.host.handle(name, Received(sender, share))
 
     def contents(self) -> list[tuple[str, Announce, list[tuple[str, Replicate]]]]:
         """Each node's pending messages, collected so that no lock of two hives is ever held at once."""
@@ -292,7 +292,7 @@ class InMemoryHiveGraph:
         with self._turn:
             self._later_ms += self.settings.gossip.period_ms * 2
             for name in self.host.nodes:
-                self.host.tell(name, Tick())
+                self.host.handle(name, Tick())
 
     def gc(self, *, dry_run: bool = False) -> list[str]:
         """Remove what has expired for good; the ids. Nothing unless expiry is on."""
@@ -301,7 +301,7 @@ class InMemoryHiveGraph:
             if due and not dry_run:
                 for name, node in self.host.nodes.items():
                     node.keep_house_next()
-                    self.host.tell(name, Tick())
+                    self.host.handle(name, Tick())
             return due
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -348,7 +348,7 @@ class InMemoryHiveGraph:
     def _ask_node(self, name: str, event: Callable[[str], Event]) -> Any:
         with self._turn:
             request = str(next(self._numbers))
-            self.host.tell(name, event(request))
+            self.host.handle(name, event(request))
             return self.host.answer(request)
 
     def _new_exact_arm(self) -> VectorArm | None:

@@ -46,7 +46,7 @@ class SynchronousHost:
         kept = self.kept.setdefault(node.name, {})
         self._perform(node.name, node.start([Put(table, key, value) for (table, key), value in kept.items()], self._clock()))
 
-    def tell(self, name: str, event: Event) -> None:
+    def handle(self, name: str, event: Event) -> None:
         """Let a node handle an event, and everything that follows from it."""
         self._perform(name, self.nodes[name].handle(event, self._clock()))
         while self._inbox:

@@ -37,7 +37,7 @@ from hive_mind.hive.effects import (
     Tick,
     Write,
 )
-from hive_mind.hive.index.replica import Counted, Replica, tell
+from hive_mind.hive.index.replica import Counted, Replica, reindex
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.membership.clock_skew_retraction import ClockSkewRetraction
 from hive_mind.hive.policy.admission import believable, bounded
@@ -257,7 +257,7 @@ class HiveNode:
         """Make durable what this node wrote, then tell the holders."""
         known = tuple(entries)
         records = (
-            tell(self.replica, taken) + [record_of(entry) for entry in known] + self.registry_service.overflown(self.refused)
+            reindex(self.replica, taken) + [record_of(entry) for entry in known] + self.registry_service.overflown(self.refused)
         )
         if not records:
             return []
@@ -326,7 +326,7 @@ class HiveNode:
         if not taken:
             return [Persist(records)] if (records := [*more]) else []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
-        records = [*tell(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
+        records = [*reindex(self.replica, taken), *self.outbox.undelivered.keep(taken), *more]
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:

@@ -45,7 +45,7 @@ class HealthSettings:
     stall_min: float = 4.0
 
 
-class Finding(Struct, frozen=True):
+class HealthFinding(Struct, frozen=True):
     """What is wrong with a run, and since when: `window`."""
 
     severity: Severity
@@ -53,17 +53,17 @@ class Finding(Struct, frozen=True):
     window: str
 
 
-HEALTHY = Finding("ok", "", "")
+HEALTHY = HealthFinding("ok", "", "")
 
 
-def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> Finding:
+def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> HealthFinding:
     """What this look finds. `before`: what the last one saw, None on the first."""
     if now.is_idle:
         return HEALTHY
     if now.stall_ms >= settings.stall_min * 60_000:
-        return Finding("critical", "stall", str(now.steps))
+        return HealthFinding("critical", "stall", str(now.steps))
     if now.is_circling:
-        return Finding("critical", "loop", str(now.accepts))
+        return HealthFinding("critical", "loop", str(now.accepts))
     if before is None or now.without_accept <= before.without_accept:
         return HEALTHY
     table: tuple[tuple[int, Severity], ...] = (
@@ -72,7 +72,7 @@ def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthS
         (settings.warn, "warn"),
     )
     found = next((severity for least, severity in table if now.without_accept >= least), None)
-    return Finding(found, "retries", str(now.accepts)) if found else HEALTHY
+    return HealthFinding(found, "retries", str(now.accepts)) if found else HEALTHY
 
 
 class EscalationTicket(Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
         return item_id("ticket", self.subject, f"{self.cause}/{self.window}")
 
 
-def ticket_of(summary: HealthSummary, found: Finding) -> EscalationTicket:
+def ticket_of(summary: HealthSummary, found: HealthFinding) -> EscalationTicket:
     """About a run. Raises `InvalidInput` where nothing is wrong."""
     told = {
         "stall": f"run {summary.run} has not moved for {summary.stall_ms / 60_000:.1f} minutes",

@@ -16,7 +16,7 @@ STEPS = (0.1, 0.5, 1.0)
 DECISIONS_MIN = 20
 
 
-class Record(NamedTuple):
+class RolloutRecord(NamedTuple):
     """How often people decided what a rule said, among the cases that it matched and they looked at."""
 
     agreed: float
@@ -34,7 +34,7 @@ def chosen(case_digest: str, share: float, key: str) -> bool:
     return int.from_bytes(number, "big") < share * 2**64
 
 
-def next_share(share: float, record: Record, target: float) -> float:
+def next_share(share: float, record: RolloutRecord, target: float) -> float:
     """How much a rule may decide from now on: the next step after enough decisions, 0 once it is refuted."""
     if record.is_refuted(target):
         return 0.0

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from hive_mind.errors import ConditionError, InvalidInput
 from hive_mind.goals.condition import Condition
-from hive_mind.goals.part import Part
+from hive_mind.goals.part import GoalSection
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.rollout import chosen
 
@@ -30,7 +30,7 @@ def _action(given: Any) -> JudgmentAction:
     raise ValueError(f"has to be {', '.join(JudgmentAction)}, not {str(given)[:40]!r}")
 
 
-class EvaluationRule(Part):
+class EvaluationRule(GoalSection):
     """What to do where a condition holds. A condition that does not compile is refused."""
 
     id: str = Field(min_length=1, max_length=100, description="Its name in judgements and for people.")

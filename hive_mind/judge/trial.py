@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rollout import Record
+from hive_mind.judge.rollout import RolloutRecord
 from hive_mind.judge.rules import EvaluationRule
 
 EXAMPLES_MAX = 5
@@ -39,9 +39,9 @@ class Trial:
     examples: list[str] = field(default_factory=list)
 
     @property
-    def record(self) -> Record:
+    def record(self) -> RolloutRecord:
         """How it did where people decided."""
-        return Record(self.rightly, self.rightly + self.wrongly)
+        return RolloutRecord(self.rightly, self.rightly + self.wrongly)
 
 
 def tried(rules: Iterable[EvaluationRule], cases: Iterable[Tried]) -> list[Trial]:

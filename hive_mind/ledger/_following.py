@@ -15,7 +15,7 @@ from hive_mind.model.entry import Entry
 
 
 class Arrivals:
-    """Tells followers that something was appended. `tell` and `end` may be called from any thread."""
+    """Tells followers that something was appended. `notify` and `end` may be called from any thread."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -23,7 +23,7 @@ class Arrivals:
         self.count = 0
         self._is_over = False
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         with self._turn:
             self.count += 1
             waiting, self._waiting = self._waiting, set()
@@ -34,7 +34,7 @@ class Arrivals:
 
     def end(self) -> None:
         self._is_over = True
-        self.tell()
+        self.notify()
 
     def are_over(self) -> bool:
         return self._is_over

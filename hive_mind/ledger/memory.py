@@ -62,7 +62,7 @@ class _MemoryLedger:
         if kept:
             self._all += kept
             self._streams.setdefault(stream, []).extend(kept)
-            self._arrivals.tell()
+            self._arrivals.notify()
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
         """The entries of a stream."""

@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.aggregating import aggregated_of
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.base import MemoryStatistics
-from hive_mind.memory.commits import Commits, Outcome, Plan
+from hive_mind.memory.commits import Commits, Outcome, PlannedCommit
 from hive_mind.memory.editions.editions import edits_of, vouched_by
 from hive_mind.memory.editions.former import timed
 from hive_mind.memory.editions.sources import WITHDRAWN, KnownSource, SourceNote, noted, sources_of
@@ -100,7 +100,7 @@ class CognitiveMemory:
         episode = self.episode_of(content, summary)
         async with self.awake() as awake:
             if kept_episode(episode, awake.erasures):
-                await self._commits.run(awake.store, [episode.id], lambda: Plan([AddEpisode(episode)], lambda: None))
+                await self._commits.run(awake.store, [episode.id], lambda: PlannedCommit([AddEpisode(episode)], lambda: None))
         return episode
 
     def episode_of(self, content: Content, summary: str = "") -> Episode:
@@ -203,7 +203,7 @@ class CognitiveMemory:
         """Keep what a reader has to say of a source, in place of what it said before."""
         change = noted(source, note)
         async with self.awake() as awake:
-            await self._commits.run(awake.store, [change.key], lambda: Plan([change], lambda: None))
+            await self._commits.run(awake.store, [change.key], lambda: PlannedCommit([change], lambda: None))
 
     async def sources(self, below: str = "") -> list[KnownSource]:
         """What was learned from where, of all sources whose name begins like this."""
@@ -215,11 +215,11 @@ class CognitiveMemory:
     ) -> list[Fact]:
         """Change how far facts have gone, in one write; `revised` gets each as it is then, and must keep its content."""
 
-        def plan() -> Plan[list[Fact]]:
+        def plan() -> PlannedCommit[list[Fact]]:
             known = awake.recall.facts
             facts = [turned(revised(fact), fact, self._clock()) for fact in map(known.named, fact_ids)]
             changes = [ReviseFact(fact) for fact in facts if fact != known[fact.id]]
-            return Plan([*changes, *links], lambda: self._applied(awake, facts, NewVectors()))
+            return PlannedCommit([*changes, *links], lambda: self._applied(awake, facts, NewVectors()))
 
         return await self._commits.run(awake.store, fact_ids, plan)
 
@@ -229,7 +229,7 @@ class CognitiveMemory:
             raise InvalidInput("a fact can't contradict itself: name two facts")
         async with self.awake() as awake:
             both = [awake.recall.facts.named(one).id for one in (fact_id, other_id)]
-            await self._commits.run(awake.store, both, lambda: Plan([Link(Relation.CONTRADICTS, *both)], lambda: None))
+            await self._commits.run(awake.store, both, lambda: PlannedCommit([Link(Relation.CONTRADICTS, *both)], lambda: None))
 
     async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
         """Ids of what a fact is linked to (or what links to it, `backwards`)."""
@@ -335,10 +335,10 @@ class CognitiveMemory:
             extra = await kept_changes(awake.store, kept, extra, awake.erasures)
             new = await self._new_vectors(awake, kept)
 
-            def plan() -> Plan[list[Fact]]:
+            def plan() -> PlannedCommit[list[Fact]]:
                 refuse_erased(kept, awake.erasures)
                 intake = timed(take_in(kept, awake.recall.facts.get, known), awake.recall.facts.get, self._clock())
-                return Plan([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
+                return PlannedCommit([*intake.changes, *new.changes, *extra], lambda: self._applied(awake, intake.facts, new))
 
             return await self._commits.run(awake.store, {fact.id for fact in said}, plan)
 
@@ -351,9 +351,9 @@ class CognitiveMemory:
     ) -> Fact:
         """Write what is planned unless this request did it already. Returns the first of its facts."""
 
-        def plan() -> Plan[Fact]:
+        def plan() -> PlannedCommit[Fact]:
             if done := awake.done.fact_id(request):
-                return Plan((), lambda: awake.recall.facts.named(done))
+                return PlannedCommit((), lambda: awake.recall.facts.named(done))
             intake = timed(planned(), awake.recall.facts.get, self._clock())
             first = intake.facts[0].id
 
@@ -361,7 +361,7 @@ class CognitiveMemory:
                 awake.done.remember(request, first)
                 return self._applied(awake, intake.facts, new)[0]
 
-            return Plan([*intake.changes, *new.changes, *awake.done.note(request, first)], apply)
+            return PlannedCommit([*intake.changes, *new.changes, *awake.done.note(request, first)], apply)
 
         return await self._commits.run(awake.store, fact_ids, plan)
 

@@ -13,7 +13,7 @@ from hive_mind.store.base import Change, FactStore
 Outcome = TypeVar("Outcome")
 
 
-class Plan(Generic[Outcome]):
+class PlannedCommit(Generic[Outcome]):
     """What to write, and what to do in RAM once it is durable. `apply` must not fail."""
 
     def __init__(self, changes: Sequence[Change], apply: Callable[[], Outcome]) -> None:
@@ -27,7 +27,7 @@ class Commits:
         self._busy: dict[str, asyncio.Task[object]] = {}
         self._running: set[asyncio.Task[object]] = set()
 
-    async def run(self, store: FactStore, fact_ids: Iterable[str], make_plan: Callable[[], Plan[Outcome]]) -> Outcome:
+    async def run(self, store: FactStore, fact_ids: Iterable[str], make_plan: Callable[[], PlannedCommit[Outcome]]) -> Outcome:
         """Wait until nothing else writes these facts, plan, write, apply. Raises what planning or the store raises."""
         ids = list(fact_ids)
         while waiting := {task for fact_id in ids if (task := self._busy.get(fact_id)) is not None}:
@@ -43,7 +43,7 @@ class Commits:
         while self._running:
             await asyncio.wait(self._running)
 
-    async def _write(self, store: FactStore, plan: Plan[Outcome]) -> Outcome:
+    async def _write(self, store: FactStore, plan: PlannedCommit[Outcome]) -> Outcome:
         if plan.changes:
             await store.write(plan.changes)
         return plan.apply()

@@ -18,7 +18,7 @@ from hive_mind.memory.base import Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.memory.erasure.erased_from import erase_from
-from hive_mind.memory.erasure.erasing import Found, the_one
+from hive_mind.memory.erasure.erasing import ErasureScope, the_one
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.review import Review
 from hive_mind.memory.intake import by_hand
@@ -128,7 +128,7 @@ class DistributedCognitiveMemory:
             try:
                 return await self._search(awake, asked)
             except BackendError as error:
-                self._tell_reached(0.0, str(error))
+                self._log_reached(0.0, str(error))
         return SearchResult(await self._local.search_facts(asked), completeness=0.0)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
@@ -149,14 +149,14 @@ class DistributedCognitiveMemory:
             known = awake.recall.facts.copy().held
         try:
             tallied = await self._hive.tally(wanted.about)
-            self._tell_reached(tallied.completeness, f"silent: {_listed_names(tallied.silent)}")
+            self._log_reached(tallied.completeness, f"silent: {_listed_names(tallied.silent)}")
             moments, own = together(wanted, known, tallied)
             ids = first_of(wanted, moments)
             away = [(fact_id, "") for fact_id in ids if fact_id not in own]
             facts = shown_of(ids, own, await self._hive.fetch(away) if away else ())
             return Aggregated(wanted, len(moments), facts, tallied.completeness, tallied.silent)
         except BackendError as error:
-            self._tell_reached(0.0, str(error))
+            self._log_reached(0.0, str(error))
             return replace(aggregated_of(wanted, known.values()), completeness=0.0)
 
     async def get_fact(self, fact_id: str) -> Fact | None:
@@ -292,7 +292,7 @@ class DistributedCognitiveMemory:
         """This agent's own memory."""
         return self._local
 
-    async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+    async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
         """Let go of what is meant for good, here; the hive hears anew of what stays in another form."""
         self._home = None
         found = await erase_from(self._local, wanted, at_us, everything=everything)
@@ -317,7 +317,7 @@ class DistributedCognitiveMemory:
         try:
             found = await self._hive.fetch([(fact_id, "")]) if _is_id(fact_id) else ()
         except BackendError as error:
-            self._tell_reached(0.0, str(error))
+            self._log_reached(0.0, str(error))
             return None
         return found[0] if found else None
 
@@ -375,7 +375,7 @@ class DistributedCognitiveMemory:
         asking, look = Asking(self._hive, self._home_of(awake)), await self._local.refining.begin(query)
         await self._local.look_back(awake, query)
         found = await self._candidates(awake, asking, look.query)
-        self._tell_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
+        self._log_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
         return await asking.result(found, look)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
@@ -402,16 +402,16 @@ class DistributedCognitiveMemory:
         try:
             while True:
                 listed = await self._hive.facts(concept=concept, limit=asked)
-                self._tell_reached(listed.completeness, f"{len(listed.missing)} partitions did not answer")
+                self._log_reached(listed.completeness, f"{len(listed.missing)} partitions did not answer")
                 others = [fact_of(found) for found in listed.facts if found.id not in known]
                 if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
                     return others, listed.completeness
                 asked *= 4
         except BackendError as error:
-            self._tell_reached(0.0, str(error))
+            self._log_reached(0.0, str(error))
             return [], 0.0
 
-    def _tell_reached(self, share: float, why: str) -> None:
+    def _log_reached(self, share: float, why: str) -> None:
         """One line when it changes."""
         if share < self._reached:
             _log.warning("the hive was reached to %.1f %% only (%s); facts may be missing", 100 * share, why)

@@ -23,7 +23,7 @@ from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
-from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, rank
+from hive_mind.ranking.pipeline import FactSupport, RankingSettings, Related, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import place_of, speakers_named
 from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
@@ -225,9 +225,9 @@ class Recall:
         shared = with_statistics(probe, parts)
         return as_asked_once(merge_pools([part.pool(shared, accept) for part in parts], probe.depth), probe.terms)
 
-    def _evidence(self, fact_id: str) -> Evidence:
+    def _evidence(self, fact_id: str) -> FactSupport:
         fact = self.facts[fact_id]
-        return Evidence(confirmation_share(fact.confirmations), _OWN_TRUST, fact.confidence)
+        return FactSupport(confirmation_share(fact.confirmations), _OWN_TRUST, fact.confidence)
 
     def _place(self, fact_id: str) -> bytes:
         fact = self.facts[fact_id]

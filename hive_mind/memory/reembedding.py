@@ -24,18 +24,18 @@ async def reembed(awake: Awake, vectors: VectorSource, progress: Progress | None
     """Make every text's vector be that of the model at hand. Raises `InvalidInput` without one, `BackendError` when it fails."""
     if not vectors.is_on:
         raise InvalidInput("there is no embedding model to embed with: `hive-mind doctor` says how to get one")
-    tell = progress or (lambda _done, _total: None)
+    progress = progress or (lambda _done, _total: None)
     begun = (await awake.store.meta()).get(_BEGUN_KEY, "")
     await awake.store.write([*_dropped({begun} - {awake.recorded, vectors.model}), SetMeta(_BEGUN_KEY, vectors.model)])
     cached = {key async for batch in awake.store.vectors(vectors.model) for key in usable(batch, vectors.dimension)}
     texts = dict.fromkeys(text for fact in awake.recall.facts.values() for text in texts_to_embed(fact))
     missing = [text for text in texts if vector_key(vectors.model, text) not in cached]
     for start in range(0, len(missing), _BATCH_TEXTS):
-        tell(start, len(missing))
+        progress(start, len(missing))
         await awake.store.write(await vectors.of_texts(missing[start : start + _BATCH_TEXTS]))
     await awake.store.write([*record(vectors), SetMeta(_BEGUN_KEY, ""), *_dropped({awake.recorded} - {vectors.model})])
     awake.recorded = vectors.model
-    tell(len(missing), len(missing))
+    progress(len(missing), len(missing))
     return len(missing)
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from hive_mind.memory.gate.instructions import instruction_in
 from hive_mind.memory.gate.sensitive import credential_in
-from hive_mind.memory.gate.told_secrets import tells_secret
+from hive_mind.memory.gate.told_secrets import states_secret
 from hive_mind.model.fact import Fact
 
 # A page at most: more is not read, and takes the room of the work.
@@ -38,5 +38,5 @@ def _names(fact: Fact, name: str) -> bool:
 
 def _harmless(facts: Iterable[Fact]) -> Iterator[Fact]:
     for fact in facts:
-        if not (instruction_in(fact.content) or credential_in(fact.content) or tells_secret(fact.content)):
+        if not (instruction_in(fact.content) or credential_in(fact.content) or states_secret(fact.content)):
             yield fact

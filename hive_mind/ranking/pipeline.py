@@ -71,7 +71,7 @@ class RankingSettings:
         return max(self.depth, limit) if method == "hybrid" else self.depth_per_hit * limit
 
 
-class Evidence(NamedTuple):
+class FactSupport(NamedTuple):
     """What stands behind a fact besides its words: `confirmations`, `trust` and `confidence`, all in [0, 1]."""
 
     confirmations: float = 0.0
@@ -100,20 +100,20 @@ class Ranked(NamedTuple):
     contributions: Contributions
 
 
-def in_columns(pool: Pool, evidence: EvidenceColumns) -> Callable[[str], Evidence]:
+def in_columns(pool: Pool, evidence: EvidenceColumns) -> Callable[[str], FactSupport]:
     """Looks up what stands behind each candidate of this pool."""
     rows = dict(zip(pool.ids, range(len(pool)), strict=True))
 
-    def evidence_of(id: str) -> Evidence:
+    def evidence_of(id: str) -> FactSupport:
         row = rows[id]
-        return Evidence(float(evidence.confirmations[row]), float(evidence.trust[row]), float(evidence.confidence[row]))
+        return FactSupport(float(evidence.confirmations[row]), float(evidence.trust[row]), float(evidence.confidence[row]))
 
     return evidence_of
 
 
 def rank(
     pool: Pool,
-    evidence_of: Callable[[str], Evidence],
+    evidence_of: Callable[[str], FactSupport],
     limit: int,
     method: Method = METHOD,
     settings: RankingSettings | None = None,
@@ -159,7 +159,7 @@ def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> 
     return np.flatnonzero((most >= floor) & (most > 0))
 
 
-def _lift(evidence: Evidence, strength: float) -> float:
+def _lift(evidence: FactSupport, strength: float) -> float:
     """What evidence multiplies relevance by: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1]."""
     return (1.0 + strength * (0.6 * evidence.confirmations + 0.4 * evidence.trust)) / (1.0 + strength)
 
@@ -189,4 +189,4 @@ class _Row(NamedTuple):
     number: int
     score: float
     lift: float
-    evidence: Evidence
+    evidence: FactSupport

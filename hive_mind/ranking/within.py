@@ -14,7 +14,7 @@ Added = tuple[NDArray[np.int32], NDArray[np.float32]]
 _KEPT_PER_DOCUMENT = 128
 
 
-class Kept:
+class TermCache:
     """What terms add to the documents of a part. Those used longest ago make room."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Within:
     """The same as ascending positions."""
     total_length: float
     """Of the chosen documents, in weighted terms."""
-    kept: Kept = field(default_factory=Kept, repr=False, compare=False)
+    kept: TermCache = field(default_factory=TermCache, repr=False, compare=False)
 
     @property
     def kept_max(self) -> int:

@@ -14,12 +14,12 @@ from hive_mind.runs.arguments import resolved
 from hive_mind.runs.deciding import answered, gave_up, judged, judged_whole, on
 from hive_mind.runs.plain import plain
 from hive_mind.runs.repetition import TURNS, WARNING
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
 
 
-def accepted(state: RunState, plan: e.Plan, event: e.Event) -> tuple[s.Step, ...]:
+def accepted(state: RunState, plan: e.WorkerPlan, event: e.Event) -> tuple[s.Step, ...]:
     """The steps to keep, all or none; () if nothing like this is waited for."""
     writing = Writing(state, plan)
     if isinstance(event, e.Word):
@@ -75,11 +75,11 @@ def _chose(writing: Writing, effect: e.Choose, event: e.Chose) -> None:
     on(writing, writing.state.places[effect.place], event.target)
 
 
-def _asked(writing: Writing, effect: e.AskPerson, event: e.Asked) -> None:
+def _asked(writing: Writing, effect: e.AskPerson, event: e.ItemOpened) -> None:
     writing.add(s.Parked(effect.place, event.item, effect.why, effect.call))
 
 
-def _said(writing: Writing, effect: e.AwaitDecision, event: e.Said) -> None:
+def _said(writing: Writing, effect: e.AwaitDecision, event: e.PersonDecided) -> None:
     answered(writing, effect.id, event)
 
 
@@ -94,7 +94,7 @@ def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
         judged_whole(writing, said)
 
 
-def _found(writing: Writing, effect: e.ReadShared, event: e.Found) -> None:
+def _found(writing: Writing, effect: e.ReadShared, event: e.SharedValuesRead) -> None:
     writing.add(s.Known(effect.place, plain(event.values)))
 
 
@@ -113,7 +113,7 @@ def _done(writing: Writing, effect: e.Effect, _: e.Done) -> None:
             _proceed(writing, effect)
 
 
-def _arguments(state: RunState, place: Place) -> dict[str, Any]:
+def _arguments(state: RunState, place: ActiveNode) -> dict[str, Any]:
     return resolved(state.spec.by_id[place.node], state.known_at(place), state.spec.optional_inputs)
 
 
@@ -148,9 +148,9 @@ _MEANINGS: Mapping[type, Callable[[Writing, Any, Any], None]] = MappingProxyType
         e.ToolGave: _tool_gave,
         e.JudgeSaid: _judge_said,
         e.Chose: _chose,
-        e.Asked: _asked,
-        e.Said: _said,
-        e.Found: _found,
+        e.ItemOpened: _asked,
+        e.PersonDecided: _said,
+        e.SharedValuesRead: _found,
         e.Failed: _failed,
         e.Done: _done,
     }

@@ -1,11 +1,11 @@
 """What a judgement or a person's decision means for a run: go on, try again, plan anew, or ask."""
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.runs.effects import Said
+from hive_mind.runs.effects import PersonDecided
 from hive_mind.runs.feedback import feedback_context
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.routing import enter, give_up, leave, options
-from hive_mind.runs.state import Place, RunState, Waiting
+from hive_mind.runs.state import ActiveNode, RunState, Waiting
 from hive_mind.runs.steps import Answered, Judged, Replanned, Returned
 from hive_mind.runs.wanted import PERSON_TOOLS
 from hive_mind.runs.writing import Writing
@@ -15,7 +15,7 @@ _ACCEPT, _ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
 _WANTS_PLAN = "a person wants another plan"
 
 
-def judged(writing: Writing, place: Place, said: Judgment) -> None:
+def judged(writing: Writing, place: ActiveNode, said: Judgment) -> None:
     """A judgement about a place."""
     if said.action is _REPLAN and _may_replan(writing.state):
         writing.add(_kept(place.id, said))
@@ -39,14 +39,14 @@ def judged_whole(writing: Writing, said: Judgment) -> None:
         _once_more(writing, "Judge feedback", said.feedback or said.reasoning)
 
 
-def gave_up(writing: Writing, place: Place, why: str) -> None:
+def gave_up(writing: Writing, place: ActiveNode, why: str) -> None:
     """Turns or time of a place are used up: it has failed, and where the graph does not say what then, a person does."""
     writing.add(Judged(place.id, _RETRY, why, cause="outputs", is_again=False))
     if writing.state.spec.fails_over(place.node):
         leave(writing, writing.state.places[place.id], "failure")
 
 
-def on(writing: Writing, place: Place, chosen: str = "") -> None:
+def on(writing: Writing, place: ActiveNode, chosen: str = "") -> None:
     """The place succeeded: go on from it. A choice outside of the options goes to a person."""
     among = [edge.target for edge in options(writing.state, place)]
     if among and chosen not in among:
@@ -55,7 +55,7 @@ def on(writing: Writing, place: Place, chosen: str = "") -> None:
     leave(writing, place, "success", chosen)
 
 
-def answered(writing: Writing, item: str, said: Said) -> None:
+def answered(writing: Writing, item: str, said: PersonDecided) -> None:
     """A person's decision about an item that is waited for."""
     waiting = writing.state.waiting[item]
     place = writing.state.places.get(waiting.place)
@@ -90,7 +90,7 @@ def _kept(place: str, said: Judgment, action: JudgmentAction | None = None, *, i
     return Judged(place, action or said.action, said.reasoning, said.feedback, said.cause, said.id, is_again)
 
 
-def _may_try_again(writing: Writing, place: Place) -> bool:
+def _may_try_again(writing: Writing, place: ActiveNode) -> bool:
     """A tool that must not run twice is not called again because a judge wants it."""
     node = writing.state.spec.by_id[place.node]
     traits = writing.plan.traits.get(node.tool)
@@ -119,7 +119,7 @@ def _once_more(writing: Writing, who: str, why: str) -> None:
         enter(writing, last, f"[{who}]: {why}")
 
 
-def _answered_whole(writing: Writing, said: Said) -> None:
+def _answered_whole(writing: Writing, said: PersonDecided) -> None:
     if said.action is _ACCEPT:
         writing.end("accepted", _because(said))
     elif said.action is _ESCALATE:
@@ -130,7 +130,7 @@ def _answered_whole(writing: Writing, said: Said) -> None:
             writing.end("rejected", f"it can't be tried again: {_because(said)}")
 
 
-def _answered_call(writing: Writing, place: Place, waiting: Waiting, said: Said) -> None:
+def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, said: PersonDecided) -> None:
     call = place.calls[waiting.call]
     answer = said.edit if said.edit is not None else said.because
     is_question = call.call.name in PERSON_TOOLS
@@ -145,7 +145,7 @@ def _answered_call(writing: Writing, place: Place, waiting: Waiting, said: Said)
             gave_up(writing, place, why)
 
 
-def _answered_pause(writing: Writing, said: Said) -> None:
+def _answered_pause(writing: Writing, said: PersonDecided) -> None:
     """Whether to go on: with another plan, if that is what a person wants."""
     if said.action is _REPLAN and _may_replan(writing.state):
         replan(writing, said.because or _WANTS_PLAN, "Person")
@@ -153,7 +153,7 @@ def _answered_pause(writing: Writing, said: Said) -> None:
         writing.end("rejected", _because(said))
 
 
-def _answered_question(writing: Writing, place: Place, said: Said) -> None:
+def _answered_question(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
     """A node of kind person: what was decided is its output. Where nobody could see a no there, it ends here."""
     node = writing.state.spec.by_id[place.node]
     is_no = said.edit is None and said.action is not _ACCEPT
@@ -161,23 +161,23 @@ def _answered_question(writing: Writing, place: Place, said: Said) -> None:
         _rejected(writing, writing.state.places[place.id], said)
 
 
-def _is_choice(state: RunState, place: Place, said: Said) -> bool:
+def _is_choice(state: RunState, place: ActiveNode, said: PersonDecided) -> bool:
     """Whether an edge was asked for, or is named where something else was."""
     node, targets = state.spec.by_id[place.node], [edge.target for edge in options(state, place)]
     is_asked = place.phase == "choose" and not (node.requires_approval and not place.is_approved)
     return bool(targets) and (is_asked or _chosen(said) in targets)
 
 
-def _chosen(said: Said) -> str:
+def _chosen(said: PersonDecided) -> str:
     return str(said.edit or said.because)
 
 
-def _rejected(writing: Writing, place: Place, said: Said) -> None:
+def _rejected(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
     if writing.state.spec.fails_over(place.node):
         leave(writing, place, "failure")
     else:
         writing.end("rejected", _because(said))
 
 
-def _because(said: Said) -> str:
+def _because(said: PersonDecided) -> str:
     return f"{said.by}: {said.because}" if said.because else f"{said.by} decided"

@@ -5,12 +5,12 @@ from typing import Any
 
 from hive_mind.counted import counted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 
 _FEW_TURNS = 3
 
 
-def judgment_of(state: RunState, place: Place) -> Judgment:
+def judgment_of(state: RunState, place: ActiveNode) -> Judgment:
     """Done when its outputs are set, or when it says so; otherwise the feedback has the missing outputs and the turns left."""
     node = state.spec.by_id[place.node]
     if any(call.call.name == "mark_complete" and call.phase == "done" for call in place.calls.values()):

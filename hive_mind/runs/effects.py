@@ -20,7 +20,7 @@ class ToolTraits:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WorkerPlan:
     """A worker with what it may use."""
 
     spec: WorkerSpec
@@ -172,7 +172,7 @@ class Chose:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ItemOpened:
     """The item that `AskPerson` wanted is there."""
 
     effect: str
@@ -180,7 +180,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PersonDecided:
     """A person decided what `AwaitDecision` waits for."""
 
     effect: str
@@ -191,7 +191,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SharedValuesRead:
     """The values that `ReadShared` found; a key that nobody has set is not there."""
 
     effect: str
@@ -221,4 +221,4 @@ class Word:
     id: str = ""
 
 
-Event = ModelSaid | ToolGave | JudgeSaid | Chose | Asked | Said | Found | Done | Failed | Word
+Event = ModelSaid | ToolGave | JudgeSaid | Chose | ItemOpened | PersonDecided | SharedValuesRead | Done | Failed | Word

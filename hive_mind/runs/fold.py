@@ -13,7 +13,7 @@ from hive_mind.runs import steps
 from hive_mind.runs.compaction import compacted
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.repetition import TURNS, digest_of
-from hive_mind.runs.state import Call, Frame, Phase, Place, RunState, Waiting
+from hive_mind.runs.state import ActiveNode, BranchFrame, Call, Phase, RunState, Waiting
 
 # What came before them was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
 _AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Paused, steps.Continued)
@@ -74,7 +74,7 @@ def _entered(state: RunState, step: steps.Entered) -> RunState:
     if step.told:
         messages = (*messages, Message("user", step.told))
     phase: Phase = "paused" if step.node in state.spec.pause_nodes else _first_phase(state.spec, step.node)
-    place = Place(step.place, step.node, step.frame, step.branch, phase, messages=messages)
+    place = ActiveNode(step.place, step.node, step.frame, step.branch, phase, messages=messages)
     frames = {id: frame for id, frame in state.frames.items() if id != step.joins}
     if step.frame in frames:
         frame = frames[step.frame]
@@ -100,7 +100,7 @@ def _shared(state: RunState, step: steps.Shared) -> RunState:
 def _forked(state: RunState, step: steps.Forked) -> RunState:
     before = state.left
     parent, branch, messages = (before.frame, before.branch, before.messages) if before else ("", 0, ())
-    frames = {**state.frames, step.frame: Frame(step.frame, parent, branch, frozenset(range(step.branches)), messages)}
+    frames = {**state.frames, step.frame: BranchFrame(step.frame, parent, branch, frozenset(range(step.branches)), messages)}
     if parent in frames:
         # The branch goes on, in several.
         frames[parent] = replace(frames[parent], live=frames[parent].live | {branch})
@@ -187,7 +187,7 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
             return _put(state, replace(place, phase="parked", errors=(*place.errors, error), why=step.reasoning))
 
 
-def _again(place: Place, told: str, why: str) -> Place:
+def _again(place: ActiveNode, told: str, why: str) -> ActiveNode:
     messages = (*place.messages, Message("user", told))
     errors = (*place.errors, why)
     return replace(
@@ -288,7 +288,7 @@ def _ended(state: RunState, step: steps.Ended) -> RunState:
     return replace(state, outcome=step.outcome, reason=step.reason, places={}, frames={}, waiting={}, left=None, unshared={})
 
 
-def _put(state: RunState, place: Place) -> RunState:
+def _put(state: RunState, place: ActiveNode) -> RunState:
     return replace(state, places={**state.places, place.id: place})
 
 
@@ -297,11 +297,11 @@ def _put_call(state: RunState, place: str, call: str, **changes: Any) -> RunStat
     return _put(state, replace(at, calls={**at.calls, call: replace(at.calls[call], **changes)}))
 
 
-def _is_done(place: Place, outputs: Iterable[str]) -> bool:
+def _is_done(place: ActiveNode, outputs: Iterable[str]) -> bool:
     return bool(outputs) and all(key in place.outputs for key in outputs)
 
 
-def _has_all(place: Place, outputs: Iterable[str]) -> bool:
+def _has_all(place: ActiveNode, outputs: Iterable[str]) -> bool:
     """The turn only set outputs, and now all are there: no other turn is needed to say so."""
     only = {call.call.name for call in place.calls.values()} <= {"set_output", "report_to_parent"}
     return only and _is_done(place, outputs) and not any(call.is_error for call in place.calls.values())

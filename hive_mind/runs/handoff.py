@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 
 REFLECT = (
     "Before proceeding, briefly reflect: what went well in the previous phase? Are there any gaps or surprises worth noting?"
@@ -13,13 +13,13 @@ VALUE_CHARACTERS = 200
 _LAST_CHARACTERS = 500
 
 
-def marker(state: RunState, place: Place, *, has_failed: bool = False) -> str:
+def marker(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
     """For a node that goes on with the conversation. Files, tools and the agent's memory stand in its prompt."""
     ended = f"has failed{_why(place)}" if has_failed else "is complete"
     return f"[Phase {place.node} {ended}.]\nOutputs so far:\n{values(state.buffer)}\n{REFLECT}"
 
 
-def handoff(state: RunState, place: Place, *, has_failed: bool = False) -> str:
+def handoff(state: RunState, place: ActiveNode, *, has_failed: bool = False) -> str:
     """For a node with a conversation of its own."""
     said = [message.text for message in place.messages if message.role == "assistant" and message.text]
     last = f"\nWhat it said last: {_cut(said[-1], _LAST_CHARACTERS)}" if said else ""
@@ -38,7 +38,7 @@ def one_line(value: Any, characters: int = VALUE_CHARACTERS) -> str:
     return _cut(" ".join(told.split()), characters)
 
 
-def _why(place: Place) -> str:
+def _why(place: ActiveNode) -> str:
     return f": {one_line(place.errors[-1])}" if place.errors else ""
 
 

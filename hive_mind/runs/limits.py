@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hive_mind.runs.graphs.spec import Limits, NodeSpec
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 
 _ALMOST = 0.9
 """From this share of the tokens or the money on, a turn may be the last that can be paid."""
@@ -42,7 +42,7 @@ def part_of(limits: Limits, left: Left, among: int) -> Limits:
     return limits.model_copy(update={"tokens": tokens, "usd": usd})
 
 
-def is_last(state: RunState, place: Place, node: NodeSpec) -> bool:
+def is_last(state: RunState, place: ActiveNode, node: NodeSpec) -> bool:
     """Whether the turn to come is the last one, of the run or of this attempt."""
     limits = state.spec.limits
     return (
@@ -58,6 +58,6 @@ def ms_left(state: RunState) -> int:
     return max(0, round(state.spec.limits.seconds * 1_000) - state.active_ms)
 
 
-def place_ms_left(place: Place, node: NodeSpec) -> int | None:
+def place_ms_left(place: ActiveNode, node: NodeSpec) -> int | None:
     """Until an attempt has used its time; None where it has as much as it likes."""
     return max(0, round(node.timeout_s * 1_000) - place.active_ms) if node.timeout_s else None

@@ -10,7 +10,7 @@ from hive_mind.goals.goal import Goal
 from hive_mind.model.dialogue import Message
 from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.handoff import values
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 
 INPUT_CHARACTERS = 20_000
 """of one input that a prompt shows; what is longer belongs into a file"""
@@ -21,7 +21,7 @@ _OUTPUT = "Set your outputs by calling set_output for each: {keys}."
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PromptContext:
     """What a prompt tells beside the run: the agent's memory, and the files in the run's folder."""
 
     adapt: str = ""
@@ -29,7 +29,7 @@ class Surroundings:
     conversations: Sequence[str] = ()
 
 
-def instructions(state: RunState, place: Place, around: Surroundings, *, is_last: bool = False) -> str:
+def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, is_last: bool = False) -> str:
     """Identity comes first, and is the same in every turn of a run."""
     node = state.spec.by_id[place.node]
     sections = [
@@ -46,7 +46,7 @@ def instructions(state: RunState, place: Place, around: Surroundings, *, is_last
     return "\n\n".join(section for section in sections if section)
 
 
-def messages(place: Place) -> tuple[Message, ...]:
+def messages(place: ActiveNode) -> tuple[Message, ...]:
     """The conversation. A model needs a first word, and a result for each of its calls, also for one that was given up."""
     told: list[Message] = []
     answers = {message.call for message in place.messages if message.role == "tool"}

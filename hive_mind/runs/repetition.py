@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from hive_mind.runs.pointers import without_pointer
-from hive_mind.runs.state import Call, Place
+from hive_mind.runs.state import ActiveNode, Call
 
 TURNS = 3
 """This many equal turns are a loop: two may be polls of something that had no time to change."""
@@ -21,6 +21,6 @@ def digest_of(calls: Iterable[Call]) -> str:
     return blake2b(json.dumps(told, sort_keys=True, default=str).encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def is_circling(place: Place) -> bool:
+def is_circling(place: ActiveNode) -> bool:
     """Whether the last turns were all alike."""
     return len(place.recent) == TURNS and len(set(place.recent)) == 1

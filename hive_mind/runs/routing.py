@@ -9,7 +9,7 @@ from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs.graphs.spec import EdgeSpec
 from hive_mind.runs.handoff import handoff, marker
-from hive_mind.runs.state import Frame, Place, RunState
+from hive_mind.runs.state import ActiveNode, BranchFrame, RunState
 from hive_mind.runs.steps import Arrived, Closed, Entered, Forked, Judged, Left, Started
 from hive_mind.runs.writing import Writing
 
@@ -22,7 +22,7 @@ def begin(writing: Writing, started: Started) -> None:
     _go(writing, writing.state.spec.entry, "", 0, "")
 
 
-def leave(writing: Writing, place: Place, how: How, chosen: str = "") -> None:
+def leave(writing: Writing, place: ActiveNode, how: How, chosen: str = "") -> None:
     """The place is finished; the nodes after it begin. A condition that fails on its data goes to a person."""
     try:
         targets = _targets(writing.state, place, how, chosen)
@@ -45,18 +45,18 @@ def leave(writing: Writing, place: Place, how: How, chosen: str = "") -> None:
         _meet(writing, place.frame)
 
 
-def options(state: RunState, place: Place) -> Sequence[EdgeSpec]:
+def options(state: RunState, place: ActiveNode) -> Sequence[EdgeSpec]:
     """Edges of which one has to be chosen."""
     return [edge for edge in state.spec.from_(place.node) if edge.on == "model"]
 
 
-def give_up(writing: Writing, places: Sequence[Place]) -> None:
+def give_up(writing: Writing, places: Sequence[ActiveNode]) -> None:
     """Nobody wants these any more."""
     for place in places:
         writing.add(Left(place.id, "cancelled"))
 
 
-def _targets(state: RunState, place: Place, how: How, chosen: str) -> list[str]:
+def _targets(state: RunState, place: ActiveNode, how: How, chosen: str) -> list[str]:
     known = {**state.known_at(place), **place.outputs}
     found = [
         edge.target
@@ -68,7 +68,7 @@ def _targets(state: RunState, place: Place, how: How, chosen: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _told(state: RunState, place: Place, how: How) -> str:
+def _told(state: RunState, place: ActiveNode, how: How) -> str:
     tell = marker if state.spec.context == "continuous" else handoff
     return tell(state, place, has_failed=how == "failure")
 
@@ -111,7 +111,7 @@ def _meet(writing: Writing, id: str) -> None:
     writing.add(Entered(place, node, frame.parent, frame.branch, told, joins=id))
 
 
-def _within(state: RunState, frame: Frame) -> list[Place]:
+def _within(state: RunState, frame: BranchFrame) -> list[ActiveNode]:
     """The places of a frame and of those inside it."""
     return [place for place in state.places.values() if _is_within(state, place.frame, frame.id)]
 

@@ -35,7 +35,7 @@ class Waiting(msgspec.Struct, frozen=True):
     why: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class ActiveNode(msgspec.Struct, frozen=True):
     """A node at work."""
 
     id: str
@@ -70,7 +70,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.attempt - self.forgiven
 
 
-class Frame(msgspec.Struct, frozen=True):
+class BranchFrame(msgspec.Struct, frozen=True):
     """Branches that run at once. `parent`, `branch`: where it was opened."""
 
     id: str
@@ -89,9 +89,9 @@ class RunState(msgspec.Struct, frozen=True):
     inputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
     parent: str = ""
     stream: str = ""
-    places: Mapping[str, Place] = msgspec.field(default_factory=dict)
-    frames: Mapping[str, Frame] = msgspec.field(default_factory=dict)
-    left: Place | None = None
+    places: Mapping[str, ActiveNode] = msgspec.field(default_factory=dict)
+    frames: Mapping[str, BranchFrame] = msgspec.field(default_factory=dict)
+    left: ActiveNode | None = None
     """The place that was left last: the next node goes on with its conversation."""
     waiting: Mapping[str, Waiting] = msgspec.field(default_factory=dict)
     buffer: Mapping[str, Any] = msgspec.field(default_factory=dict)
@@ -130,7 +130,7 @@ class RunState(msgspec.Struct, frozen=True):
         assert self.worker is not None  # noqa: S101 - `Started` is the first step
         return self.worker
 
-    def known_at(self, place: Place) -> Mapping[str, Any]:
+    def known_at(self, place: ActiveNode) -> Mapping[str, Any]:
         """What a node may be shown: what the run knows, and what others share of its inputs."""
         return {**self.buffer, **place.known}
 
@@ -148,7 +148,7 @@ class RunState(msgspec.Struct, frozen=True):
             return self.outcome is None and bool(self.waiting)
         return not self.unshared and all(self.waits(place) for place in self.places.values())
 
-    def waits(self, place: Place) -> bool:
+    def waits(self, place: ActiveNode) -> bool:
         """Whether nothing happens at this place before a person says something."""
         asked = {one.call for one in self.waiting.values() if one.place == place.id}
         if place.phase == "act":

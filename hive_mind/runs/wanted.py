@@ -14,18 +14,18 @@ from hive_mind.runs.effects import (
     Choose,
     Compact,
     Effect,
-    Plan,
     Proceed,
     ReadShared,
     Share,
     ToolTraits,
     WakeIn,
+    WorkerPlan,
 )
 from hive_mind.runs.graphs.spec import NodeSpec
 from hive_mind.runs.limits import is_last, is_spent, ms_left, place_ms_left
 from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.routing import options
-from hive_mind.runs.state import Call, Place, RunState
+from hive_mind.runs.state import ActiveNode, Call, RunState
 
 PERSON_TOOLS = {"ask_person": "question", "wait_for_response": "message"}
 """Tools that are answered by a person, and the argument that says what is asked."""
@@ -34,7 +34,7 @@ REPORTING_TOOLS = ("set_output", "report_to_parent", "mark_complete", "ask_perso
 _KNOWN = ToolTraits()
 
 
-def wanted(state: RunState, plan: Plan) -> tuple[Effect, ...]:
+def wanted(state: RunState, plan: WorkerPlan) -> tuple[Effect, ...]:
     """Effects that should be under way; the caller begins each of them once."""
     if state.outcome is not None or state.seq == 0 or state.paused:
         return ()
@@ -58,7 +58,7 @@ def _paid(state: RunState, found: Sequence[Effect]) -> Iterator[Effect]:
             yield effect
 
 
-def _of_place(state: RunState, plan: Plan, place: Place, node: NodeSpec) -> Iterator[Effect]:
+def _of_place(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSpec) -> Iterator[Effect]:
     asked = {one.call for one in state.waiting.values() if one.place == place.id}
     match place.phase:
         case "think":
@@ -86,7 +86,7 @@ def _sharing(state: RunState) -> Iterator[Effect]:
         yield ReadShared(id=f"{place.id}.k", place=place.id, keys=state.spec.shared(state.spec.by_id[place.node].inputs))
 
 
-def _thinking(state: RunState, place: Place, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
+def _thinking(state: RunState, place: ActiveNode, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
     if node.kind == "tool":
         yield Proceed(id=f"{_turn(place)}.c", place=place.id, kind="call")
     elif node.kind == "person":
@@ -110,7 +110,7 @@ def _thinking(state: RunState, place: Place, node: NodeSpec, *, is_asked: bool) 
         yield CallModel(id=f"{_turn(place)}.m", place=place.id, is_last=is_last(state, place, node))
 
 
-def _calling(plan: Plan, place: Place, node: NodeSpec, call: Call) -> Effect:
+def _calling(plan: WorkerPlan, place: ActiveNode, node: NodeSpec, call: Call) -> Effect:
     id, traits = call.call.id, plan.traits.get(call.call.name, _KNOWN)
     shown = {"call": call.call.name, "arguments": dict(call.call.arguments)}
     if call.call.name in PERSON_TOOLS and node.kind == "loop":
@@ -125,7 +125,7 @@ def _calling(plan: Plan, place: Place, node: NodeSpec, call: Call) -> Effect:
     return CallTool(id=f"{id}.t{call.asked}", place=place.id, call=call.call, number=call.number)
 
 
-def _choosing(state: RunState, plan: Plan, place: Place, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
+def _choosing(state: RunState, plan: WorkerPlan, place: ActiveNode, node: NodeSpec, *, is_asked: bool) -> Iterator[Effect]:
     if is_asked:
         return
     if node.requires_approval and not place.is_approved:
@@ -160,7 +160,7 @@ def _wakes(state: RunState) -> Iterator[Effect]:
 
 
 def _ask(
-    place: Place, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
+    place: ActiveNode, kind: AskKind, title: str, why: str, call: Call | None = None, shown: Mapping[str, Any] | None = None
 ) -> AskPerson:
     count = call.asked if call else place.asked
     about = call.call.id if call else _turn(place)
@@ -176,5 +176,5 @@ def _ask(
     )
 
 
-def _turn(place: Place) -> str:
+def _turn(place: ActiveNode) -> str:
     return f"{place.id}.{place.attempt}.{place.turns}"

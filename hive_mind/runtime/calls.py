@@ -60,7 +60,7 @@ from hive_mind.runtime.reply_types import (
     WouldErase,
 )
 from hive_mind.runtime.requests import Call, OnEvent, request, requests_of
-from hive_mind.runtime.told import Answered, Found, answer_told, fact_told, found_told
+from hive_mind.runtime.told import Answered, FoundReply, answer_told, fact_told, found_told
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         _log.info("%s takes back %s%s", self._agent.name, call.fact_id[:64], f": {call.text[:_REASON_MAX]}" if call.text else "")
         return _sharing_of(await self._agent.memory.retract_fact(call.fact_id, request=_request(call)))
 
-    @request("limit", "method", "with_superseded", "as_of", needs=("query",), gives=Found)
+    @request("limit", "method", "with_superseded", "as_of", needs=("query",), gives=FoundReply)
     async def _do_search(self, call: Call) -> Any:
         """Find facts, the best first. `as_of`: a day or a time, for what was held true then."""
         query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded, as_of_us=_as_of_us(call))

@@ -24,7 +24,7 @@ from hive_mind.bus.base import (
 )
 from hive_mind.errors import ConfigError
 from hive_mind.model.messages import LIVE
-from hive_mind.runtime.node.outgoing import Outgoing, OutgoingSettings
+from hive_mind.runtime.node.outgoing import OutgoingQueue, OutgoingSettings
 
 # Ids of dead letters say which bus has them.
 _DURABLE, _LIVE = "durable:", "live:"
@@ -128,7 +128,7 @@ class Lines:
 
     def __init__(self, node: str, bus: EventBus, settings: OutgoingSettings, on_back: Callable[[], None]) -> None:
         buses = bus.parts if isinstance(bus, Routed) else (bus,)
-        self._lines = [Outgoing(node, one, settings, on_back) for one in buses]
+        self._lines = [OutgoingQueue(node, one, settings, on_back) for one in buses]
 
     def __len__(self) -> int:
         """How many were not accepted yet."""

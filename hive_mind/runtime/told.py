@@ -69,7 +69,7 @@ class Reached(TypedDict):
     note: str
 
 
-class Found(Reached):
+class FoundReply(Reached):
     """Of a search, the best hit first."""
 
     hits: list[HitTold]
@@ -99,7 +99,7 @@ def fact_of(told: Mapping[str, Any]) -> Fact:
     return msgspec.convert({**told, "id": told["fact_id"]}, Fact)
 
 
-def found_told(found: SearchResult, agent: str) -> Found:
+def found_told(found: SearchResult, agent: str) -> FoundReply:
     """What an agent found."""
     return {"hits": _hits(found, found.gathered, agent), **_reached(found)}
 

@@ -22,7 +22,7 @@ class PowerCut(Exception):
     """The machine is gone in the middle of what it did."""
 
 
-class Surroundings(Protocol):
+class MachineWorld(Protocol):
     """What a machine needs of the world around it."""
 
     def new_node(self, name: str) -> HiveNode:
@@ -53,7 +53,7 @@ class Surroundings(Protocol):
 class Machine:
     """A node that can get events, crash, stall and start again from its disk."""
 
-    def __init__(self, name: str, schedule: Schedule, chance: Chance, world: Surroundings) -> None:
+    def __init__(self, name: str, schedule: Schedule, chance: Chance, world: MachineWorld) -> None:
         self.name, self.disk = name, Disk()
         self.node: HiveNode | None = None
         self.clock_error_ms = 0
@@ -91,7 +91,7 @@ class Machine:
         except PowerCut:
             self.crash(loses_tail=True)
 
-    def tell(self, event: Event) -> bool:
+    def handle(self, event: Event) -> bool:
         """Have the node handle an event, later if it is stalled; False if it is down."""
         if self.node is None:
             return False
@@ -116,7 +116,7 @@ class Machine:
         held, self._held = self._held, []
         self.stalled_ms = min(self.stalled_ms, self._schedule.now_ms)
         for event in held:
-            self.tell(event)
+            self.handle(event)
 
     def crash(self, *, loses_tail: bool) -> None:
         """Lose everything but the disk."""
@@ -195,4 +195,4 @@ class Machine:
     def _tick(self, boot: int, planned_ms: int) -> None:
         if boot == self.boots and planned_ms == self._tick_ms and self.node is not None:
             self._tick_ms = -1
-            self.tell(Tick())
+            self.handle(Tick())

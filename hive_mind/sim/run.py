@@ -39,7 +39,7 @@ _SAMPLES_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SimulationPlan:
     """What to run. `nodes` 0: as many as suit the topology."""
 
     topology: str
@@ -50,10 +50,10 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SimulationReport:
     """What came of it. `samples`: minutes of virtual time, and the share of what anybody held that all its holders held."""
 
-    plan: Plan
+    plan: SimulationPlan
     violation: Violation | None
     events: int
     virtual_ms: int
@@ -67,7 +67,7 @@ class Report:
 class Run:
     """A plan being carried out."""
 
-    def __init__(self, plan: Plan, new_chance: NewChance) -> None:
+    def __init__(self, plan: SimulationPlan, new_chance: NewChance) -> None:
         def stream(purpose: str) -> Chance:
             return new_chance(f"{plan.seed} {plan.topology} {purpose}")
 
@@ -83,13 +83,13 @@ class Run:
         self._storm = Storm(self.world, stream("storm"), Workload(stream("workload")), plan.operations)
         self._samples: list[tuple[float, float]] = []
 
-    def report(self) -> Report:
+    def report(self) -> SimulationReport:
         """Carry it out and say what came of it."""
         self.world.attempt(self._carry_out)
         world = self.world
         world.note(repr(sorted(difference(world))) if not world.violation else world.violation.invariant)
         network = world.network
-        return Report(
+        return SimulationReport(
             self.plan,
             world.violation,
             world.schedule.events,
@@ -163,6 +163,6 @@ def _disagreement(world: World) -> str:
     return difference(world) or unfinished(world)
 
 
-def run(plan: Plan, new_chance: NewChance) -> Report:
+def run(plan: SimulationPlan, new_chance: NewChance) -> SimulationReport:
     """Run one seed. `new_chance` makes a stream of chance of a text: `random.Random` does."""
     return Run(plan, new_chance).report()

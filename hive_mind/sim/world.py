@@ -111,7 +111,7 @@ class World:
         operation = self.history.begin(event, machine.name, machine.boots, self.schedule.now_ms)
         if not isinstance(event, Promote):
             operation.dots = places_of(machine, event)
-        self.attempt(lambda: machine.tell(event))
+        self.attempt(lambda: machine.handle(event))
         return operation
 
     def rearrange(self, topology: Topology, late: Collection[str] = (), late_ms: int = 0) -> None:
@@ -242,7 +242,7 @@ class World:
                 self.network.acknowledge(parcel.delivery)
                 return Fate.TAKEN
             sender = envelope.sender
-        is_there = machine.tell(Received(sender, parcel.message, parcel.delivery))
+        is_there = machine.handle(Received(sender, parcel.message, parcel.delivery))
         return Fate.TAKEN if is_there else Fate.AWAY
 
     def _search(self, machine: Machine, effect: SearchLocal) -> None:
@@ -253,7 +253,7 @@ class World:
             return
         if effect.reply_to == machine.name:
             boot = machine.boots
-            self.schedule.after(0, lambda: machine.boots == boot and machine.tell(Received(machine.name, reply)))
+            self.schedule.after(0, lambda: machine.boots == boot and machine.handle(Received(machine.name, reply)))
         else:
             self._send(machine.name, (effect.reply_to,), reply)
 
@@ -295,7 +295,7 @@ class World:
         """Tell a machine of a topology, and whether it has heard of the one before."""
         if machine.node is not None:
             self._expect_leavers(machine.node)
-            machine.tell(Rearrange(topology, machine.node.topology.epoch + 1 >= topology.epoch))
+            machine.handle(Rearrange(topology, machine.node.topology.epoch + 1 >= topology.epoch))
 
     def _expect_leavers(self, node: HiveNode) -> None:
         """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""

@@ -22,7 +22,7 @@ _TURN_MAX_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FileFormat:
     """What a kind of file is."""
 
     owner: str
@@ -56,7 +56,7 @@ class File:
     `is_first`: nobody else had it open.
     """
 
-    def __init__(self, path: Path, form: Format) -> None:
+    def __init__(self, path: Path, form: FileFormat) -> None:
         self.path, self._form = path.resolve(), form
         with translating(self.path, form):
             private_folder(self.path.parent)
@@ -111,7 +111,7 @@ class File:
             self._lock.release()
 
 
-def is_there(path: Path, form: Format) -> bool:
+def is_there(path: Path, form: FileFormat) -> bool:
     """Whether there is such a file to open; raises `DatabaseUnreadable` for any other file. Touches nothing."""
     header = _first_bytes(path)
     if not header:
@@ -126,7 +126,7 @@ def is_there(path: Path, form: Format) -> bool:
     return True
 
 
-def create(path: Path, form: Format) -> None:
+def create(path: Path, form: FileFormat) -> None:
     """Make it beside its place and move it there whole, so that a crash leaves no file without its identity."""
     # Before the file is there: after a kill in between, the next process would take the folders for durable.
     _sync_above(path.parent)
@@ -144,7 +144,7 @@ def create(path: Path, form: Format) -> None:
     sync_folder(path.parent)
 
 
-def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
+def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
     """A connection that changes nothing, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
     if not path.exists():
         raise BackendError("sqlite", f"there is no file {path}")
@@ -162,7 +162,7 @@ def connect_for_reading(path: Path, form: Format) -> sqlite3.Connection:
     return connection
 
 
-def _opened(path: Path, form: Format) -> sqlite3.Connection:
+def _opened(path: Path, form: FileFormat) -> sqlite3.Connection:
     is_torn = refuse_damaged_log(path, form.when_damaged)
     if log_path(path).exists():
         # A write whose process was killed before it could sync is seen from now on, and more comes behind it.
@@ -176,14 +176,14 @@ def _opened(path: Path, form: Format) -> sqlite3.Connection:
         return _connected(path, replace(form, is_exclusive=True), is_torn=is_torn)
 
 
-def _joined(path: Path, form: Format) -> sqlite3.Connection:
+def _joined(path: Path, form: FileFormat) -> sqlite3.Connection:
     """Of a file that others have open. Its bytes are not read here: closing it again would end this process's locks on it."""
     if not path.exists():
         raise unreadable(path, "was removed while other processes have it open", "put it back, or stop them first")
     return _connected(path, form, is_torn=False)
 
 
-def _connected(path: Path, form: Format, *, is_torn: bool) -> sqlite3.Connection:
+def _connected(path: Path, form: FileFormat, *, is_torn: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_TURN_MAX_S if form.is_shared else 0, isolation_level=None)
     try:
         if form.is_exclusive:
@@ -209,14 +209,14 @@ def _connected(path: Path, form: Format, *, is_torn: bool) -> sqlite3.Connection
     return connection
 
 
-def _check_schema(path: Path, form: Format, connection: sqlite3.Connection) -> None:
+def _check_schema(path: Path, form: FileFormat, connection: sqlite3.Connection) -> None:
     """A flipped bit may turn a table's definition into another one that works, and is wrong."""
     if connection.execute("PRAGMA encoding").fetchone() != ("UTF-8",) or _definitions(connection) != _definitions_of(form):
         raise unreadable(path, "is damaged (its tables are not defined as they were)", form.when_damaged)
 
 
 @cache
-def _definitions_of(form: Format) -> Sequence[tuple[object, ...]]:
+def _definitions_of(form: FileFormat) -> Sequence[tuple[object, ...]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         _migrate(connection, form, 0)
         return _definitions(connection)
@@ -244,7 +244,7 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None:
+def _migrate(connection: sqlite3.Connection, form: FileFormat, version: int) -> None:
     for name, function in form.functions.items():
         connection.create_function(name, -1, function, deterministic=True)
     for statements in form.migrations[version:]:
@@ -253,7 +253,7 @@ def _migrate(connection: sqlite3.Connection, form: Format, version: int) -> None
     connection.execute(f"PRAGMA user_version = {form.version}")
 
 
-def _check_identity(path: Path, form: Format, application_id: int, version: int) -> None:
+def _check_identity(path: Path, form: FileFormat, application_id: int, version: int) -> None:
     if application_id != form.application_id:
         raise unreadable(path, "is an SQLite file of another program", f"give this {form.owner} another path")
     if version > form.version:
@@ -261,7 +261,7 @@ def _check_identity(path: Path, form: Format, application_id: int, version: int)
 
 
 @contextmanager
-def owned(path: Path, form: Format) -> Iterator[None]:
+def owned(path: Path, form: FileFormat) -> Iterator[None]:
     """Keep everybody from opening the file while the block runs. Raises like `File`."""
     with translating(path, form):
         lock = Lock(path, form.owner)
@@ -296,7 +296,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def translating(path: Path, form: Format) -> Iterator[None]:
+def translating(path: Path, form: FileFormat) -> Iterator[None]:
     """Errors of SQLite and of the file system, as ours."""
     try:
         yield
@@ -311,7 +311,7 @@ def translating(path: Path, form: Format) -> Iterator[None]:
         ) from error
 
 
-def _translated(path: Path, form: Format, error: sqlite3.Error) -> HiveError:
+def _translated(path: Path, form: FileFormat, error: sqlite3.Error) -> HiveError:
     kind = _kind(error)
     # Our statements fit our tables, so what does not fit is the file.
     if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):

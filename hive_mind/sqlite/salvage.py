@@ -20,7 +20,7 @@ _COLUMNS_MAX = 16
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 
 
-class Row(NamedTuple):
+class SalvagedRow(NamedTuple):
     """A row as it was found."""
 
     rowid: int
@@ -35,7 +35,7 @@ class _Unparsable(Exception):
     """These bytes are no row."""
 
 
-def rows(path: Path, log: Path, page_bytes: int, is_sound: Sound) -> Iterator[Row]:
+def rows(path: Path, log: Path, page_bytes: int, is_sound: Sound) -> Iterator[SalvagedRow]:
     """Every row of every table in a file and its log, as often as it is found; unsound ones as far as they can be read.
 
     Rows of the log come last. `page_bytes` is given, because the header may be what is damaged.
@@ -59,7 +59,7 @@ class _Reader:
     def page(self, number: int) -> bytes:
         return self.file[(number - 1) * self._page_bytes : number * self._page_bytes]
 
-    def rows_of(self, number: int, page: bytes) -> Iterator[Row]:
+    def rows_of(self, number: int, page: bytes) -> Iterator[SalvagedRow]:
         start = _FILE_HEADER_BYTES if number == 1 else 0
         kind = page[start] if len(page) == self._page_bytes else 0
         if kind in _NOT_ROWS:
@@ -69,7 +69,7 @@ class _Reader:
         if kind != _LEAF or any(row is None or not row.is_sound for row, _ in found) or not _adds_up(page, start, found):
             yield from self._by_searching(page)
 
-    def _by_pointers(self, page: bytes, start: int) -> Iterator[tuple[Row | None, int]]:
+    def _by_pointers(self, page: bytes, start: int) -> Iterator[tuple[SalvagedRow | None, int]]:
         """Each row the page points to, with its size in bytes; None for a pointer to anything else."""
         first = start + _PAGE_HEADER_BYTES
         count = min(int.from_bytes(page[start + 3 : start + 5], "big"), (len(page) - first) // 2)
@@ -79,7 +79,7 @@ class _Reader:
             except _Unparsable:
                 yield None, 0
 
-    def _by_searching(self, page: bytes) -> Iterator[Row]:
+    def _by_searching(self, page: bytes) -> Iterator[SalvagedRow]:
         for at in range(len(page) - 4):
             try:
                 row, _ = self._row_at(page, at)
@@ -88,7 +88,7 @@ class _Reader:
             if row.is_sound:
                 yield row
 
-    def _row_at(self, page: bytes, at: int) -> tuple[Row, int]:
+    def _row_at(self, page: bytes, at: int) -> tuple[SalvagedRow, int]:
         size, after_size = _varint(page, at)
         rowid, body = _varint(page, after_size)
         local = _local_bytes(size, self._page_bytes)
@@ -100,7 +100,7 @@ class _Reader:
             payload += self._overflow(int.from_bytes(page[body + local : body + local + 4], "big"), size - local)
             taken += 4
         values = _values(payload)
-        return Row(rowid, values, self._is_sound(rowid, values)), max(taken, 4)
+        return SalvagedRow(rowid, values, self._is_sound(rowid, values)), max(taken, 4)
 
     def _overflow(self, number: int, wanted: int) -> bytes:
         parts: list[bytes] = []
@@ -114,7 +114,7 @@ class _Reader:
         return b"".join(parts)
 
 
-def _adds_up(page: bytes, start: int, found: Sequence[tuple[Row | None, int]]) -> bool:
+def _adds_up(page: bytes, start: int, found: Sequence[tuple[SalvagedRow | None, int]]) -> bool:
     """Whether header, pointers, rows, free blocks and gap fill the page exactly."""
     count, content = int.from_bytes(page[start + 3 : start + 5], "big"), int.from_bytes(page[start + 5 : start + 7], "big")
     free, block, steps = page[start + 7], int.from_bytes(page[start + 1 : start + 3], "big"), 0

@@ -92,7 +92,7 @@ class Worker(Generic[_Database, _Item]):
             self._awaiting_end.append(waiter)
             self._order_stop()
             if self._is_over:
-                self._tell_end()
+                self._notify_end()
         await waiter
         # It has nothing left to do but return.
         self._thread.join()
@@ -161,9 +161,9 @@ class Worker(Generic[_Database, _Item]):
             _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
         with self._end:
             self._is_over = True
-            self._tell_end()
+            self._notify_end()
 
-    def _tell_end(self) -> None:
+    def _notify_end(self) -> None:
         _settle([_Job(waiter) for waiter in self._awaiting_end])
         self._awaiting_end.clear()
 

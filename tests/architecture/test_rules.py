@@ -42,6 +42,7 @@ RUNNERS = {"eval", "exec", "compile", "__import__"}
 LINES_MAX = 450
 FILES_MAX = 20
 FUNCTION_LINES_MAX = 60
+NAMESAKES_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,12 @@ def long_functions(source: Source) -> list[str]:
 def test_folders_show_what_is_in_them():
     folders = Counter(str(source.path.parent.relative_to(PACKAGE)) for source in SOURCES if source.path.name != "__init__.py")
     assert {name: count for name, count in folders.items() if count > FILES_MAX} == {}
+
+
+def test_a_name_means_one_thing():
+    classes = [node.name for source in SOURCES for node in source.tree.body if isinstance(node, ast.ClassDef)]
+    named = Counter(name for name in classes if not name.startswith("_"))
+    assert {name: count for name, count in named.items() if count > NAMESAKES_MAX} == {}
 
 
 def test_only_the_settings_read_the_environment():

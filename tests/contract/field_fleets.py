@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from hive_mind.control.controller import HiveController
-from hive_mind.control.converging import Outcome
+from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.manifests.reading import Source, read_text
 from hive_mind.control.planning.plan import Plan
 from hive_mind.hive.membership.membership import Membership
@@ -168,7 +168,7 @@ class Told:
     """What came of a story: what was seen of each field, and how the two applies went."""
 
     seen: Mapping[str, tuple[Any, Any]]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ConvergenceResult, ...]
     plans: tuple[Plan, ...]
     sources: tuple[Source, ...]
 

@@ -11,7 +11,7 @@ from hive_mind import backends
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BrokerVitals, BusSettings, Subscription
 from hive_mind.bus.redis import RedisBus, vitals
-from hive_mind.bus.redis.wire import Place, Wire
+from hive_mind.bus.redis.wire import ServerAddress, Wire
 from tests.servers.redis_server import RedisOptions, RedisServer
 from tests.waiting import until
 
@@ -26,7 +26,7 @@ def server():
 
 def seen(server: RedisServer, *places: tuple[str, str]) -> BrokerVitals:
     async def look() -> BrokerVitals:
-        wire = Wire(Place(address_of(server.url), BusSettings()))
+        wire = Wire(ServerAddress(address_of(server.url), BusSettings()))
         await wire.connect()
         try:
             return await vitals.look(wire, places)

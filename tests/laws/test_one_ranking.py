@@ -13,7 +13,7 @@ from hive_mind.model.query import Method
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_all, merge_found, merge_pools, merge_replicas
-from hive_mind.ranking.pipeline import Evidence, RankingSettings, Related, in_columns, rank
+from hive_mind.ranking.pipeline import FactSupport, RankingSettings, Related, in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import words_vector
@@ -44,9 +44,9 @@ def index_of(texts: list[str], has_vector=lambda _: True) -> FactIndex:
     return index
 
 
-def evidence_of(id: str) -> Evidence:
+def evidence_of(id: str) -> FactSupport:
     numbers = bytes.fromhex(id)
-    return Evidence(numbers[0] % 6 / 5, numbers[1] / 255, numbers[2] / 255)
+    return FactSupport(numbers[0] % 6 / 5, numbers[1] / 255, numbers[2] / 255)
 
 
 def ranking(pool: Pool, limit: int, method: Method, settings: RankingSettings | None = None) -> list[tuple[str, float]]:

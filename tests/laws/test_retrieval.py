@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hive_mind.retrieval.indexing.found import Found
+from hive_mind.retrieval.indexing.found import QueryResult
 from tests.chance import examples
 from tests.unit.retrieval.collections_of import config, index_of, write
 
@@ -31,14 +31,14 @@ PARTS: list[dict[str, Any]] = [
 ]
 
 
-def told(found: Found) -> list[object]:
+def told(found: QueryResult) -> list[object]:
     """All that a search says, but for last bits and for how many there were to choose from."""
     figures = [(one.chunk_id, round(one.score, 6), round(one.keyword, 5), one.disagreement) for one in found.results]
     places = [(one.keyword_rank, one.vector_rank, one.flags) for one in found.results]
     return [figures, places, found.scored, found.cut_at, found.why_cut, found.duplicates]
 
 
-async def asked(documents: dict[str, str], query: str, parts: dict[str, Any], **filters: list[str]) -> Found:
+async def asked(documents: dict[str, str], query: str, parts: dict[str, Any], **filters: list[str]) -> QueryResult:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), documents)
         async with index_of(Path(folder)) as index:

@@ -7,7 +7,7 @@ from random import Random
 
 from hive_mind.cli.simulate import repeat_command
 from hive_mind.sim.faults import FAULTS, SIGNED, parse
-from hive_mind.sim.run import OPERATIONS, Plan, Report, Run, run
+from hive_mind.sim.run import OPERATIONS, Run, SimulationPlan, SimulationReport, run
 
 ALL = parse("all")
 TRUSTING = ",".join(name for name in FAULTS if name not in SIGNED)
@@ -22,13 +22,13 @@ MUTANT_SEEDS_MAX = 500
 SEEDS = [range(start, min(start + 5, COUNT)) for start in range(0, COUNT, 5)]
 
 
-def calm_or_storm(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS) -> Report:
-    return run(Plan(topology, seed, parse(faults), operations), Random)
+def calm_or_storm(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS) -> SimulationReport:
+    return run(SimulationPlan(topology, seed, parse(faults), operations), Random)
 
 
-def with_weather(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS, **weather) -> Report:
+def with_weather(topology: str, seed: int, faults: str = "all", operations: int = OPERATIONS, **weather) -> SimulationReport:
     """A run whose weather is set rather than drawn."""
-    one = Run(Plan(topology, seed, parse(faults), operations), Random)
+    one = Run(SimulationPlan(topology, seed, parse(faults), operations), Random)
     one.world.weather = one.world.network.weather = replace(one.world.weather, **weather)
     return one.report()
 

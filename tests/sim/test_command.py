@@ -6,16 +6,16 @@ from typer.testing import CliRunner
 from hive_mind.cli import simulate
 from hive_mind.cli.app import app
 from hive_mind.sim.faults import parse
-from hive_mind.sim.run import Plan, Report
+from hive_mind.sim.run import SimulationPlan, SimulationReport
 from hive_mind.sim.world import Violation
 
 RUN = CliRunner()
 SHORT = ["simulate", "--seeds", "0:2", "--ops", "10", "--faults", "loss,duplication"]
 
 
-def broken(plan: Plan) -> tuple[Report, float]:
+def broken(plan: SimulationPlan) -> tuple[SimulationReport, float]:
     violation = Violation("I0 nothing holds", "as the test wants it") if plan.seed == 1 else None
-    return Report(plan, violation, 1, 3_600_000, 1, 1, "d", 2, ((0.5, 0.5), (1.0, 1.0))), 0.5
+    return SimulationReport(plan, violation, 1, 3_600_000, 1, 1, "d", 2, ((0.5, 0.5), (1.0, 1.0))), 0.5
 
 
 def test_json_has_a_row_per_topology_and_its_convergence():
@@ -34,7 +34,7 @@ def test_a_broken_promise_is_exit_code_1_and_one_command_that_repeats_it(monkeyp
 
 
 def test_ctrl_c_prints_what_was_done_so_far(monkeypatch):
-    def stopping(plan: Plan) -> tuple[Report, float]:
+    def stopping(plan: SimulationPlan) -> tuple[SimulationReport, float]:
         if plan.seed:
             raise KeyboardInterrupt
         return broken(plan)
@@ -89,5 +89,5 @@ def test_what_cannot_be_simulated_is_said():
 
 
 def test_the_repeating_command_says_only_what_is_needed():
-    report = Report(Plan("flat", 7, parse("all")), None, 1, 1, 1, 1, "", 1, ())
+    report = SimulationReport(SimulationPlan("flat", 7, parse("all")), None, 1, 1, 1, 1, "", 1, ())
     assert simulate.repeat_command(report, "all") == "hive-mind simulate --topology flat --seeds 7:8 --faults all"

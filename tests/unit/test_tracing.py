@@ -124,7 +124,7 @@ def test_what_is_searched_for_is_told_only_where_somebody_wants_it(
     recorded: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracing, "_tells_queries", False)
-    tracing.tell_queries()
+    tracing.record_queries()
     asyncio.run(Memory().search("Which pump?", 1))
     (searched,) = recorded.get_finished_spans()
     assert (searched.attributes or {})["gen_ai.memory.query.text"] == "Which pump?"

@@ -22,11 +22,11 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.delegated import result_of
-from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Failed, Plan, ToolResult, Word
+from hive_mind.runs.effects import CallModel, CallTool, Effect, Event, Failed, ToolResult, Word, WorkerPlan
 from hive_mind.runs.graphs.spec import WorkerSpec, sub_agent
 from hive_mind.runs.pointers import as_text, shown
 from hive_mind.runs.routing import begin
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 from hive_mind.runs.steps import Resumed, Started, Step
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
@@ -77,7 +77,7 @@ class RunExecutor:
             raise InvalidInput(f"there was a run {self.run}, which is pruned: give another name")
         check_price(spec, self.parts)
         worker = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        writing = Writing(self.state, Plan(spec))
+        writing = Writing(self.state, WorkerPlan(spec))
         begin(writing, Started(worker, dict(inputs), parent, check_named(stream)))
         await self.journal.append(writing.steps)
 
@@ -135,7 +135,7 @@ class RunExecutor:
                 tasks[effect.id] = asyncio.create_task(does.perform(effect, self.state), name=effect.id)
         pending &= ids
 
-    async def _advance(self, plan: Plan, tasks: _Tasks, pending: set[str]) -> bool:
+    async def _advance(self, plan: WorkerPlan, tasks: _Tasks, pending: set[str]) -> bool:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
         if not busy and not self._changed.is_set():
@@ -154,7 +154,7 @@ class RunExecutor:
             self._budget.release(id)
         return True
 
-    async def _keep(self, plan: Plan, event: Event) -> None:
+    async def _keep(self, plan: WorkerPlan, event: Event) -> None:
         """What it means; of one that is too large, that it is. A person decides then: it would be as large the next time."""
         if steps := accepted(self.state, plan, event):
             try:
@@ -167,7 +167,7 @@ class RunExecutor:
         await self._changed.wait()
         return True
 
-    async def _hear(self, plan: Plan) -> None:
+    async def _hear(self, plan: WorkerPlan) -> None:
         self._changed.clear()
         if self._is_said:
             self._is_said = False
@@ -176,13 +176,13 @@ class RunExecutor:
             await self._keep(plan, word)
         self._words = [word for word in self._words if word.id not in self.state.heard]
 
-    def _unpaid(self, plan: Plan) -> int:
+    def _unpaid(self, plan: WorkerPlan) -> int:
         """Turns and sub-agents at work or about to be, for which nothing is reserved yet."""
         effects = wanted(self.state, plan)
         paid = [one for one in effects if isinstance(one, CallModel) or (isinstance(one, CallTool) and one.call.name == DELEGATE)]
         return max(1, sum(not self._budget.holds(one.id) for one in paid))
 
-    async def _delegated(self, plan: Plan, state: RunState, effect: CallTool) -> ToolResult | None:
+    async def _delegated(self, plan: WorkerPlan, state: RunState, effect: CallTool) -> ToolResult | None:
         """A run of its own, under a name that follows from the call: after a crash it is the same one."""
         call, number = effect.call, effect.number
         name, task = call.arguments.get("name"), call.arguments.get("task")
@@ -208,7 +208,7 @@ class RunExecutor:
         return ToolResult(shown(call.name, text, file), is_error=failed, file=file, tokens=ended.tokens, usd=ended.usd)
 
 
-def _place_of(state: RunState, call: ToolCall) -> Place:
+def _place_of(state: RunState, call: ToolCall) -> ActiveNode:
     return next(place for place in state.places.values() if call.id in place.calls)
 
 

@@ -17,7 +17,7 @@ from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn
 from hive_mind.retry import retried
 from hive_mind.runs.compaction import tokens_of
 from hive_mind.runs.effects import CallModel, Choose, Chose, ModelSaid
-from hive_mind.runs.prompt import Surroundings, instructions, messages
+from hive_mind.runs.prompt import PromptContext, instructions, messages
 from hive_mind.runs.state import RunState
 
 Listen = Callable[[str], OnText | None]
@@ -47,7 +47,7 @@ class ModelTurns:
         """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
         place = state.places[effect.place]
         node = state.spec.by_id[place.node]
-        around = Surroundings(self.files.adapt(), self.files.data_files(), self.files.conversations())
+        around = PromptContext(self.files.adapt(), self.files.data_files(), self.files.conversations())
         told = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
         reply = await self._paid(effect.id, Turn(told, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
@@ -58,7 +58,7 @@ class ModelTurns:
     async def choose(self, state: RunState, effect: Choose) -> Chose:
         """The node to go on with, and what it took. Raises `ModelOutputError` for a reply that names none, and `BackendError`."""
         place = state.places[effect.place]
-        told = instructions(state, place, Surroundings(self.files.adapt()))
+        told = instructions(state, place, PromptContext(self.files.adapt()))
         spec = _choice(effect.among)
         turn = Turn(told, (*messages(place), Message("user", _CHOOSE)), (spec,), _REPLY_TOKENS, must_call=True)
         reply = await self._paid(effect.id, turn)

@@ -20,7 +20,7 @@ from hive_mind.runs.compaction import told
 from hive_mind.runs.delegated import judgment_of
 from hive_mind.runs.handoff import one_line
 from hive_mind.runs.pointers import as_text
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 
 _ROOM_POLL_S = 1.0
 _TITLE_CHARACTERS = 200
@@ -81,7 +81,7 @@ class RunEffects:
                 text = told(state.places[effect.place].messages[: effect.messages])
                 await asyncio.to_thread(self._files.write, effect.file, text)
             case e.ReadShared():
-                return e.Found(effect.id, await self._parts.shared(self._run, state.stream).read(effect.keys))
+                return e.SharedValuesRead(effect.id, await self._parts.shared(self._run, state.stream).read(effect.keys))
             case e.Share():
                 return await self._shared(effect, state)
             case e.WakeIn():
@@ -140,7 +140,7 @@ class RunEffects:
             if not self._is_waiting:
                 return None
             await asyncio.sleep(_ROOM_POLL_S)
-        return e.Asked(effect.id, item.id)
+        return e.ItemOpened(effect.id, item.id)
 
     async def _decided(self, effect: e.AwaitDecision) -> e.Event | None:
         view = await self._desk.view(effect.id)
@@ -152,10 +152,10 @@ class RunEffects:
                 if one.decision.item == effect.id:
                     decision = one.decision
                     break
-        return e.Said(effect.id, decision.action, decision.by, decision.because, decision.edit) if decision else None
+        return e.PersonDecided(effect.id, decision.action, decision.by, decision.because, decision.edit) if decision else None
 
 
-def _turn(place: Place, outputs: object, attempts: int) -> JudgedTurn:
+def _turn(place: ActiveNode, outputs: object, attempts: int) -> JudgedTurn:
     said = [message.text for message in place.messages if message.role == "assistant"]
     return JudgedTurn(
         text=said[-1] if said else "",

@@ -19,7 +19,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.retry import RetrySettings
 from hive_mind.runs.adapt import FILE
-from hive_mind.runs.effects import Plan
+from hive_mind.runs.effects import WorkerPlan
 from hive_mind.runs.graphs.spec import NodeSpec, WorkerSpec
 from hive_mind.tools.base import Toolbox
 
@@ -72,9 +72,9 @@ class RunParts:
         return self.judge.with_custom(self.judges[node.judge])
 
 
-def plan_of(spec: WorkerSpec, toolbox: Toolbox, *, has_model: bool) -> Plan:
+def plan_of(spec: WorkerSpec, toolbox: Toolbox, *, has_model: bool) -> WorkerPlan:
     """The worker with what a run has to know of its tools."""
-    return Plan(spec, toolbox.traits, has_model)
+    return WorkerPlan(spec, toolbox.traits, has_model)
 
 
 def check_price(spec: WorkerSpec, parts: RunParts) -> None:

@@ -16,7 +16,7 @@ from hive_mind.judge.capability import can_handle, chosen
 from hive_mind.judge.items import Decision
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
-from hive_mind.runs.effects import Plan
+from hive_mind.runs.effects import WorkerPlan
 from hive_mind.runs.routing import begin
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import Continued, Ended, Paused, Started, Step
@@ -27,7 +27,7 @@ from hive_mind.tools.functions import tool
 _ANSWERS = ("resume", "restart", "cancel", "leave")
 
 
-class Fleet:
+class FleetDirectory:
     """`domains`: what each agent knows about, by its name. `desk`: the queen's, where tickets lie."""
 
     def __init__(self, queen: str, desk: LedgerDesk, open_ledger: Opened, domains: Mapping[str, Sequence[str]]) -> None:
@@ -62,12 +62,12 @@ class Fleet:
         return found
 
 
-def fleet_tools(fleet: Fleet) -> Sequence[Tool]:
+def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
     """All of them."""
     return [*_looking(fleet), *_steering(fleet), _settling(fleet)]
 
 
-def _looking(fleet: Fleet) -> Sequence[Tool]:
+def _looking(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def look_at_run(agent: str, run: str) -> dict[str, Any]:
         """See where a run of an agent is, and for whom it waits."""
@@ -86,7 +86,7 @@ def _looking(fleet: Fleet) -> Sequence[Tool]:
     return [look_at_run, assign]
 
 
-def _steering(fleet: Fleet) -> Sequence[Tool]:
+def _steering(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def pause(agent: str, run: str, why: str = "") -> dict[str, Any]:
         """Hold a run up."""
@@ -105,7 +105,7 @@ def _steering(fleet: Fleet) -> Sequence[Tool]:
     return [pause, resume, restart]
 
 
-def _settling(fleet: Fleet) -> Tool:
+def _settling(fleet: FleetDirectory) -> Tool:
     @tool
     async def settle_ticket(ticket: dict[str, Any], decision: str) -> dict[str, Any]:
         """Do what a person decided about a ticket: resume, restart, cancel or leave. Closes the ticket."""
@@ -121,7 +121,7 @@ def _settling(fleet: Fleet) -> Tool:
     return settle_ticket
 
 
-async def _settled(fleet: Fleet, agent: str, run: str, word: str) -> dict[str, Any]:
+async def _settled(fleet: FleetDirectory, agent: str, run: str, word: str) -> dict[str, Any]:
     if word == "restart":
         return await _restarted(fleet, agent, run)
     if word == "cancel":
@@ -131,18 +131,18 @@ async def _settled(fleet: Fleet, agent: str, run: str, word: str) -> dict[str, A
     return await fleet.write(agent, run, lambda _: None)
 
 
-async def _paused(fleet: Fleet, agent: str, run: str, why: str) -> dict[str, Any]:
+async def _paused(fleet: FleetDirectory, agent: str, run: str, why: str) -> dict[str, Any]:
     def step(state: RunState) -> Step | None:
         return None if state.outcome or state.paused else Paused(fleet.queen, why)
 
     return await fleet.write(agent, run, step)
 
 
-async def _resumed(fleet: Fleet, agent: str, run: str) -> dict[str, Any]:
+async def _resumed(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any]:
     return await fleet.write(agent, run, lambda state: Continued(fleet.queen) if state.paused and not state.outcome else None)
 
 
-async def _restarted(fleet: Fleet, agent: str, run: str) -> dict[str, Any]:
+async def _restarted(fleet: FleetDirectory, agent: str, run: str) -> dict[str, Any]:
     """The new run is called after the old one: begun twice, it is one."""
     again = f"{run}-again"
 
@@ -152,7 +152,7 @@ async def _restarted(fleet: Fleet, agent: str, run: str) -> dict[str, Any]:
         if state.seq == 0:
             raise InvalidInput(f"agent {agent!r} has no run {run!r}")
         if (await new.load()).seq == 0:
-            writing = Writing(new.state, Plan(state.spec))
+            writing = Writing(new.state, WorkerPlan(state.spec))
             worker = state.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             begin(writing, Started(worker, dict(state.inputs)))
             await new.append(writing.steps)
@@ -163,5 +163,5 @@ async def _restarted(fleet: Fleet, agent: str, run: str) -> dict[str, Any]:
     return found
 
 
-def _end(fleet: Fleet, state: RunState) -> Step | None:
+def _end(fleet: FleetDirectory, state: RunState) -> Step | None:
     return None if state.outcome else Ended("cancelled", f"given up by {fleet.queen}")

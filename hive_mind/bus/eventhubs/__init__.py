@@ -37,8 +37,8 @@ from hive_mind.bus.eventhubs.hub import Hub, opened
 from hive_mind.bus.eventhubs.inbox import Box, Watching
 from hive_mind.bus.eventhubs.keeping import Chores, Letters, Positions
 from hive_mind.bus.eventhubs.partitions import Position
-from hive_mind.bus.eventhubs.reader import Bounds, Reader
-from hive_mind.bus.eventhubs.state import Dead, Keeper, Place
+from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
+from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 
 
@@ -82,7 +82,7 @@ class EventHubsBus:
         self._envelope_bytes_max = min(settings.envelope_bytes_max or bytes_max, bytes_max)
         self._chores = Chores()
         self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper, self._chores)
-        self._boxes: dict[Place, Box | None] = {}
+        self._boxes: dict[ConsumerName, Box | None] = {}
         self._redelivered = self._duplicates = 0
         self._is_closed = False
         self._settled, self._closed = asyncio.Event(), asyncio.Event()
@@ -131,7 +131,7 @@ class EventHubsBus:
         self._refuse_if_closed()
         if subscription.is_shared:
             raise ConfigError("Event Hubs can't share a name among several subscriptions: give each member a name of its own")
-        place, partition = Place(subscription.hive, subscription.name), self._hub.partition_of(subscription.name)
+        place, partition = ConsumerName(subscription.hive, subscription.name), self._hub.partition_of(subscription.name)
         if place in self._boxes:
             raise InvalidInput(f"{place.name!r} is taken in hive {place.hive!r}; give this node another name")
         self._boxes[place] = None
@@ -176,7 +176,7 @@ class EventHubsBus:
         ends = {partition: bounds.end for partition, bounds in zip(partitions, found, strict=True)}
         states = []
         for name, (partition, at) in sorted(stops.items()):
-            waiting, held = self._waiting(Place(hive, name), at, ends.get(partition, at.next))
+            waiting, held = self._waiting(ConsumerName(hive, name), at, ends.get(partition, at.next))
             states.append(QueueState(name, waiting, held, dead.get(name, 0)))
         return states
 
@@ -248,7 +248,7 @@ class EventHubsBus:
     def _open_boxes(self) -> list[Box]:
         return [box for box in self._boxes.values() if box is not None]
 
-    def _waiting(self, place: Place, at: Position, end: int) -> tuple[int, int]:
+    def _waiting(self, place: ConsumerName, at: Position, end: int) -> tuple[int, int]:
         """How much waits for a name, and how much it holds."""
         box = self._boxes.get(place)
         if box is None:
@@ -264,7 +264,7 @@ class _Watch:
     """See `base.Watch`."""
 
     def __init__(self) -> None:
-        self.eyes: list[tuple[Reader, Watching]] = []
+        self.eyes: list[tuple[PartitionReader, Watching]] = []
 
     async def close(self) -> None:
         for reader, listener in self.eyes:

@@ -10,7 +10,7 @@ from hive_mind.bus.eventhubs.clients import BACKEND, Clients, translating
 from hive_mind.bus.eventhubs.frame import Event
 from hive_mind.bus.eventhubs.lane import Lane
 from hive_mind.bus.eventhubs.partitions import partition_of
-from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, Reader
+from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
 from hive_mind.bus.eventhubs.threads import off_loop
 from hive_mind.errors import BackendUnavailable
 
@@ -29,7 +29,7 @@ class Hub:
         self._clients, self._timeout_s = clients, settings.connect_timeout_s
         self._care = Care(settings.watch_every_s, settings.reconnect_s_max)
         self._lanes = [Lane(clients, partition, batch_bytes_max) for partition in range(partitions)]
-        self._readers: dict[int, Reader] = {}
+        self._readers: dict[int, PartitionReader] = {}
 
     @property
     def is_connected(self) -> bool:
@@ -57,10 +57,10 @@ class Hub:
             return range(self.partitions)
         return tuple(dict.fromkeys(map(self.partition_of, envelope.target)))
 
-    def reader(self, partition: int) -> Reader:
+    def reader(self, partition: int) -> PartitionReader:
         """The reader of a partition in this process."""
         if partition not in self._readers:
-            self._readers[partition] = Reader(self._clients, partition, self._lanes[partition], self._care)
+            self._readers[partition] = PartitionReader(self._clients, partition, self._lanes[partition], self._care)
         return self._readers[partition]
 
     async def listen(self, partition: int, make: Callable[[Bounds], L]) -> L:

@@ -9,9 +9,9 @@ from typing import Protocol
 from hive_mind.bus import codec
 from hive_mind.bus.base import Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.partitions import Position, Watermark
-from hive_mind.bus.eventhubs.reading import Seen, Unreadable
-from hive_mind.bus.eventhubs.state import Dead, Place
-from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.eventhubs.reading import SequencedEvent, Unreadable
+from hive_mind.bus.eventhubs.state import ConsumerName, Dead
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 
 _log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _OVERFLOW = 64
 _SEEN_MAX = 10_000
 
 
-class Owner(Protocol):
+class PartitionInboxListener(Protocol):
     """What an inbox tells its bus, on the event loop. Nothing of it waits."""
 
     def moved(self, box: "Box", settled: int = 0) -> None:
@@ -44,8 +44,10 @@ class Owner(Protocol):
 class Box:
     """See `base.Inbox`. It sees everything that is read on its partition and keeps what is addressed to it."""
 
-    def __init__(self, owner: Owner, subscription: Subscription, on_ready: Callable[[], None], at: Position) -> None:
-        self.place, self.hive = Place(subscription.hive, subscription.name), subscription.hive
+    def __init__(
+        self, owner: PartitionInboxListener, subscription: Subscription, on_ready: Callable[[], None], at: Position
+    ) -> None:
+        self.place, self.hive = ConsumerName(subscription.hive, subscription.name), subscription.hive
         self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
         self.is_behind = False
         self._owner, self._mark = owner, Watermark(at)
@@ -58,7 +60,7 @@ class Box:
     def position(self) -> Position:
         return self._mark.position()
 
-    def hear(self, seen: Seen) -> None:
+    def hear(self, seen: SequencedEvent) -> None:
         """Keep it, if it is new and for this name."""
         number, what, size = seen
         if self.is_behind or number < self._mark.next:
@@ -98,11 +100,11 @@ class Box:
             self.mailbox.end()
             await self._owner.leave(self)
 
-    def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
+    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
         del mailbox
         self.finish(delivery.native)
 
-    def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
+    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
         del mailbox
         data = codec.encode(delivery.envelope)
         self._owner.keep_dead(self, Dead(0, self.place.name, delivery.native, delivery.attempt, reason, _now_ms(), data))
@@ -116,7 +118,7 @@ class Watching:
     def __init__(self, hive: str, start: int, known: OrderedDict[Key, None], on_envelope: Callable[[Envelope], None]) -> None:
         self.hive, self.next, self._known, self._on_envelope = hive, start, known, on_envelope
 
-    def hear(self, seen: Seen) -> None:
+    def hear(self, seen: SequencedEvent) -> None:
         """Show it, unless another partition did."""
         if seen.number < self.next:
             return

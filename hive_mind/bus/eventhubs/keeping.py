@@ -9,7 +9,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import DeadLetter, Envelope
 from hive_mind.bus.eventhubs.inbox import Box
 from hive_mind.bus.eventhubs.partitions import Position
-from hive_mind.bus.eventhubs.state import Dead, Keeper, Place, Stop
+from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, Stop
 from hive_mind.errors import BackendError, WireError
 
 _log = logging.getLogger(__name__)
@@ -45,11 +45,11 @@ class Positions:
 
     def __init__(self, keeper: Keeper, chores: Chores) -> None:
         self._keeper, self._chores = keeper, chores
-        self._moved: dict[Place, tuple[int, Box]] = {}
+        self._moved: dict[ConsumerName, tuple[int, Box]] = {}
         self._settled, self._is_writing = 0, False
         self._timer: asyncio.TimerHandle | None = None
 
-    async def of(self, place: Place, partition: int) -> Position | None:
+    async def of(self, place: ConsumerName, partition: int) -> Position | None:
         """Where a name stopped; None if it never read, or if it read another partition, when the hub had fewer."""
         stop = (await self.all(place.hive)).get(place.name)
         return stop.at if stop is not None and stop.partition == partition else None
@@ -78,7 +78,7 @@ class Positions:
             self._is_writing = True
             self._chores.add(self._save(stops))
 
-    async def _save(self, stops: dict[Place, Stop]) -> None:
+    async def _save(self, stops: dict[ConsumerName, Stop]) -> None:
         try:
             await self._keeper.do(lambda state: state.save(stops))
         finally:

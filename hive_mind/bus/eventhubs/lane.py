@@ -18,7 +18,7 @@ from azure.eventhub import EventData, EventDataBatch, EventHubProducerClient
 
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated
 from hive_mind.bus.eventhubs.frame import Event, pack
-from hive_mind.bus.eventhubs.threads import tell
+from hive_mind.bus.eventhubs.threads import call_on
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -164,7 +164,7 @@ def _settle(jobs: Sequence[_Job], error: BackendError | None = None) -> None:
             job.error = job.error or error
             by_loop.setdefault(job.waiter.get_loop(), []).append(job)
     for loop, some in by_loop.items():
-        tell(loop, _wake, some)
+        call_on(loop, _wake, some)
 
 
 def _wake(jobs: Sequence[_Job]) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, translated, translating
 from hive_mind.bus.eventhubs.frame import Event
 from hive_mind.bus.eventhubs.lane import Lane
-from hive_mind.bus.eventhubs.reading import Reading, Seen
+from hive_mind.bus.eventhubs.reading import Reading, SequencedEvent
 from hive_mind.bus.eventhubs.threads import off_loop
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
@@ -55,7 +55,7 @@ class Listener(Protocol):
         """Whether it has no room, and will ask for a `rewind` when it has."""
         ...
 
-    def hear(self, seen: Seen) -> None:
+    def hear(self, seen: SequencedEvent) -> None:
         """An event, perhaps one that it saw already."""
         ...
 
@@ -72,7 +72,7 @@ class Care:
     reconnect_s_max: float
 
 
-class Reader:
+class PartitionReader:
     """Reads one partition as long as there is somebody to read for."""
 
     def __init__(self, clients: Clients, partition: int, lane: Lane, care: Care) -> None:
@@ -214,7 +214,7 @@ class Reader:
             if misses >= _MISSES:
                 return BackendUnavailable(BACKEND, f"partition {self._partition} hears nothing: two heartbeats did not arrive")
 
-    def _take_in(self, seen: Sequence[Seen]) -> None:
+    def _take_in(self, seen: Sequence[SequencedEvent]) -> None:
         self._has_heard = self._has_heard_lately = True
         for one in seen:
             self.next = one.number + 1

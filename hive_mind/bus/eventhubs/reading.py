@@ -16,7 +16,7 @@ from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated
 from hive_mind.bus.eventhubs.frame import unpack
-from hive_mind.bus.eventhubs.threads import tell
+from hive_mind.bus.eventhubs.threads import call_on
 from hive_mind.errors import BackendError, BackendUnavailable, WireError
 
 # Events on their way to us: what a round trip of some milliseconds can carry, and no more than a loop digests at once.
@@ -40,7 +40,7 @@ class Token(NamedTuple):
     text: bytes
 
 
-class Seen(NamedTuple):
+class SequencedEvent(NamedTuple):
     """An event and its sequence number; None for what is nobody's here."""
 
     number: int
@@ -58,13 +58,13 @@ class Reading:
         partition: int,
         start: int,
         hives: Callable[[], frozenset[str]],
-        on_seen: Callable[[Sequence[Seen]], None],
+        on_seen: Callable[[Sequence[SequencedEvent]], None],
     ) -> None:
         self._clients, self._partition, self._start, self._hives, self._on_seen = clients, partition, start, hives, on_seen
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[BackendError | None] = self._loop.create_future()
         """Becomes the error that ended it; None when it was stopped."""
-        self._unseen: list[Seen] = []
+        self._unseen: list[SequencedEvent] = []
         self._lock = threading.Lock()
         self._has_room = threading.Event()
         self._has_room.set()
@@ -105,7 +105,7 @@ class Reading:
             error.__cause__ = failure
         finally:
             client.close()
-        tell(self._loop, self._end, error)
+        call_on(self._loop, self._end, error)
 
     def _read(self, client: EventHubConsumerClient) -> None:
         consumer, socket = self._consumer(client), Socket()
@@ -141,7 +141,7 @@ class Reading:
             if is_full:
                 self._has_room.clear()
         if is_first:
-            tell(self._loop, self._show)
+            call_on(self._loop, self._show)
         self._has_room.wait()
 
 
@@ -155,9 +155,9 @@ def _is_open(consumer: Any, socket: Socket) -> bool:
         raise consumer._handle_exception(error, is_consumer=True) from error  # noqa: SLF001
 
 
-def _seen(event: EventData, hives: frozenset[str]) -> Seen:
+def _seen(event: EventData, hives: frozenset[str]) -> SequencedEvent:
     body = _body_of(event)
-    return Seen(event.sequence_number or 0, _what(body, hives), len(body))
+    return SequencedEvent(event.sequence_number or 0, _what(body, hives), len(body))
 
 
 def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:

@@ -48,7 +48,7 @@ _FORGET_OLDEST = "DELETE FROM dead WHERE id <= (SELECT max(id) FROM dead) - ?"
 _FIND = "SELECT id, name, number, attempts, reason, at_ms, data FROM dead WHERE hub = ? AND hive = ?"
 
 
-class Place(NamedTuple):
+class ConsumerName(NamedTuple):
     """A name that reads."""
 
     hive: str
@@ -74,7 +74,7 @@ class Dead(NamedTuple):
     data: bytes
 
 
-class State:
+class ConsumerState:
     """Open from construction to `close`; each call blocks for a moment, so all go through a `Keeper`."""
 
     def __init__(self, folder: Path | None, hub: str) -> None:
@@ -94,13 +94,13 @@ class State:
             rows = self._connection.execute(query, (self._hub, hive)).fetchall()
         return {name: Stop(partition, Position(next, tuple(json.loads(open)))) for name, partition, next, open in rows}
 
-    def save(self, positions: Mapping[Place, Stop]) -> None:
+    def save(self, positions: Mapping[ConsumerName, Stop]) -> None:
         """Remember some, all or none."""
         rows = [(self._hub, *place, stop.partition, stop.at.next, json.dumps(stop.at.open)) for place, stop in positions.items()]
         with _translating(self._path), transaction(self._connection):
             self._connection.executemany(_SAVE, rows)
 
-    def keep_dead(self, place: Place, letter: Dead) -> None:
+    def keep_dead(self, place: ConsumerName, letter: Dead) -> None:
         """One more dead letter; its `id` is given here."""
         row = (self._hub, *place, letter.number, letter.attempts, letter.reason, letter.at_ms, letter.data)
         with _translating(self._path), transaction(self._connection):
@@ -142,28 +142,28 @@ class State:
 
 
 class Keeper:
-    """A `State` and the one thread that uses it, for the event loop."""
+    """A `ConsumerState` and the one thread that uses it, for the event loop."""
 
     def __init__(self, folder: Path | None, hub: str) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="eventhubs state")
-        self._make = partial(State, folder, hub)
-        self._state: State | None = None
+        self._make = partial(ConsumerState, folder, hub)
+        self._state: ConsumerState | None = None
 
     async def open(self) -> None:
         """Open the file. Raises `BackendError` where that can't be done."""
         await self.do(lambda _: None)
 
-    async def do(self, work: Callable[[State], T]) -> T:
+    async def do(self, work: Callable[[ConsumerState], T]) -> T:
         """What `work` returns. One at a time, in order of the calls; a cancelled caller changes nothing."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(self._with_state, work)))
 
     async def close(self) -> None:
         """Finish what was asked, release the file, end the thread."""
         if self._state is not None:
-            await self.do(State.close)
+            await self.do(ConsumerState.close)
         self._thread.shutdown()
 
-    def _with_state(self, work: Callable[[State], T]) -> T:
+    def _with_state(self, work: Callable[[ConsumerState], T]) -> T:
         if self._state is None:
             self._state = self._make()
         return work(self._state)

@@ -20,9 +20,9 @@ async def off_loop(work: Callable[[], T], name: str) -> T:
         try:
             result = work()
         except Exception as error:  # noqa: BLE001 - it belongs to the caller
-            tell(waiter.get_loop(), _fail, waiter, error)
+            call_on(waiter.get_loop(), _fail, waiter, error)
         else:
-            tell(waiter.get_loop(), _settle, waiter, result)
+            call_on(waiter.get_loop(), _settle, waiter, result)
 
     thread = threading.Thread(target=run, name=f"eventhubs {name}", daemon=True)
     thread.start()
@@ -34,7 +34,7 @@ async def off_loop(work: Callable[[], T], name: str) -> T:
             thread.join()
 
 
-def tell(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+def call_on(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
     """Have something called on a loop, if it still runs."""
     try:
         loop.call_soon_threadsafe(call, *args)

@@ -33,15 +33,15 @@ from hive_mind.bus.base import (
 from hive_mind.bus.codec import encode
 from hive_mind.bus.redis import dead_letters, keys
 from hive_mind.bus.redis.admin_client import AdminClient
-from hive_mind.bus.redis.outgoing import COMMANDS_MAX, Outgoing
-from hive_mind.bus.redis.reader import Letter, Reader
+from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
+from hive_mind.bus.redis.reader import DeadLetterToWrite, StreamReader
 from hive_mind.bus.redis.scrubbing import scrub
 from hive_mind.bus.redis.server import inspected, refuse_full
 from hive_mind.bus.redis.tasks import begin
 from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
 from hive_mind.bus.redis.vitals import look
-from hive_mind.bus.redis.watch import Watcher
-from hive_mind.bus.redis.wire import Command, Packed, Place, pack
+from hive_mind.bus.redis.watch import BusWatch
+from hive_mind.bus.redis.wire import Command, Packed, ServerAddress, pack
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
 
 __all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
@@ -57,7 +57,7 @@ async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
             f"{address} is not the address of a Redis server: write redis://host:6379/0, with a number behind the slash"
         )
     refuse_plaintext(address)
-    place = Place(address, settings)
+    place = ServerAddress(address, settings)
     bus = RedisBus(place, await inspected(place))
     await bus.start()
     return bus
@@ -66,15 +66,15 @@ async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
 class RedisBus:
     """See `base.EventBus`."""
 
-    def __init__(self, place: Place, capabilities: BusCapabilities) -> None:
+    def __init__(self, place: ServerAddress, capabilities: BusCapabilities) -> None:
         self.capabilities = capabilities
-        self.outgoing = Outgoing(place, self._on_reconnect)
+        self.outgoing = RedisSender(place, self._on_reconnect)
         self._place = place
         self._bytes_max = capabilities.envelope_bytes_max or _ENVELOPE_BYTES_MAX
         self._meter = Meter(place.settings.measure)
         self._admin = AdminClient(place)
-        self._readers: list[Reader] = []
-        self._watchers: list[Watcher] = []
+        self._readers: list[StreamReader] = []
+        self._watchers: list[BusWatch] = []
         self._hives: set[str] = set()
         # Names that this process has noted on the server, and when.
         self._noted: dict[tuple[str, str], float] = {}
@@ -127,7 +127,7 @@ class RedisBus:
         same = [one.subscription for one in self._readers if (one.subscription.hive, one.subscription.name) == place]
         if same and not (subscription.is_shared and same[0].is_shared):
             raise InvalidInput(f"{subscription.name!r} is taken in hive {subscription.hive!r}; give this node another name")
-        reader = Reader(self, self._place, subscription, on_ready)
+        reader = StreamReader(self, self._place, subscription, on_ready)
         # Before anything is waited for: nobody else may take the name meanwhile.
         self._readers.append(reader)
         try:
@@ -138,10 +138,10 @@ class RedisBus:
         self._hives.add(subscription.hive)
         return reader
 
-    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watcher:
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> BusWatch:
         """Read all streams of a hive."""
         self._refuse_if_closed()
-        watcher = Watcher(self._place, hive, on_envelope, self._watchers.remove)
+        watcher = BusWatch(self._place, hive, on_envelope, self._watchers.remove)
         try:
             await watcher.start()
         except BaseException:
@@ -184,13 +184,13 @@ class RedisBus:
 
     # ── for readers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
+    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, then: Callable[[], None]) -> None:
         self._letters += 1
         command = dead_letters.keeping(subscription.hive, subscription.name, letter.attempts, letter.reason, letter.data)
         self.outgoing.post(command, len(letter.data), then)
         self.look_whether_drained()
 
-    def forget(self, reader: Reader) -> None:
+    def forget(self, reader: StreamReader) -> None:
         self._former = self._with(reader)
         self._readers.remove(reader)
         self.look_whether_drained()
@@ -206,7 +206,7 @@ class RedisBus:
     def _is_drained(self) -> bool:
         return all(reader.mailbox.is_drained for reader in self._readers)
 
-    def _with(self, reader: Reader) -> BusHealth:
+    def _with(self, reader: StreamReader) -> BusHealth:
         former, box = self._former, reader.mailbox
         return BusHealth(
             is_connected=True,

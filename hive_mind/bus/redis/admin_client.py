@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from hive_mind.bus.redis.wire import Place, Wire
+from hive_mind.bus.redis.wire import ServerAddress, Wire
 
 T = TypeVar("T")
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class AdminClient:
     """Connects when somebody first asks, and again after trouble."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ServerAddress) -> None:
         self._wire = Wire(place)
         self._turn = asyncio.Lock()
 

@@ -14,7 +14,7 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from hive_mind.bus.redis.tasks import begin
-from hive_mind.bus.redis.wire import Command, Packed, Place, Wire, meaning
+from hive_mind.bus.redis.wire import Command, Packed, ServerAddress, Wire, meaning
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -31,10 +31,10 @@ _FULL = RetrySettings(delay_first_s=0.02, delay_max_s=1.0)
 Acked = Callable[[bytes, Sequence[bytes]], None]
 
 
-class Outgoing:
+class RedisSender:
     """`start` connects. `error` is the last trouble, `reconnects` how often it was overcome."""
 
-    def __init__(self, place: Place, on_reconnect: Callable[[], None]) -> None:
+    def __init__(self, place: ServerAddress, on_reconnect: Callable[[], None]) -> None:
         self._wire = Wire(place)
         self._delays = RetrySettings(delay_first_s=0.05, delay_max_s=place.settings.reconnect_s_max)
         self._on_reconnect = on_reconnect
@@ -78,7 +78,7 @@ class Outgoing:
 
     def post(self, command: Command, size: int = 0, then: Callable[[], None] | None = None) -> None:
         """Carry a command out as soon as can be, however often that fails, as long as this lives; then call `then`."""
-        self._enqueue([command], size).done.add_done_callback(lambda done: _tell(done, then))
+        self._enqueue([command], size).done.add_done_callback(lambda done: _resolve(done, then))
 
     def acknowledge(self, key: bytes, group: str, id: bytes, then: Acked) -> None:
         """Acknowledge an entry soon; `then` is called with those that are acknowledged."""
@@ -253,7 +253,7 @@ def _first_error(replies: Sequence[Any]) -> RedisError:
     return next(reply for reply in replies if isinstance(reply, RedisError))
 
 
-def _tell(done: "asyncio.Future[None]", then: Callable[[], None] | None) -> None:
+def _resolve(done: "asyncio.Future[None]", then: Callable[[], None] | None) -> None:
     # An error was noted already.
     if not done.cancelled() and done.exception() is None and then is not None:
         then()

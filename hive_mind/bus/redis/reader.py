@@ -14,12 +14,12 @@ from typing import NamedTuple, Protocol
 
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
 from hive_mind.bus.codec import decode, encode
-from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.claims import Group
-from hive_mind.bus.redis.outgoing import Outgoing
+from hive_mind.bus.redis.outgoing import RedisSender
 from hive_mind.bus.redis.tasks import begin
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, Place, Wire, value
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, value
 from hive_mind.errors import BackendError, WireError
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -38,7 +38,7 @@ Native = tuple[bytes, bytes]
 """A stream and an id in it."""
 
 
-class Letter(NamedTuple):
+class DeadLetterToWrite(NamedTuple):
     """What is to be put aside."""
 
     attempts: int
@@ -58,16 +58,16 @@ class Pace:
             self.count = max(min(2 * self.count, _READ_MAX, _READ_BYTES // largest), 1)
 
 
-class Owner(Protocol):
+class StreamReaderListener(Protocol):
     """What a reader tells its bus."""
 
-    outgoing: Outgoing
+    outgoing: RedisSender
 
-    def keep_dead(self, subscription: Subscription, letter: Letter, then: Callable[[], None]) -> None:
+    def keep_dead(self, subscription: Subscription, letter: DeadLetterToWrite, then: Callable[[], None]) -> None:
         """Keep a dead letter; `then` is called when it is safe."""
         ...
 
-    def forget(self, reader: "Reader") -> None:
+    def forget(self, reader: "StreamReader") -> None:
         """The reader was closed."""
         ...
 
@@ -76,10 +76,12 @@ class Owner(Protocol):
         ...
 
 
-class Reader:
+class StreamReader:
     """See `base.Inbox`. Begins with `start`."""
 
-    def __init__(self, owner: Owner, place: Place, subscription: Subscription, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, owner: StreamReaderListener, place: ServerAddress, subscription: Subscription, on_ready: Callable[[], None]
+    ) -> None:
         self.subscription = subscription
         self.mailbox: Mailbox[Native] = Mailbox(subscription, on_ready, self)
         self.reconnects, self.error = 0, ""
@@ -148,18 +150,18 @@ class Reader:
 
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def settled(self, mailbox: Mailbox[Native], delivery: Held[Native]) -> None:
+    def settled(self, mailbox: Mailbox[Native], delivery: MailboxDelivery[Native]) -> None:
         del mailbox
         self._settling.add(delivery.native)
         self._acknowledge(delivery.native)
         self._owner.look_whether_drained()
 
-    def put_aside(self, mailbox: Mailbox[Native], delivery: Held[Native], reason: str) -> None:
+    def put_aside(self, mailbox: Mailbox[Native], delivery: MailboxDelivery[Native], reason: str) -> None:
         """Make it a dead letter."""
         del mailbox
-        self._keep_dead(delivery.native, Letter(delivery.attempt, reason, encode(delivery.envelope)))
+        self._keep_dead(delivery.native, DeadLetterToWrite(delivery.attempt, reason, encode(delivery.envelope)))
 
-    def _keep_dead(self, native: Native, letter: Letter) -> None:
+    def _keep_dead(self, native: Native, letter: DeadLetterToWrite) -> None:
         self._settling.add(native)
         self._owner.keep_dead(self.subscription, letter, lambda: self._acknowledge(native))
 
@@ -235,7 +237,7 @@ class Reader:
         try:
             envelope = decode(body)
         except WireError as error:
-            self._keep_dead(native, Letter(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
+            self._keep_dead(native, DeadLetterToWrite(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
         else:
             self.mailbox.offer(native, envelope, attempt, len(body))
 
@@ -298,7 +300,7 @@ class Reader:
                 # Acknowledgements travel with whatever is sent next, those of dead letters with what comes after these.
                 await outgoing.send([("PING",)], 0, 0.0)
 
-    async def _release(self, left: Sequence[tuple[Held[Native], int]]) -> None:
+    async def _release(self, left: Sequence[tuple[MailboxDelivery[Native], int]]) -> None:
         """Leave what is held to the next, as it was."""
         if not self._wire.is_connected:
             return

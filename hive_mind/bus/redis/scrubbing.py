@@ -12,7 +12,7 @@ from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings, Envelope
 from hive_mind.bus.codec import decode
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.wire import Place, Wire, pairs
+from hive_mind.bus.redis.wire import ServerAddress, Wire, pairs
 from hive_mind.errors import BackendError, BackendTimeout, WireError
 
 IsMeant = Callable[[Envelope], bool]
@@ -26,7 +26,7 @@ async def scrub(
 ) -> str:
     """Empty streams of these hives that have what is meant. Nothing stays: "". Raises `BackendError` where files have it."""
     del names
-    wire = Wire(Place(address, settings))
+    wire = Wire(ServerAddress(address, settings))
     try:
         await wire.connect()
         for hive in hives:

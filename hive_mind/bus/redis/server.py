@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusCapabilities, BusSettings
-from hive_mind.bus.redis.wire import SCATTERED, Place, Wire
+from hive_mind.bus.redis.wire import SCATTERED, ServerAddress, Wire
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -18,7 +18,7 @@ _VERSION_MIN = (6, 2)
 _STARTING = RetrySettings(delay_first_s=0.05, delay_max_s=0.5)
 
 
-async def inspected(place: Place) -> BusCapabilities:
+async def inspected(place: ServerAddress) -> BusCapabilities:
     """Log in and look. Raises `BackendRejected`, or `BackendUnavailable` when it does not answer or goes on starting."""
     wire = Wire(place)
     try:
@@ -79,7 +79,7 @@ def _refuse(told: dict[str, str]) -> None:
 
 async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
     """Raises `BackendThrottled` for a server that takes nothing: who is there may read it empty, and nobody can begin."""
-    wire = Wire(Place(address, settings))
+    wire = Wire(ServerAddress(address, settings))
     try:
         await wire.connect()
         told = dict(lines_of(await wire.one("INFO", "memory")))

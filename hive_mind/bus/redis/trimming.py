@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BRIEF_S, BusSettings
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.wire import Command, Place, Wire, pairs, value
+from hive_mind.bus.redis.wire import Command, ServerAddress, Wire, pairs, value
 
 EVERY_S = 2.0
 _WATCHED_MS = 2000
@@ -94,7 +94,7 @@ async def _forget(wire: Wire, hive: str, gone: Iterable[str], old_ms: int) -> No
 
 async def purge(address: BusAddress, settings: BusSettings, hives: Sequence[str]) -> int:
     """Delete every key of these hives; how many there were. Nobody may use them. Raises `BackendError`."""
-    wire = Wire(Place(address, settings))
+    wire = Wire(ServerAddress(address, settings))
     try:
         await wire.connect()
         return sum([await _purged(wire, hive) for hive in hives])

@@ -10,7 +10,7 @@ from hive_mind.bus.base import Envelope, Key, key_of
 from hive_mind.bus.codec import decode
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.tasks import begin
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, Place, Wire, pairs, value
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, pairs, value
 from hive_mind.errors import BackendError, WireError
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -23,10 +23,10 @@ _COUNT = 256
 _SHOWN_MAX = 10_000
 
 
-class Watcher:
+class BusWatch:
     """See `base.Watch`. Begins with `start`."""
 
-    def __init__(self, place: Place, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
+    def __init__(self, place: ServerAddress, hive: str, on_envelope: Callable[[Envelope], None], forget: "Forget") -> None:
         self._wire, self._hive, self._on_envelope, self._forget = Wire(place), hive, on_envelope, forget
         self._read_up_to: dict[bytes, bytes] = {}
         self._shown: OrderedDict[Key, None] = OrderedDict()
@@ -98,4 +98,4 @@ class Watcher:
             self._on_envelope(envelope)
 
 
-Forget = Callable[[Watcher], None]
+Forget = Callable[[BusWatch], None]

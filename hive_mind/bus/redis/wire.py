@@ -47,7 +47,7 @@ _NOT_CONNECTED = "not connected"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """Where the server is and how to get in."""
 
     address: BusAddress
@@ -78,7 +78,7 @@ class Place:
 class Wire:
     """Belongs to one task at a time."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ServerAddress) -> None:
         self._place = place
         self._connection: Connection | None = None
         self._why_not = _NOT_CONNECTED

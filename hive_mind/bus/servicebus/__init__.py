@@ -39,7 +39,7 @@ from hive_mind.bus.servicebus.errors import NAME, Missing
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import messages_of
 from hive_mind.bus.servicebus.names import name_of, subscription_of
-from hive_mind.bus.servicebus.outgoing import Outgoing
+from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.bus.servicebus.scrubbing import scrub
 from hive_mind.bus.servicebus.watchdog import Watchdog
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
@@ -69,7 +69,7 @@ class ServiceBus:
 
     def __init__(self, account: Account, settings: BusSettings, names: Iterable[str] = ()) -> None:
         self._account, self._settings = account, settings
-        self._outgoing = Outgoing(account, settings.reconnect_s_max)
+        self._outgoing = TopicSender(account, settings.reconnect_s_max)
         self._admin = AdminClient(account)
         self._inboxes: dict[tuple[str, str], list[ServiceBusInbox]] = {}
         self._known = set(names)

@@ -15,7 +15,7 @@ from hive_mind.bus.base import UNREADABLE_BYTES_MAX, DeadLetter, Envelope
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.errors import Missing, translated
 from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, message_to, text_of
-from hive_mind.bus.servicebus.outgoing import Outgoing
+from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.errors import WireError
 from hive_mind.regex import regex
 
@@ -149,7 +149,7 @@ async def letters_in(account: Account, paths: Paths, limit: int) -> Sequence[Dea
     return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
 
 
-async def replay(account: Account, outgoing: Outgoing, kept_s: float, paths: Paths, ids: Sequence[str]) -> int:
+async def replay(account: Account, outgoing: TopicSender, kept_s: float, paths: Paths, ids: Sequence[str]) -> int:
     """Send some again, each to its name alone, and take them off. Raises `BackendError`."""
     return await _each(account, paths, ids, lambda name: _sending_to(name, outgoing, kept_s))
 
@@ -171,7 +171,7 @@ async def _each(account: Account, paths: Paths, ids: Sequence[str], doing: Calla
     return done
 
 
-def _sending_to(name: str, outgoing: Outgoing, kept_s: float) -> Act:
+def _sending_to(name: str, outgoing: TopicSender, kept_s: float) -> Act:
     async def send_again(message: ServiceBusReceivedMessage) -> bool:
         found = revived(message)
         if found is None:

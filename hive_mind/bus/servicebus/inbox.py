@@ -16,14 +16,14 @@ from azure.servicebus import ServiceBusReceivedMessage
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
-from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.dead_letters import description_of
 from hive_mind.bus.servicebus.errors import NAME
 from hive_mind.bus.servicebus.messages import Parcel, attempt_of, data_of, is_ping, leave_to_broker, lock_s_of, ping_of
 from hive_mind.bus.servicebus.names import TARGET, subscription_of, target_of
-from hive_mind.bus.servicebus.outgoing import Outgoing
-from hive_mind.bus.servicebus.reader import Reader, Settlement
+from hive_mind.bus.servicebus.outgoing import TopicSender
+from hive_mind.bus.servicebus.reader import QueueReader, Settlement
 from hive_mind.errors import BackendError, BackendRejected, WireError
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _LOOK_S = 1.0
 _UNDECODABLE = "not an envelope of this version"
 
 
-class Owner(Protocol):
+class SubscriptionInboxListener(Protocol):
     """What an inbox tells its bus."""
 
     def settled(self) -> None:
@@ -55,16 +55,16 @@ class ServiceBusInbox:
     def __init__(
         self,
         account: Account,
-        outgoing: Outgoing,
+        outgoing: TopicSender,
         subscription: Subscription,
         on_ready: Callable[[], None],
         settings: BusSettings,
-        owner: Owner,
+        owner: SubscriptionInboxListener,
     ) -> None:
         self.subscription = subscription
         self.path = subscription_of(subscription.hive, subscription.name)
         self.mailbox: Mailbox[Parcel] = Mailbox(subscription, on_ready, self)
-        self.reader = Reader(
+        self.reader = QueueReader(
             account,
             self.path,
             self,
@@ -149,11 +149,11 @@ class ServiceBusInbox:
 
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def settled(self, mailbox: Mailbox[Parcel], delivery: Held[Parcel]) -> None:
+    def settled(self, mailbox: Mailbox[Parcel], delivery: MailboxDelivery[Parcel]) -> None:
         del mailbox
         self.reader.settle(Settlement(delivery.native.message, "complete"))
 
-    def put_aside(self, mailbox: Mailbox[Parcel], delivery: Held[Parcel], reason: str) -> None:
+    def put_aside(self, mailbox: Mailbox[Parcel], delivery: MailboxDelivery[Parcel], reason: str) -> None:
         """It is a dead letter."""
         del mailbox
         self._bury(delivery.native.message, reason, delivery.attempt)

@@ -70,7 +70,7 @@ class Job:
             self.done.set_exception(error)
 
 
-class Outgoing:
+class TopicSender:
     """`open` connects. `error` is the last trouble, `reconnects` how often it was overcome."""
 
     def __init__(self, account: Account, reconnect_s_max: float) -> None:
@@ -142,7 +142,7 @@ class Outgoing:
             elif self._waiting:
                 await self._send_some(self._line.link)
             else:
-                self._tell_idle()
+                self._notify_idle()
                 self._bell.clear()
                 await self._bell.wait()
 
@@ -249,6 +249,6 @@ class Outgoing:
         self._failures += 1
         self._trouble, self._error = error, str(error)
 
-    def _tell_idle(self) -> None:
+    def _notify_idle(self) -> None:
         if self._idle is not None and not self._idle.done():
             self._idle.set_result(None)

@@ -43,7 +43,7 @@ class Settlement:
     description: str = ""
 
 
-class Host(Protocol):
+class QueueReaderHost(Protocol):
     """Whom a reader reads for."""
 
     @property
@@ -60,10 +60,10 @@ class Host(Protocol):
         ...
 
 
-class Reader:
+class QueueReader:
     """`ahead`: how many messages may come without being asked for. `start` it, and `close` it in the end."""
 
-    def __init__(self, account: Account, subscription: str, host: Host, *, ahead: int, reconnect_s_max: float) -> None:
+    def __init__(self, account: Account, subscription: str, host: QueueReaderHost, *, ahead: int, reconnect_s_max: float) -> None:
         self._account, self._subscription, self._host = account, subscription, host
         self._ahead = max(1, min(ahead, _AHEAD_MAX))
         self._delays = RetrySettings(delay_first_s=0.1, delay_max_s=reconnect_s_max)

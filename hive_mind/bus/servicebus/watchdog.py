@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from hive_mind.bus.servicebus.ending import end
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import ping_of
-from hive_mind.bus.servicebus.outgoing import Outgoing
+from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.errors import BackendError
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _NOBODY = "-"
 class Watchdog:
     """Looks at what `inboxes` gives, every `every_s`."""
 
-    def __init__(self, outgoing: Outgoing, inboxes: Callable[[], Sequence[ServiceBusInbox]], every_s: float) -> None:
+    def __init__(self, outgoing: TopicSender, inboxes: Callable[[], Sequence[ServiceBusInbox]], every_s: float) -> None:
         self._outgoing, self._inboxes, self._every_s = outgoing, inboxes, every_s
         self._misses: WeakKeyDictionary[ServiceBusInbox, int] = WeakKeyDictionary()
         self._rng = random.Random()  # noqa: S311 - jitter

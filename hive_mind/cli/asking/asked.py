@@ -31,7 +31,7 @@ class Called(Protocol):
         ...
 
 
-class Asked(Called, Protocol):
+class AnsweringAgent(Called, Protocol):
     """One agent. `fleet` is "" where its memory is open in this process."""
 
     @property
@@ -50,7 +50,7 @@ class LocalAgent:
         self.name, self._calls = name, calls
 
     async def call(self, what: str, /, **fields: object) -> Any:
-        """See `Asked`; what comes back is what JSON would give."""
+        """See `AnsweringAgent`; what comes back is what JSON would give."""
         from hive_mind.runtime.requests import Call
 
         return msgspec.to_builtins(await self._calls.do(msgspec.convert({"do": what, **fields}, Call)))
@@ -59,7 +59,7 @@ class LocalAgent:
 @asynccontextmanager
 async def asked_agent(
     settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None
-) -> AsyncIterator[Asked]:
+) -> AsyncIterator[AnsweringAgent]:
     """The agent that is meant; one line names it where it runs elsewhere. `ranking`: of one that is opened here.
 
     Raises `HiveError`.
@@ -91,6 +91,6 @@ async def _opened_here(settings: Settings, agent: str, ranking: "RankingSettings
         yield LocalAgent(agent, AgentCalls(opened, None, is_kept=True))
 
 
-def knows_it_all(agent: Asked) -> bool:
+def knows_it_all(agent: AnsweringAgent) -> bool:
     """Whether what it holds is all that it can be asked for: there is no hive around it."""
     return agent.fleet in ("", RESIDENT)

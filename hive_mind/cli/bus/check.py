@@ -44,7 +44,7 @@ Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; none th
 
 
 @dataclass(slots=True)
-class Report:
+class BusCheck:
     """What was found; in the order in which it was tried."""
 
     bus: str
@@ -78,7 +78,7 @@ async def check(
     url = url or Settings.from_environment().bus
     if not url:
         raise InvalidInput("which bus? Give its URL, or set HIVE_MIND_BUS")
-    report = Report(str(address_of(url)))
+    report = BusCheck(str(address_of(url)))
     await _examine(report, url, hive, name)
     if output is Format.JSON:
         show_json({"is_ok": report.is_ok, **plain(report)})
@@ -88,7 +88,7 @@ async def check(
         raise typer.Exit(FAILED)
 
 
-async def _examine(report: Report, url: str, hive: str, name: str) -> None:
+async def _examine(report: BusCheck, url: str, hive: str, name: str) -> None:
     try:
         opened, report.connect_ms = await _timed(open_bus(url))
         try:
@@ -100,7 +100,7 @@ async def _examine(report: Report, url: str, hive: str, name: str) -> None:
         report.problem, report.advice = str(error), _advice(error)
 
 
-async def _send_to_oneself(report: Report, opened: EventBus, hive: str, name: str) -> None:
+async def _send_to_oneself(report: BusCheck, opened: EventBus, hive: str, name: str) -> None:
     bell = asyncio.Event()
     inbox, report.subscribe_ms = await _timed(opened.subscribe(Subscription(hive, name), bell.set))
     times = []
@@ -151,7 +151,7 @@ def _advice(error: BackendError) -> str:
             return "look whether the broker runs, and whether this machine may reach it (firewall, port, TLS)"
 
 
-def _show(report: Report) -> None:
+def _show(report: BusCheck) -> None:
     rows = [("bus", report.bus)]
     if report.connect_ms is not None:
         rows.append(("connect", f"{report.connect_ms:g} ms"))

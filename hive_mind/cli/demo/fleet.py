@@ -9,7 +9,7 @@ from hive_mind.cli.output import plain, progress, show, show_json, show_prose
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.counted import counted
 from hive_mind.evals.demo import DemoQuestion, documents, questions
-from hive_mind.evals.demo.scoring import Outcome, summaries
+from hive_mind.evals.demo.scoring import DemoResult, summaries
 from hive_mind.hive.topology.spec import spec_of
 from hive_mind.model.answer import Answer
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
@@ -18,7 +18,7 @@ from hive_mind.runtime.wiring import open_embedder
 
 _SHOWN = 3
 
-Result = tuple[DemoQuestion, Answer, Outcome]
+Result = tuple[DemoQuestion, Answer, DemoResult]
 
 
 async def show_fleet(plan: FleetPlan, settings: Settings, keep: Path | None, *, is_text: bool) -> None:

@@ -6,7 +6,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.asking.answer_shown import show_answer
 from hive_mind.cli.output import plain, show, show_prose, show_table
 from hive_mind.evals.demo import DemoQuestion
-from hive_mind.evals.demo.scoring import Outcome, Summary, outcome
+from hive_mind.evals.demo.scoring import DemoResult, Summary, outcome
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Query
 from hive_mind.runtime.told import answer_told
@@ -20,7 +20,7 @@ answered: the answer holds what was asked for. "don't know": the agent declined 
 unanswerable questions and a miss for the others."""
 
 
-async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Outcome]:
+async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, DemoResult]:
     """Put one question to an agent and judge its answer."""
     answer = await agent.answer_question(question.question)
     hits = await agent.memory.search_facts(Query(question.question, MEASURED_HITS))
@@ -47,7 +47,7 @@ def _row(one: Summary) -> tuple[str, ...]:
     return one.kind, str(one.questions), recall, rank, str(one.right), str(one.unknown)
 
 
-def plain_result(question: DemoQuestion, answer: Answer, result: Outcome) -> dict[str, object]:
+def plain_result(question: DemoQuestion, answer: Answer, result: DemoResult) -> dict[str, object]:
     """One question for JSON."""
     return {
         "id": question.id,

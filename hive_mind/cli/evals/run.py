@@ -14,7 +14,7 @@ from hive_mind.cli import options
 from hive_mind.cli.evals.report import show_report
 from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.options import Format, examples, settings_for
-from hive_mind.cli.output import Report, progress, say, spell_out_unknown_characters
+from hive_mind.cli.output import ProgressPrinter, progress, say, spell_out_unknown_characters
 from hive_mind.cli.running import FAILED, Stopped, exit_codes
 from hive_mind.errors import InvalidInput
 
@@ -73,7 +73,7 @@ def run_experiment(
     spell_out_unknown_characters()
     with exit_codes(), shown_notices():
         found = read_experiment(experiment, data)
-        _tell_absent(found)
+        _print_absent(found)
         asked = _asked(found.experiment, subset, limit, mode, questions)
         asked = replace(asked, answerer=asked.answerer if synthesis else "none")
         asked = replace(asked, judge=asked.judge if judge and synthesis else "none")
@@ -105,7 +105,7 @@ def _asked(
     return experiment
 
 
-def _tell_absent(found: "ReadExperiment") -> None:
+def _print_absent(found: "ReadExperiment") -> None:
     if found.absent:
         say(f"note: left out, because their files are not there: {', '.join(found.absent)} (see --data)", style="yellow")
 
@@ -122,7 +122,7 @@ def _run(order: "RunOrder", is_new: bool) -> "RunResult":
 
 
 @contextmanager
-def _reports() -> Iterator[Report]:
+def _reports() -> Iterator[ProgressPrinter]:
     """A bar for a person; for a log, a line for each cell that ends."""
     if sys.stderr.isatty():
         with progress("cells") as bar:

@@ -16,7 +16,7 @@ _FULL_ID = 32
 _PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
 
 
-class Named(Protocol):
+class HasFactId(Protocol):
     """A fact, as far as its id goes."""
 
     @property
@@ -25,7 +25,7 @@ class Named(Protocol):
         ...
 
 
-One = TypeVar("One", bound=Named, covariant=True)
+One = TypeVar("One", bound=HasFactId, covariant=True)
 
 
 class Facts(Protocol[One]):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.cli.asking.asked import Asked
+from hive_mind.cli.asking.asked import AnsweringAgent
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.told import fact_of
@@ -16,7 +16,7 @@ from hive_mind.runtime.told import fact_of
 class AskedFacts:
     """What an agent knows; of one in a hive, what the hive knows, too."""
 
-    agent: Asked
+    agent: AnsweringAgent
 
     async def listed(self, concept: str, limit: int) -> list[Fact]:
         """Current facts, the newest first; with a concept those about it."""

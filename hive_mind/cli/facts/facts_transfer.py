@@ -13,7 +13,7 @@ from hive_mind.cli import options
 from hive_mind.cli.learning.file_lines import FileLines, lines_of
 from hive_mind.cli.learning.files import STDIN, refuse_replacing
 from hive_mind.cli.options import Format, examples, for_copying, settings_for
-from hive_mind.cli.output import Report, progress, show, show_json
+from hive_mind.cli.output import ProgressPrinter, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -89,18 +89,18 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
     show(f"{file}: {counted(done.facts, 'fact')}, {done.added:,} of them new to agent {agent!r}{earlier}")
 
 
-async def _taken_in(target: Unindexed, lines: FileLines, report: Report) -> Imported:
+async def _taken_in(target: Unindexed, lines: FileLines, report: ProgressPrinter) -> Imported:
     """Raises `Stopped`, saying how far it came, when it is cancelled."""
     reached = 0, 0
 
-    def tell(done: int, total: int, what: str) -> None:
+    def show(done: int, total: int, what: str) -> None:
         nonlocal reached
         reached = (done, total) if total else reached
         report(done, total, what)
 
     batch = BATCH_EMBEDDED if target.embeds else BATCH_RECORDS
     try:
-        return await import_all(lines, target.keep, target.meta, batch_records=batch, progress=tell)
+        return await import_all(lines, target.keep, target.meta, batch_records=batch, progress=show)
     except asyncio.CancelledError:
         done, total = reached
         far = f"{done:,} of {counted(total, 'line')} are kept" if done else "nothing was imported yet"

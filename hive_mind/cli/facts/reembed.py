@@ -6,7 +6,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples, for_reading
-from hive_mind.cli.output import Report, progress, show, show_json
+from hive_mind.cli.output import ProgressPrinter, progress, show, show_json
 from hive_mind.cli.running import Stopped, command
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.wiring import open_memory
@@ -31,16 +31,16 @@ async def reembed(at: options.EmbeddingAgent) -> None:
         show(f"{count} texts embedded; {figures.vectors} vectors by {figures.embedding}")
 
 
-async def _reembed(memory: CognitiveMemory, report: Report) -> int:
+async def _reembed(memory: CognitiveMemory, report: ProgressPrinter) -> int:
     reached = 0, 0
 
-    def tell(done: int, total: int) -> None:
+    def show(done: int, total: int) -> None:
         nonlocal reached
         reached = done, total
         report(done, total, "embedding")
 
     try:
-        return await memory.reembed(tell)
+        return await memory.reembed(show)
     except asyncio.CancelledError:
         done, total = reached
         raise Stopped(f"stopped; {done} of {total} texts embedded, all kept: run it again to go on") from None

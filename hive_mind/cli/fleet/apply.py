@@ -24,7 +24,7 @@ from hive_mind.control import TIMEOUT_S
 from hive_mind.errors import HiveError, InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.control.controller import HiveController, Outcome
+    from hive_mind.control.controller import ConvergenceResult, HiveController
     from hive_mind.control.manifests.reading import Source
     from hive_mind.control.planning.plan import Plan
 
@@ -139,7 +139,7 @@ async def _stay(controller: "HiveController", fleet: str) -> None:
 @asynccontextmanager
 async def under_way(controller: "HiveController") -> AsyncIterator[None]:
     """Show progress on stderr meanwhile. Ctrl-C leaves the work unfinished, and says how to resume."""
-    telling = asyncio.create_task(_tell_progress(controller))
+    telling = asyncio.create_task(_print_progress(controller))
     try:
         yield
     except asyncio.CancelledError:
@@ -149,7 +149,7 @@ async def under_way(controller: "HiveController") -> AsyncIterator[None]:
         await asyncio.wait([telling])
 
 
-async def _tell_progress(controller: "HiveController") -> None:
+async def _print_progress(controller: "HiveController") -> None:
     told = ""
     while True:
         await asyncio.sleep(_TELL_S)
@@ -160,7 +160,7 @@ async def _tell_progress(controller: "HiveController") -> None:
                 say(told := line, style="dim")
 
 
-async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[Outcome]]") -> None:
+async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[ConvergenceResult]]") -> None:
     """Change the fleet that is meant, tell how it goes, and show what came of it."""
     async with at.opened(is_telling=True) as controller:
         async with under_way(controller):
@@ -168,7 +168,7 @@ async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awa
         await show_outcome(controller, outcome, at.output)
 
 
-async def show_outcome(controller: "HiveController", outcome: "Outcome", output: FleetFormat) -> None:
+async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult", output: FleetFormat) -> None:
     """What was done and what runs now. Ends with exit code 1 where something is not as it should be."""
     status = await controller.status()
 

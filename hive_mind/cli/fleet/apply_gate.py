@@ -28,7 +28,7 @@ def pass_or_end(source: "Source", home: Path, asked: str, data: Path | None = No
     # Always read: its mistakes are reported even where nothing is measured.
     experiment = None if is_question_file(Path(asked)) else _experiment(asked, data)
     change = fleet_change(source, home)
-    _tell(change)
+    _print_change(change)
     if not change.is_asked:
         return
     folder, settings = FleetFolder(home, source.manifest.metadata.name).path / "gate", settings_for(home)
@@ -50,7 +50,7 @@ def _experiment(named: str, data: Path | None) -> "Experiment":
     return found.experiment
 
 
-def _tell(change: "FleetChange") -> None:
+def _print_change(change: "FleetChange") -> None:
     """What is measured, and what can't be."""
     for one in change.unmeasured:
         say(f"note: --gate does not measure {one}", style="yellow")

@@ -47,7 +47,7 @@ async def export_fleet(file: ToFile, force: options.Force = False, *, at: fleets
     note_copy(folder, file, "archive", name)
     async with fleets.opened(folder, name) as controller:
         archived = await export(folder.absolute(), name, file, call=controller.call)
-    _tell(archived, f"fleet {name} is in {file}", at.output)
+    _print_archived(archived, f"fleet {name} is in {file}", at.output)
 
 
 @group.command("import", epilog=_IMPORT, rich_help_panel=fleets.PANEL)
@@ -66,12 +66,12 @@ async def import_fleet(
     from hive_mind.control.archives.archive import import_
 
     archived = await import_(file, fleets.home_of(home).absolute(), fleet, root)
-    _tell(archived, f"fleet {archived.fleet} is restored from {file}", output)
+    _print_archived(archived, f"fleet {archived.fleet} is restored from {file}", output)
     if output.is_table:
         say("it does not run yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
 
 
-def _tell(archived: "Archived", what: str, output: FleetFormat) -> None:
+def _print_archived(archived: "Archived", what: str, output: FleetFormat) -> None:
     agents, lines = counted(len(archived.agents), "agent"), counted(archived.lines, "line")
     figures = f"{agents} with {lines} of memory, {counted(archived.assertions, 'assertion')} of the hive"
     by = f", signed by root {archived.root[:12]}" if archived.root else ""

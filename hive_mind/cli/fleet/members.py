@@ -83,7 +83,7 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
     """
     async with at.opened(is_telling=at.output.is_table) as controller:
         done = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
-    show_as(at.output, done, [done.member], lambda: _tell(done))
+    show_as(at.output, done, [done.member], lambda: _print_evicted(done))
 
 
 @fleet_group.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
@@ -103,14 +103,14 @@ async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at
     async with at.opened(is_telling=at.output.is_table) as controller:
         there = await controller.remains()
         if not yes:
-            show_as(at.output, there, [there.hive], lambda: _tell_remains(there))
+            show_as(at.output, there, [there.hive], lambda: _print_remains(there))
             return
         async with under_way(controller):
             outcome = await controller.refound(timeout_s=timeout_s)
         await show_outcome(controller, outcome, at.output)
 
 
-def _tell(done: "Evicted") -> None:
+def _print_evicted(done: "Evicted") -> None:
     show(f"{done.member} is a member no more (epoch {done.epoch}, by {done.by}); others take over what it held")
     if done.lost:
         say(f"nobody has {counted(len(done.lost), 'partition')} now: {', '.join(done.lost)}", style="yellow")
@@ -118,7 +118,7 @@ def _tell(done: "Evicted") -> None:
         say(f"not heard of it yet: {', '.join(done.waiting_for)}", style="yellow")
 
 
-def _tell_remains(there: "Remains") -> None:
+def _print_remains(there: "Remains") -> None:
     journals = f"{counted(len(there.journals), 'journal')} of {there.hive}: {', '.join(there.journals)}"
     show(f"{counted(there.facts, 'fact')} in {journals}")
     if there.missing:

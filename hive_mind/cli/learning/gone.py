@@ -25,7 +25,7 @@ def is_gone(source: str) -> bool:
     return not os.path.lexists(source)
 
 
-def tell_of_gone(sources: Sequence[str]) -> None:
+def print_gone(sources: Sequence[str]) -> None:
     """A word where some are."""
     if sources:
         files = counted(len(sources), "file that was learned is", "files that were learned are")

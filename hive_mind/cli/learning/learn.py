@@ -8,7 +8,7 @@ import typer
 
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
 from hive_mind.cli.learning.files import passed_over
-from hive_mind.cli.learning.gone import gone_from, tell_of_gone
+from hive_mind.cli.learning.gone import gone_from, print_gone
 from hive_mind.cli.learning.learn_shown import show_learned
 from hive_mind.cli.learning.learners import OpenedLearner, opened_learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
@@ -88,11 +88,11 @@ async def _learn(
             await learn_all(learner, pieces, tally, report)
         gone = await gone_from(learner, folders, {piece.source for piece in pieces})
         if not is_replacing:
-            tell_of_gone(gone)
+            print_gone(gone)
         else:
             for source in gone:
                 await withdraw(learner, source, tally)
-    _tell(tally, name, output)
+    _print_tally(tally, name, output)
     if tally.skipped:
         raise typer.Exit(FAILED)
 
@@ -103,7 +103,7 @@ def _passed_over(files: Sequence[Mapping[str, str]]) -> str:
     return f"left out (name a file to learn it all the same): {shown}" + (f" and {more} more" if more > 0 else "")
 
 
-def _tell(tally: Tally, agent: str, output: Format) -> None:
+def _print_tally(tally: Tally, agent: str, output: Format) -> None:
     if output is Format.JSON:
         show_json(
             {"agent": agent, "added": tally.added, "confirmed": tally.confirmed, "former": tally.former}

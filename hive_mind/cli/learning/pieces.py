@@ -12,7 +12,7 @@ from typing import Any
 from hive_mind.agents.learning import Progress
 from hive_mind.cli.learning.files import STDIN, files_of, stdin_text
 from hive_mind.cli.learning.learners import LearnedFigures, Learner
-from hive_mind.cli.output import Report, printable, say, shown_source
+from hive_mind.cli.output import ProgressPrinter, printable, say, shown_source
 from hive_mind.cli.running import Stopped
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
@@ -95,11 +95,11 @@ def piece_of(path: Path, source: str, said_at: str = "", *, is_whole: bool = Tru
     return Piece(printable(str(path)), printable(source), said_at, partial(read_document, path), is_whole)
 
 
-async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, report: Report) -> None:
+async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, report: ProgressPrinter) -> None:
     """Learn one piece after the other. Raises `Stopped`, saying how far it came, when it is cancelled."""
     far = ""
 
-    def tell(done: int, total: int) -> None:
+    def show(done: int, total: int) -> None:
         nonlocal far
         percent = 100 * done // max(total, 1)
         far = f"{percent} % of {shown_source(piece.name)}" if percent else ""
@@ -108,7 +108,7 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
     try:
         for number, piece in enumerate(pieces):
             report(number, len(pieces), shown_source(piece.name))
-            await learn_one(learner, piece, tally, tell)
+            await learn_one(learner, piece, tally, show)
             far = ""
             # A place to stop, also for what needs no waiting.
             await asyncio.sleep(0)
@@ -122,7 +122,7 @@ async def learn_all(learner: Learner, pieces: Sequence[Piece], tally: Tally, rep
         raise Stopped(f"stopped; {what}, nothing lost: run it again to go on") from None
 
 
-async def learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progress, known: str = "") -> str:
+async def learn_one(learner: Learner, piece: Piece, tally: Tally, show: Progress, known: str = "") -> str:
     """Learn a piece, unless its digest is the `known` one. Its digest, "" where it has none."""
     document = await asyncio.to_thread(piece.read, known)
     if document is UNCHANGED:
@@ -130,7 +130,7 @@ async def learn_one(learner: Learner, piece: Piece, tally: Tally, tell: Progress
     if isinstance(document, Unreadable):
         await _skip(learner, piece, document, tally)
         return ""
-    await _learn_document(learner, piece, document, tally, tell)
+    await _learn_document(learner, piece, document, tally, show)
     return document.digest
 
 
@@ -150,7 +150,7 @@ async def withdraw(learner: Learner, source: str, tally: Tally) -> None:
         say(f"{shown_source(source)} says nothing any more: {counted(former, 'fact is', 'facts are')} former")
 
 
-async def _learn_document(learner: Learner, piece: Piece, document: Document, tally: Tally, tell: Progress) -> None:
+async def _learn_document(learner: Learner, piece: Piece, document: Document, tally: Tally, show: Progress) -> None:
     text = document.text
     if lost := text.count("\N{REPLACEMENT CHARACTER}"):
         say(f"note: {shown_source(piece.name)}: {lost} characters are not UTF-8 and are lost; save it as UTF-8", "yellow")
@@ -159,7 +159,7 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
         say(f"{shown_source(piece.name)}: reading {len(text) / 1e6:.1f} million characters", style="dim")
     title = "" if piece.name == STDIN else Path(piece.name).stem
     content = Content(text, piece.source, piece.said_at, title=title, is_whole=piece.is_whole)
-    learned = await learner.learn_from_content(content, tell)
+    learned = await learner.learn_from_content(content, show)
     if learned.missing:
         say(f"note: {shown_source(piece.name)}: {learned.missing}; its facts are kept", "yellow")
     left_out = {**learned.reasons, **document.left_out}

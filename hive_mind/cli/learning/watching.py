@@ -25,7 +25,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings
 
 
-class Seen(NamedTuple):
+class FileSignature(NamedTuple):
     """A file as it looked: another one where any of it differs. Times are those of its content and of its name and rights."""
 
     path: Path
@@ -36,14 +36,14 @@ class Seen(NamedTuple):
 
 
 @dataclass(slots=True)
-class Watcher:
+class FolderWatcher:
     """Keeps folders learned, look by look."""
 
     folders: Sequence[Path]
     learner: Learner
-    handled: dict[str, Seen] = field(default_factory=dict)
+    handled: dict[str, FileSignature] = field(default_factory=dict)
     """by source, as it looked before it was read last"""
-    _last: Mapping[str, Seen] = field(default_factory=dict)
+    _last: Mapping[str, FileSignature] = field(default_factory=dict)
     _digests: dict[str, str] | None = None
     """of what each source says now, by source; None before the first look"""
 
@@ -70,28 +70,28 @@ class Watcher:
             self._digests = {one.source: one.digest for one in found if one.vouches or one.digest}
         return self._digests
 
-    async def _learn(self, source: str, seen: Seen) -> None:
+    async def _learn(self, source: str, seen: FileSignature) -> None:
         digests, tally = await self._known(), Tally()
         digests[source] = await learn_one(self.learner, piece_of(seen.path, source), tally, _untold, digests.get(source, ""))
         show_learned(tally.learned)
         self.handled[source] = seen
 
-    def _is_gone(self, source: str, there: Iterable[Path], now: Mapping[str, Seen]) -> bool:
+    def _is_gone(self, source: str, there: Iterable[Path], now: Mapping[str, FileSignature]) -> bool:
         """Twice, for who replaces a file may remove it first."""
         is_ours = any(source.startswith(below(folder)) for folder in there)
         return is_ours and source not in now and source not in self._last and is_gone(source)
 
 
-def look_into(folders: Iterable[Path]) -> dict[str, Seen]:
+def look_into(folders: Iterable[Path]) -> dict[str, FileSignature]:
     """The files that are learned with folders, by source."""
-    found: dict[str, Seen] = {}
+    found: dict[str, FileSignature] = {}
     for path in (path for folder in folders for path in learned_below(folder)):
         try:
             stat = path.stat()
         except OSError:
             # Gone since, or a link that leads nowhere.
             continue
-        found[source_of(path)] = Seen(path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+        found[source_of(path)] = FileSignature(path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
     return found
 
 
@@ -114,12 +114,12 @@ async def watch_folders(settings: Settings, folders: Sequence[Path], agent: str,
     async with resident_agent(settings, fleet, agent) as served:
         say(f"watching {', '.join(shown_source(str(folder)) for folder in folders)} for agent {served.name}; Ctrl-C ends it")
         try:
-            await _watch(Watcher(folders, RemoteLearner(served)))
+            await _watch(FolderWatcher(folders, RemoteLearner(served)))
         except asyncio.CancelledError:
             raise Stopped("stopped watching; the next hive-mind learn --watch reads what changes meanwhile") from None
 
 
-async def _watch(watcher: Watcher) -> None:
+async def _watch(watcher: FolderWatcher) -> None:
     shown = ""
     while True:
         began = time.monotonic()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hive_mind.measure.differences import MetricChange
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.measuring.comparing import Comparison, Place
+    from hive_mind.retrieval.measuring.comparing import Comparison, RankChange
     from hive_mind.retrieval.measuring.measured import Metric
 
 First = Annotated[str, typer.Argument(metavar="A", help="What to compare with.", autocompletion=workspaces.config_names)]
@@ -147,7 +147,7 @@ def _difference_row(one: "MetricChange") -> Sequence[str]:
     return *means, signed(found.difference), f"{found.low:+.3f} to {found.high:+.3f}", figure(found.p, ".4f")
 
 
-def _place(one: "Place") -> str:
+def _place(one: "RankChange") -> str:
     where = f"{_rank(one.before)} → {_rank(one.after)}"
     return f"{one.label} {one.document}: {where}"
 

@@ -15,7 +15,7 @@ from hive_mind.cli.running import FAILED, USAGE, command
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.deploying.deploying import Outcome
+    from hive_mind.retrieval.deploying.deploying import DeploymentResult
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.verdict import Verdict
@@ -93,26 +93,26 @@ def figures(told: dict[str, Any]) -> str:
     )
 
 
-async def _judged(bench: "Bench", name: str) -> "Outcome":
-    from hive_mind.retrieval.deploying.deploying import Outcome
+async def _judged(bench: "Bench", name: str) -> "DeploymentResult":
+    from hive_mind.retrieval.deploying.deploying import DeploymentResult
     from hive_mind.retrieval.deploying.gate import judge_file
 
     _, verdict = await judge_file(bench, bench.workspace.active(), name)
-    return Outcome(verdict, None)
+    return DeploymentResult(verdict, None)
 
 
 def _is_unchanged(verdict: "Verdict") -> bool:
     return any(one.kind == "unchanged" for one in verdict.grounds)
 
 
-def _exit_code(outcome: "Outcome", *, is_dry: bool) -> int:
+def _exit_code(outcome: "DeploymentResult", *, is_dry: bool) -> int:
     verdict = outcome.verdict
     if outcome.entry or _is_unchanged(verdict) or (is_dry and verdict.allowed):
         return 0
     return FAILED if verdict.level == "behavioural" else USAGE
 
 
-def _show(folder: "Workspace", name: str, outcome: "Outcome", output: Format, *, is_dry: bool) -> None:
+def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: Format, *, is_dry: bool) -> None:
     if output is Format.JSON:
         show_json(_plain(name, outcome))
         return
@@ -135,7 +135,7 @@ def _show(folder: "Workspace", name: str, outcome: "Outcome", output: Format, *,
         _show_refused(folder, name, verdict)
 
 
-def _show_deployed(outcome: "Outcome") -> None:
+def _show_deployed(outcome: "DeploymentResult") -> None:
     entry = outcome.entry
     if entry is None:
         return
@@ -158,7 +158,7 @@ def _show_refused(folder: "Workspace", name: str, verdict: "Verdict") -> None:
         say("look closer with hive-mind retrieval compare; --force --reason TEXT overrules it and is recorded", style="dim")
 
 
-def _plain(name: str, outcome: "Outcome") -> dict[str, Any]:
+def _plain(name: str, outcome: "DeploymentResult") -> dict[str, Any]:
     verdict = outcome.verdict
     return {
         "config": name,

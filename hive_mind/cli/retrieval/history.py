@@ -12,7 +12,7 @@ from hive_mind.cli.retrieval.deploy import By, figures, user
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.deploying.history import Entry
+    from hive_mind.retrieval.deploying.history import Deployment
 
 _WHAT = {"deploy": "deployed", "rollback": "rolled back to", "found": "found in use"}
 
@@ -61,7 +61,7 @@ async def rollback(
     show(f"{entry.config} is active again, in place of {entry.former}")
 
 
-def _show(one: "Entry") -> None:
+def _show(one: "Deployment") -> None:
     forced = " against the gate" if one.forced else ""
     former = f" in place of {one.former}" if one.former else ""
     by = f" by {one.by}" if one.by else ""

@@ -22,7 +22,7 @@ Plot = Annotated[
 ]
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.measuring.measured import Evaluation, Measures, Metric, Row
+    from hive_mind.retrieval.measuring.measured import Evaluation, Measures, Metric, QuestionRow
 
 SHOWN_AS: Mapping["Metric", str] = {
     "nudcg": "nUDCG",
@@ -147,5 +147,5 @@ def _mean_row(one: "Evaluation", metric: "Metric") -> Sequence[str]:
     return SHOWN_AS[metric], figure(found.mean), f"{found.low:.3f} to {found.high:.3f}", note
 
 
-def _question_row(row: "Row", measures: "Measures") -> Sequence[str]:
+def _question_row(row: "QuestionRow", measures: "Measures") -> Sequence[str]:
     return row.id, figure(measures.nudcg), str(measures.distractors), str(measures.results), short(row.query)

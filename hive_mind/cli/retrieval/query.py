@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.files.configuration import RetrievalConfig
     from hive_mind.retrieval.files.golden import GoldenQuery
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.indexing.found import Found, Result
+    from hive_mind.retrieval.indexing.found import QueryResult, Result
 
 _EPILOG = examples(
     'hive-mind retrieval query "How do I renew a token?"',
@@ -84,7 +84,7 @@ def _plain_labels(labels: "GoldenQuery | None") -> dict[str, list[str]] | None:
     return None if labels is None else {"relevant": labels.relevant, "distractors": labels.distractors}
 
 
-def _show_head(config: "RetrievalConfig", found: "Found") -> None:
+def _show_head(config: "RetrievalConfig", found: "QueryResult") -> None:
     how = found.method if found.fusion == "none" else f"{found.method}, {found.fusion}"
     weight = f", {found.semantic_weight:.2f} by meaning" if found.fusion == "linear" else ""
     let_through = f" of {found.filtered_to} the filters let through" if found.filtered_to is not None else ""
@@ -134,7 +134,7 @@ def _preview(one: "Result") -> str:
     return line if len(line) <= _PREVIEW_CHARACTERS else line[:_PREVIEW_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
 
-def _show_foot(found: "Found") -> None:
+def _show_foot(found: "QueryResult") -> None:
     if not found.results:
         show("Nothing was found.")
     taken_out = [f"{found.duplicates} duplicates"] if found.duplicates else []

@@ -14,7 +14,7 @@ from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hive_mind.retrieval.checking.validation import Checked, Finding
+    from hive_mind.retrieval.checking.validation import Checked, FileFinding
     from hive_mind.retrieval.files.workspace import Workspace
 
 _EPILOG = examples(
@@ -83,7 +83,7 @@ def _checked(folder: "Workspace", names: Iterable[str], *, has_embeddings: bool,
         yield min((check_golden(folder, one) for one in readable), key=lambda checked: len(checked.errors))
 
 
-def _active_findings(folder: "Workspace", *, has_embeddings: bool) -> tuple["Finding", ...]:
+def _active_findings(folder: "Workspace", *, has_embeddings: bool) -> tuple["FileFinding", ...]:
     from hive_mind.retrieval.checking.validation import check_active
 
     return check_active(folder, has_embeddings=has_embeddings)
@@ -97,7 +97,7 @@ def _looks_at_meaning(folder: "Workspace", name: str) -> bool:
         return False
 
 
-def _show_findings(name: str, findings: Sequence["Finding"]) -> None:
+def _show_findings(name: str, findings: Sequence["FileFinding"]) -> None:
     if not findings:
         show(f"{name}: nothing is wrong")
     for one in findings:
@@ -105,7 +105,7 @@ def _show_findings(name: str, findings: Sequence["Finding"]) -> None:
         show(f"{name}:{one.line}: {one.path}: {note}{one.message}", style="yellow" if note else "red")
 
 
-def _plain(folder: "Workspace", file: Path, findings: Sequence["Finding"]) -> dict[str, object]:
+def _plain(folder: "Workspace", file: Path, findings: Sequence["FileFinding"]) -> dict[str, object]:
     is_valid = not any(one.level == "error" for one in findings)
     return {"file": _shown(folder, file), "is_valid": is_valid, "findings": [plain(one) for one in findings]}
 

@@ -16,7 +16,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.judge.hive_rules import Mode
-    from hive_mind.judge.rollout import Record
+    from hive_mind.judge.rollout import RolloutRecord
     from hive_mind.judge.rules import EvaluationRule
     from hive_mind.judge.trial import Trial
 
@@ -49,7 +49,7 @@ class _Wish:
 @dataclass(frozen=True, slots=True)
 class _Moved:
     rule: "EvaluationRule"
-    record: "Record"
+    record: "RolloutRecord"
 
 
 def add_to(group: typer.Typer) -> None:
@@ -146,7 +146,7 @@ def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Move
     return _Moved(moved(rule, wish.mode, share, wish.by), record)
 
 
-def _next(rule: "EvaluationRule", now: float, record: "Record") -> float:
+def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
     from hive_mind.cli.review.rules_shown import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction

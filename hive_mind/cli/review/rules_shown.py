@@ -5,7 +5,7 @@ from typing import Any
 
 from hive_mind.cli.output import show_table
 from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK
-from hive_mind.judge.rollout import Record
+from hive_mind.judge.rollout import RolloutRecord
 from hive_mind.judge.rules import EvaluationRule
 
 _TITLES = ["id", "priority", "action", "mode", "of cases", "from", "condition", "because"]
@@ -16,14 +16,14 @@ def show_rules(rules: Sequence[EvaluationRule]) -> None:
     show_table(_TITLES, [_row(rule) for rule in rules])
 
 
-def agreed(record: Record) -> str:
+def agreed(record: RolloutRecord) -> str:
     """How often people decided as a rule says."""
     if not record.decided:
         return "people decided no case of it"
     return f"people agreed in {record.agreed:g} of {record.decided:g} cases"
 
 
-def plainly(rule: EvaluationRule, record: Record) -> dict[str, Any]:
+def plainly(rule: EvaluationRule, record: RolloutRecord) -> dict[str, Any]:
     """For programs."""
     told = rule.model_dump(mode="json", by_alias=True)
     return told | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}

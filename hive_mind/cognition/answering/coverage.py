@@ -10,7 +10,7 @@ from functools import partial
 
 from hive_mind.cognition.answering.aliases import long_codes
 from hive_mind.cognition.answering.measures import measured_in
-from hive_mind.cognition.answering.question_terms import Asked
+from hive_mind.cognition.answering.question_terms import QuestionTerms
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.answering.wordings import met_in
 from hive_mind.model.fact import Fact
@@ -45,7 +45,7 @@ class _Offered:
 
 
 def chosen(
-    asked: Asked, ranked: Sequence[tuple[Relevant, float]], quotes_max: int, parts: Sequence[Asked] = ()
+    asked: QuestionTerms, ranked: Sequence[tuple[Relevant, float]], quotes_max: int, parts: Sequence[QuestionTerms] = ()
 ) -> list[Relevant]:
     """At most `quotes_max` of the ranked facts, in the order in which they are worth reading.
 
@@ -70,17 +70,17 @@ def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str]
     return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), wanted)])
 
 
-def names_only(asked: Asked, one: Relevant) -> bool:
+def names_only(asked: QuestionTerms, one: Relevant) -> bool:
     """Whether a fact has the identifier that is asked about and no other word of the question."""
     return one.found.is_named and bool(asked.words) and not met_in(asked.words, _terms_of(asked, one.hit.fact))
 
 
-def _wanted(asked: Asked) -> frozenset[str]:
+def _wanted(asked: QuestionTerms) -> frozenset[str]:
     """What the facts should tell. All of them have the identifier, itself or by another name."""
     return (asked.words | asked.names) or asked.identifiers
 
 
-def _offered(asked: Asked, one: Relevant, score: float) -> _Offered:
+def _offered(asked: QuestionTerms, one: Relevant, score: float) -> _Offered:
     """Of facts that only name the identifier, those that say more about it in a sentence come first."""
     terms = _terms_of(asked, one.hit.fact)
     if names_only(asked, one):
@@ -103,7 +103,7 @@ def _said(fact: Fact) -> frozenset[str]:
     return terms_in(content) - _SAID_ANEW
 
 
-def _terms_of(asked: Asked, fact: Fact) -> frozenset[str]:
+def _terms_of(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
     """What a fact says, what its figures measure, and its speaker, where asked about: "Mendes" mends nothing."""
     speaker = terms_in(fact.speaker) & (asked.words | asked.names)
     said = fact.content.removeprefix(f"{fact.speaker}: ")

@@ -66,7 +66,7 @@ _DOTTED = regex(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionTerms:
     """What a question asks for, as terms: the identifiers and names that must be met, and all other words.
 
     `kinds` are the words among them that say what kind of thing the answer is; a match speaks for a fact, a miss does not speak
@@ -88,7 +88,7 @@ class Asked:
 
 
 @lru_cache(maxsize=64)
-def asked_of(question: str) -> Asked:
+def asked_of(question: str) -> QuestionTerms:
     """The terms of a question, sorted by how much they must be met."""
     named = [terms_in(name) for name in entities(question)]
     dated = frozenset(term for moment in moments(question) for term in tokenize(moment.text))
@@ -106,7 +106,7 @@ def asked_of(question: str) -> Asked:
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
     roles, done = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in done if not is_had(term))
-    return Asked(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))
+    return QuestionTerms(identifiers, names, words, (kinds | implied) & words, numbers, roles, deeds, tuple(proper))
 
 
 def _terms(pattern: re.Pattern[str], question: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from hive_mind.cognition.answering.described import described_in, names_told
 from hive_mind.cognition.answering.focus import focus_of
 from hive_mind.cognition.answering.measures import SPANS, measured_in
 from hive_mind.cognition.answering.parts import parts_of
-from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, Asked, asked_of
+from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of
 from hive_mind.cognition.answering.spoken import as_told_of
 from hive_mind.cognition.answering.subject import named_before, refers, told_of
 from hive_mind.cognition.answering.wordings import (
@@ -28,7 +28,7 @@ from hive_mind.cognition.answering.wordings import (
     told_terms,
 )
 from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.separated import Record, is_table_row, record_of
+from hive_mind.cognition.extraction.separated import TableRecord, is_table_row, record_of
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -137,7 +137,7 @@ _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
 
 
-def judgement(asked: Asked, hit: Hit) -> Judgement | None:
+def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
     """What a hit has of what was asked; None where it misses the identifier or all names.
 
     What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
@@ -170,7 +170,7 @@ def judgement(asked: Asked, hit: Hit) -> Judgement | None:
     return Judgement(covered, _told(asked.words - met, hit), is_named, is_own, is_row, is_carried)
 
 
-def _identified(asked: Asked, fact: Fact, told: frozenset[str]) -> frozenset[str]:
+def _identified(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> frozenset[str]:
     """The identifiers of a question that a fact has, whose terms are `told`; all of them where it has the other name of one.
 
     A fact that has nearly all other words goes on about the identifier that was named just before it.
@@ -185,12 +185,12 @@ def _identified(asked: Asked, fact: Fact, told: frozenset[str]) -> frozenset[str
     return asked.identifiers & told_terms(named_before(fact))
 
 
-def _subject(asked: Asked, fact: Fact, told: frozenset[str]) -> frozenset[str]:
+def _subject(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> frozenset[str]:
     """What of the names that are asked about a fact has, whose terms are `told`."""
     return frozenset(term for name in asked.named for term in told_of(name, fact, told))
 
 
-def _kinds_told(asked: Asked, fact: Fact) -> frozenset[str]:
+def _kinds_told(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell.
 
     A row has a column for what it tells.
@@ -224,7 +224,7 @@ def _is_row(fact: Fact) -> bool:
     return record_of(fact) is not None or is_table_row(fact)
 
 
-def _is_row_asked_for(asked: Asked, record: Record | None) -> bool:
+def _is_row_asked_for(asked: QuestionTerms, record: TableRecord | None) -> bool:
     """Whether a row of a table has a field that is asked about under a column that is asked for."""
     if record is None:
         return False
@@ -290,7 +290,7 @@ def _judged(
     ]
 
 
-def _as_told_of(asked: Asked, hit: Hit) -> Hit | None:
+def _as_told_of(asked: QuestionTerms, hit: Hit) -> Hit | None:
     """A hit with what its fact says of those who are asked about, and the share of its score by words; None without any."""
     told = as_told_of(asked.named, hit.fact)
     if told is None or told is hit.fact:
@@ -306,7 +306,7 @@ def _only_asks(fact: Fact) -> bool:
     return is_question(fact.content.removeprefix(f"{fact.speaker}: ")) and not _REPLIED.search(fact.content)
 
 
-def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact is about the one that is meant, and holds what such a question is answered with."""
     told = _told_by(hit.fact)
     is_meant = all(_is_told(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
@@ -324,12 +324,12 @@ def _fits(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) ->
     )
 
 
-def _states(question: str, asked: Asked, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
+def _states(question: str, asked: QuestionTerms, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
     """Whether a fact says enough of what is asked, and the very thing, or holds it."""
     return found.is_typed or (_answers(found, hit, settings) and _tells_what_is_asked(question, asked, hit, settings))
 
 
-def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+def _tells_what_is_asked(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact states the focus of a question, or enough else that it must state it in other words.
 
     A long identifier that is named leaves little doubt, and so does a whole name with all other words.
@@ -348,7 +348,7 @@ def _tells_what_is_asked(question: str, asked: Asked, hit: Hit, settings: Releva
     return is_whole and words <= told and _letters(words) >= _WORD_LETTERS_MIN
 
 
-def _is_on_topic(question: str, asked: Asked, hit: Hit, settings: RelevanceSettings) -> bool:
+def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact, its heading or its speaker has a word of the question's topic, besides its focus.
 
     The price of water does not answer a question about the price of a shed. In German the topic is the nouns.
@@ -406,7 +406,7 @@ def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
     return hit.components.semantic is not None and hit.components.semantic >= settings.similar_min
 
 
-def _is_typed(question: str, asked: Asked, fact: Fact) -> bool:
+def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a fact names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
 
     First names alone are too common for that, and so are spans of time. What has no name needs the rarer kinds of things.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from hive_mind.cognition.answering.intent import Kind, intent_of
-from hive_mind.cognition.answering.question_terms import Asked
+from hive_mind.cognition.answering.question_terms import QuestionTerms
 from hive_mind.cognition.answering.relevance import Relevant
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.model.query import Hit
@@ -40,7 +40,7 @@ _CAUSE = regex(
 )
 
 
-def ordered(question: str, asked: Asked, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
+def ordered(question: str, asked: QuestionTerms, judged: Sequence[Relevant]) -> list[tuple[Relevant, float]]:
     """Facts with a score that also knows who is asked about and what form the answer has, the best first."""
     forms = _forms_wanted(question)
     fitted = [(one, one.hit.score + _bonus(asked, forms, one.hit)) for one in judged]
@@ -64,7 +64,7 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     ]
 
 
-def _bonus(asked: Asked, forms: frozenset[str], hit: Hit) -> float:
+def _bonus(asked: QuestionTerms, forms: frozenset[str], hit: Hit) -> float:
     speaks = not asked.names.isdisjoint(tokenize(hit.fact.speaker))
     return _SPEAKER_BONUS * speaks + _FORM_BONUS * _has_form(forms, hit)
 

@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import groupby, takewhile
 from textwrap import dedent
 
-from hive_mind.cognition.extraction.dialogue import Turn, speakers_of, turn_of
+from hive_mind.cognition.extraction.dialogue import DialogueLine, speakers_of, turn_of
 from hive_mind.cognition.extraction.logs import log_line_of
 from hive_mind.cognition.extraction.separated import Rows, rows_of
 from hive_mind.regex import regex
@@ -270,5 +270,5 @@ def _title_of(line: str) -> tuple[str, int]:
     return (title if len(title) <= _HEADING_CHARS_MAX else "", len(marked["marks"]) if marked else _BOLD_LEVEL)
 
 
-def _utterance(turn: Turn) -> Block:
+def _utterance(turn: DialogueLine) -> Block:
     return Block(turn.text, Layout.UTTERANCE, speaker=turn.speaker, stamp=turn.stamp)

@@ -14,7 +14,7 @@ from hive_mind.regex import regex
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DialogueLine:
     """One line of a conversation. `stamp` is the time in front of it as it was written, or ""."""
 
     speaker: str
@@ -64,7 +64,7 @@ def speakers_of(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(labelled if speaking and turns * 2 >= total else speaking)
 
 
-def turn_of(line: str, speakers: frozenset[str]) -> Turn | None:
+def turn_of(line: str, speakers: frozenset[str]) -> DialogueLine | None:
     """The utterance in a line, if it begins with one of these speakers."""
     if not speakers:
         return None
@@ -72,7 +72,7 @@ def turn_of(line: str, speakers: frozenset[str]) -> Turn | None:
     return turn if turn is not None and turn.speaker.casefold() in speakers else None
 
 
-def _labelled(line: str) -> Turn | None:
+def _labelled(line: str) -> DialogueLine | None:
     match = _LINE.match(line)
     if match is None:
         return None
@@ -84,7 +84,7 @@ def _labelled(line: str) -> Turn | None:
     label = match["speaker"]
     if label.casefold() in _FIELDS or not _may_be_name(label, stamped=bool(stamp)):
         return None
-    return Turn(label, match["text"], stamp)
+    return DialogueLine(label, match["text"], stamp)
 
 
 def _may_be_name(label: str, *, stamped: bool) -> bool:

@@ -28,7 +28,7 @@ _STOPS = (".", "!", "?", "…", ":")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One record: its line as it stands, with semicolons for tabs, and its fields."""
 
     text: str
@@ -40,11 +40,11 @@ class Rows:
     """The records of a table. `header` is the line that names the columns, or ""."""
 
     header: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TableRecord:
     """A row as a memory keeps it: the header it stands under, and its fields."""
 
     header: str
@@ -68,22 +68,22 @@ def is_table_row(fact: Fact) -> bool:
     return fact.content.startswith("| ") and fact.before.startswith("| ")
 
 
-def record_of(fact: Fact) -> Record | None:
+def record_of(fact: Fact) -> TableRecord | None:
     """The record in a fact that was learned as a row under a header; None for any other fact."""
     content, header = (text.removeprefix(f"{fact.speaker}: ") for text in (fact.content, fact.before))
     return _record_of(header, content, fact.concept) if header and fact.concept else None
 
 
 @lru_cache(maxsize=256)
-def _record_of(header: str, content: str, concept: str) -> Record | None:
+def _record_of(header: str, content: str, concept: str) -> TableRecord | None:
     for separator in ",;":
         found = _records([header, content], separator)
         if len(found) == 2 and _is_header(found[0]) and found[1].fields[0] == concept:
-            return Record(header, found[1].fields) if _is_table(found, separator) else None
+            return TableRecord(header, found[1].fields) if _is_table(found, separator) else None
     return None
 
 
-def _records(lines: Sequence[str], separator: str) -> list[Row]:
+def _records(lines: Sequence[str], separator: str) -> list[TableRow]:
     """The records of lines that have equally many fields, two at least, and say in the first what they are about."""
     if separator not in lines[0]:
         return []
@@ -93,7 +93,7 @@ def _records(lines: Sequence[str], separator: str) -> list[Row]:
         return []
 
 
-def _read(lines: Sequence[str], separator: str) -> Iterator[Row]:
+def _read(lines: Sequence[str], separator: str) -> Iterator[TableRow]:
     reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=separator != "\t")
     start = width = 0
     for read in reader:
@@ -104,7 +104,7 @@ def _read(lines: Sequence[str], separator: str) -> Iterator[Row]:
             raise ValueError("this line has other fields than the first")
         # A memory keeps a tab as a space, and fields have spaces of their own.
         text = _with_semicolons(fields) if separator == "\t" else " ".join(lines[start : reader.line_num]).strip()
-        yield Row(text, fields)
+        yield TableRow(text, fields)
         start = reader.line_num
 
 
@@ -114,7 +114,7 @@ def _with_semicolons(fields: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _is_table(found: Sequence[Row], separator: str) -> bool:
+def _is_table(found: Sequence[TableRow], separator: str) -> bool:
     columns = list(zip(*(row.fields for row in found), strict=True))
     if not all(any(column) for column in columns):
         return False
@@ -125,7 +125,7 @@ def _is_table(found: Sequence[Row], separator: str) -> bool:
     return separator != "," or not all(_THOUSANDS.search(row.text) for row in found)
 
 
-def _is_header(row: Row) -> bool:
+def _is_header(row: TableRow) -> bool:
     """Names of columns are there, have no digits and differ."""
     if _DIGIT.search(row.text) or row.text.endswith(_STOPS):
         return False

@@ -78,7 +78,7 @@ def is_link(line: str) -> bool:
 
 def is_polite(remark: str) -> bool:
     """Whether a remark greets, thanks, applauds or agrees, and says nothing else."""
-    return _FILLER.match(remark.strip()) is not None and not _tells_more(remark.strip())
+    return _FILLER.match(remark.strip()) is not None and not _says_more(remark.strip())
 
 
 def is_brief_statement(sentence: str) -> bool:
@@ -99,10 +99,10 @@ def is_statement(sentence: str) -> bool:
         return True
     if len(words) < _WORDS_MIN:
         return bool(_KEYED.match(text.lstrip("| "))) and len(words) >= _WORDS_MIN - 1
-    return len(words) > _FILLER_WORDS_MAX or not _FILLER.match(text) or _tells_more(text)
+    return len(words) > _FILLER_WORDS_MAX or not _FILLER.match(text) or _says_more(text)
 
 
-def _tells_more(remark: str) -> bool:
+def _says_more(remark: str) -> bool:
     """Whether a short remark that opens politely goes on to say something."""
     rest = _ADDRESSED_LAST.sub("", remark)
     while opener := _FILLER.match(rest):

@@ -151,7 +151,7 @@ class Archive:
         """The same, of a member that need not fit into RAM. What is wrong with it may be raised after its last line only."""
         self._refuse_large(name, _MEMBER_BYTES_MAX)
         digest, left = sha256(), _MEMBER_BYTES_MAX
-        with _telling(self.path), self._zip.open(name) as member:
+        with _translating(self.path), self._zip.open(name) as member:
             # It may hold more than it says.
             while line := member.readline(left + 1):
                 left -= len(line)
@@ -179,7 +179,7 @@ class Archive:
 
     def _bytes(self, name: str, bytes_max: int) -> bytes:
         self._refuse_large(name, bytes_max)
-        with _telling(self.path), self._zip.open(name) as member:
+        with _translating(self.path), self._zip.open(name) as member:
             # It may hold more than it says.
             body = member.read(bytes_max + 1)
         if len(body) > bytes_max:
@@ -194,7 +194,7 @@ def _too_large(path: Path, name: str, bytes_max: int) -> InvalidInput:
 @contextmanager
 def reading(path: Path) -> Iterator[Archive]:
     """An archive. Raises `InvalidInput` for any other file."""
-    with _telling(path):
+    with _translating(path):
         zip_file = zipfile.ZipFile(path)
     with zip_file:
         yield Archive(path, zip_file)
@@ -203,14 +203,14 @@ def reading(path: Path) -> Iterator[Archive]:
 def digest_of(path: Path) -> str:
     """Of the file as a whole. Raises `InvalidInput`."""
     digest = sha256()
-    with _telling(path), path.open("rb") as file:
+    with _translating(path), path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
 
 
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _translating(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -4,12 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from hive_mind.control.manifests.part import OFF, Part
+from hive_mind.control.manifests.part import OFF, ManifestSection
 
 IdentityMode = Literal["off", "warn", "require"]
 
 
-class Identity(Part):
+class Identity(ManifestSection):
     """Who may say something in the hive, and who may read it. May be written as its mode alone, `identity: require`."""
 
     mode: Annotated[IdentityMode | None, OFF] = Field(

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from hive_mind.bus.schemes import in_words
 from hive_mind.control.manifests.identity import Identity, WrittenIdentity
-from hive_mind.control.manifests.part import OFF, Part
+from hive_mind.control.manifests.part import OFF, ManifestSection
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.expiry import ExpirySettings
@@ -47,14 +47,14 @@ _MODELS: Any = worker.ModelsConfig()
 _SEEN: Any = worker.SeenConfig()
 
 
-class Metadata(Part):
+class Metadata(ManifestSection):
     """What the fleet is called."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes; its folder is called so too.")
     labels: dict[str, str] = Field(default_factory=dict, description="Words of your own; nothing depends on them.")
 
 
-class Group(Part):
+class Group(ManifestSection):
     """A group of a federated hive."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes.")
@@ -65,7 +65,7 @@ def _for(setting: str) -> str:
     return " and ".join(readers(setting))
 
 
-class Topology(Part):
+class Topology(ManifestSection):
     """How agents share what they know. May be written as its kind alone, `topology: flat`."""
 
     kind: TopologyName = Field(
@@ -85,7 +85,7 @@ class Topology(Part):
     replicas: int = Field(REPLICAS, ge=1, le=9, description=f"{_for('replicas')}: copies of each fact.")
 
 
-class Resources(Part):
+class Resources(ManifestSection):
     """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
@@ -93,7 +93,7 @@ class Resources(Part):
     sleep_after_s: float = Field(0.0, ge=0, description="Release database and index after this many idle seconds; 0: never.")
 
 
-class Trigger(Part):
+class Trigger(ManifestSection):
     """What begins a run of an agent's worker by itself."""
 
     every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
@@ -104,7 +104,7 @@ class Trigger(Part):
     inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
 
 
-class RunLimits(Part):
+class RunLimits(ManifestSection):
     """What a run may spend, instead of what its worker says."""
 
     turns: int | None = Field(None, ge=1, description="Turns of a language model.")
@@ -113,7 +113,7 @@ class RunLimits(Part):
     seconds: float | None = Field(None, gt=0, description="Time in which something is done.")
 
 
-class Agent(Part):
+class Agent(ManifestSection):
     """One agent, or `count` of them, named by a pattern: `name: reader-{n}` counts from 1."""
 
     name: str = Field(min_length=1, max_length=60, description="Its name; with `count`, a pattern with {n} in it.")
@@ -138,7 +138,7 @@ def _url(given: str) -> str:
     return "memory:" if given == "memory" else given
 
 
-class Bus(Part):
+class Bus(ManifestSection):
     """What carries messages between processes. May be written as its URL alone."""
 
     url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
@@ -147,7 +147,7 @@ class Bus(Part):
     searches_credential: str = Field("", description="The same for `searches`.")
 
 
-class Embedding(Part):
+class Embedding(ManifestSection):
     """How text becomes vectors."""
 
     kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
@@ -157,7 +157,7 @@ class Embedding(Part):
     index: Literal["exact", "quantised", "usearch"] = Field(_MODELS.ann, description="How vectors are searched.")
 
 
-class Llm(Part):
+class Llm(ManifestSection):
     """The language model that reads and answers, where there is one."""
 
     model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
@@ -166,7 +166,7 @@ class Llm(Part):
     token_budget: int = Field(_MODELS.token_budget, ge=0, description="Tokens an agent may cost from start to stop.")
 
 
-class Gossip(Part):
+class Gossip(ManifestSection):
     """How nodes bring each other up to date."""
 
     period_s: float = Field(
@@ -184,7 +184,7 @@ class Gossip(Part):
     )
 
 
-class Lifecycle(Part):
+class Lifecycle(ManifestSection):
     """How a hive forgets. Off by default."""
 
     forget: bool = Field(_EXPIRY.is_on, description="Whether facts fade and expire at all.")
@@ -199,7 +199,7 @@ class Lifecycle(Part):
     )
 
 
-class Promotion(Part):
+class Promotion(ManifestSection):
     """The gate: which facts an agent shares."""
 
     confidence_min: Share = Field(_GATE.confidence_min, description="Facts less sure than this stay with their agent.")
@@ -220,7 +220,7 @@ class Promotion(Part):
     open: bool = Field(False, description="Share everything, secrets too: for measuring, not for use.")
 
 
-class Judge(Part):
+class Judge(ManifestSection):
     """Who judges facts that the gate would let through, before others learn of them."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
@@ -250,7 +250,7 @@ class Judge(Part):
     audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
 
 
-class Mcp(Part):
+class Mcp(ManifestSection):
     """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
 
     name: Name = Field(description="What workers call it.")
@@ -260,7 +260,7 @@ class Mcp(Part):
     idempotent: list[str] = Field(default_factory=list, description='Tools that may be called twice, such as "get_*".')
 
 
-class Queen(Part):
+class Queen(ManifestSection):
     """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
 
     agent: str = Field(
@@ -268,7 +268,7 @@ class Queen(Part):
     )
 
 
-class Health(Part):
+class Health(ManifestSection):
     """Who looks after the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
@@ -279,7 +279,7 @@ class Health(Part):
     stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
-class Trust(Part):
+class Trust(ManifestSection):
     """Whom the hive believes."""
 
     moderators: list[str] = Field(
@@ -299,7 +299,7 @@ class Trust(Part):
     )
 
 
-class Retrieval(Part):
+class Retrieval(ManifestSection):
     """How candidates become a ranking."""
 
     config: str = Field(
@@ -348,7 +348,7 @@ class Retrieval(Part):
 RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k", "rerank", "rerank_model")
 
 
-class Observability(Part):
+class Observability(ManifestSection):
     """What can be seen from outside."""
 
     log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
@@ -356,7 +356,7 @@ class Observability(Part):
     trace: str = Field("", description="Where spans go: console, or the URL of an OTLP collector.")
 
 
-class Platform(Part):
+class Platform(ManifestSection):
     """Where processes run. May be written as its kind alone."""
 
     kind: PlatformKind = Field(
@@ -399,7 +399,7 @@ _Bus = Annotated[Bus, BeforeValidator(_with_url, json_schema_input_type=Bus | st
 _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_type=Platform | PlatformKind)]
 
 
-class Spec(Part):
+class Spec(ManifestSection):
     """What the fleet should be."""
 
     topology: _Topology = Field(default_factory=lambda: Topology())
@@ -428,7 +428,7 @@ class Spec(Part):
     platform: _Platform = Field(default_factory=lambda: Platform())
 
 
-class HiveManifest(Part):
+class HiveManifest(ManifestSection):
     """The whole file."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")

@@ -6,7 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
-class Part(BaseModel):
+class ManifestSection(BaseModel):
     """A section of a manifest: unknown keys are refused, names are written in camelCase."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)

@@ -140,7 +140,7 @@ class LocalPlatform:
         prepare(self._folder)
         # Before anything is written: a reference may stand for nothing.
         sees = environment_with(_variables(config))
-        files.tell(config)
+        files.write_config(config)
         command = (*self._command, "--config", str(files.config))
         child = begin(command, sees=sees, where=self._folder, says=open_log(files.output))
         self._children[config.process] = child

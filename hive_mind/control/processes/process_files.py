@@ -72,7 +72,7 @@ class ProcessFiles:
             return body, msgspec.json.decode(body, type=WorkerConfig)
         return body, None
 
-    def tell(self, config: WorkerConfig) -> None:
+    def write_config(self, config: WorkerConfig) -> None:
         """Write its configuration. The process that ran under this name before is forgotten."""
         self.forget()
         write_whole(self.config, config.packed())

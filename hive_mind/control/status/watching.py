@@ -47,9 +47,9 @@ class Watching:
         elif not look.plan.actions:
             converging.remembered.finish(look.wanted)
         if actions or not wanted:
-            self.tell("; ".join(problems))
+            self.report_once("; ".join(problems))
 
-    def tell(self, trouble: str) -> None:
+    def report_once(self, trouble: str) -> None:
         """Report it, once as long as it stays the same."""
         if trouble and trouble != self._told:
             self.report(trouble)

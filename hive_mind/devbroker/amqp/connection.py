@@ -16,7 +16,7 @@ from hive_mind.devbroker.amqp.channels import Channels
 from hive_mind.devbroker.amqp.encoding import NULL, described, encode, uint, ushort
 from hive_mind.devbroker.amqp.encoding import frame as encoded_frame
 from hive_mind.devbroker.amqp.error import FORCED, FRAMING_ERROR, NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
-from hive_mind.devbroker.amqp.framing import AMQP_KIND, SASL_KIND, Frame, FrameBuffer, Output
+from hive_mind.devbroker.amqp.framing import AMQP_KIND, SASL_KIND, AmqpFrame, FrameBuffer, Output
 from hive_mind.devbroker.amqp.handshake import SASL_HEADER, Handshake
 from hive_mind.devbroker.amqp.performatives import Performative
 from hive_mind.devbroker.amqp.switchboard import Limits, Switchboard
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
         else:
             self._output.flush()
 
-    def _on_frame(self, frame: Frame) -> None:
+    def _on_frame(self, frame: AmqpFrame) -> None:
         if frame.is_header:
             self.write(self._handshake.on_header(frame.body))
         elif frame.kind == SASL_KIND:

@@ -11,7 +11,7 @@ HEADER_BYTES = 8
 AMQP_KIND, SASL_KIND = 0, 1
 
 
-class Frame(NamedTuple):
+class AmqpFrame(NamedTuple):
     """A frame without its header. For a protocol header `is_header` is true, and `body` has all of it."""
 
     kind: int
@@ -35,7 +35,7 @@ class FrameBuffer:
     def clear(self) -> None:
         self._data, self._position = b"", 0
 
-    def take(self) -> Frame | None:
+    def take(self) -> AmqpFrame | None:
         """The next frame, if it is whole. Raises `AmqpError` for what can't be one."""
         data, start = self._data, self._position
         if len(data) - start < HEADER_BYTES:
@@ -48,11 +48,11 @@ class FrameBuffer:
             return None
         self._position = end = start + size
         if is_header:
-            return Frame(SASL_KIND, 0, data[start:end], is_header=True)
+            return AmqpFrame(SASL_KIND, 0, data[start:end], is_header=True)
         body = start + data[start + 4] * 4
         if not start + HEADER_BYTES <= body <= end:
             raise AmqpError(FRAMING_ERROR, "a frame that begins outside of itself")
-        return Frame(data[start + 5], int.from_bytes(data[start + 6 : start + 8]), data[body:end])
+        return AmqpFrame(data[start + 5], int.from_bytes(data[start + 6 : start + 8]), data[body:end])
 
 
 class Output:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hive_mind.devbroker.amqp.decoding import DecodeError, decode
 from hive_mind.devbroker.amqp.error import DECODE_ERROR, INVALID_FIELD, AmqpError
 from hive_mind.devbroker.amqp.types import Described
-from hive_mind.devbroker.entity import Outcome, OutcomeKind
+from hive_mind.devbroker.entity import DeliveryOutcome, OutcomeKind
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
 SASL_MECHANISMS, SASL_INIT, _, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
@@ -102,7 +102,7 @@ class Disposition:
     first: int
     last: int
     is_settled: bool
-    outcome: Outcome | None
+    outcome: DeliveryOutcome | None
 
 
 def read(body: bytes) -> Performative:
@@ -249,7 +249,7 @@ def _filters(fields: list[Any]) -> dict[str, Any]:
     return {_FILTERS.get(item.descriptor, str(item.descriptor)): item.value for item in kinds} | by_name
 
 
-def _outcome(state: Any) -> Outcome | None:
+def _outcome(state: Any) -> DeliveryOutcome | None:
     if state is None:
         return None
     if not isinstance(state, Described) or type(state.value) is not list:
@@ -260,14 +260,14 @@ def _outcome(state: Any) -> Outcome | None:
     if kind == "rejected":
         return _rejection(_field(state.value, 0))
     if kind == "modified":
-        return Outcome(kind, has_failed=_flag(state.value, 0), is_undeliverable_here=_flag(state.value, 1))
-    return Outcome(kind)
+        return DeliveryOutcome(kind, has_failed=_flag(state.value, 0), is_undeliverable_here=_flag(state.value, 1))
+    return DeliveryOutcome(kind)
 
 
-def _rejection(error: Any) -> Outcome:
+def _rejection(error: Any) -> DeliveryOutcome:
     if not isinstance(error, Described) or type(error.value) is not list:
-        return Outcome("rejected")
-    return Outcome("rejected", condition=_text(error.value, 0), info=_mapping(error.value, 2))
+        return DeliveryOutcome("rejected")
+    return DeliveryOutcome("rejected", condition=_text(error.value, 0), info=_mapping(error.value, 2))
 
 
 _SYMBOLIC = {

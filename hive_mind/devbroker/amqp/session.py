@@ -10,7 +10,7 @@ from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ServerLink, rejected_state
 from hive_mind.devbroker.amqp.performatives import Begin, Disposition, Flow
 from hive_mind.devbroker.amqp.switchboard import Peer
-from hive_mind.devbroker.entity import Outcome
+from hive_mind.devbroker.entity import DeliveryOutcome
 
 # Frames a client may send before it hears of us.
 WINDOW = 1 << 14
@@ -147,7 +147,7 @@ class Session:
 
     def _settle(self, link: ServerLink, delivery_id: int, said: Disposition) -> None:
         # Settled without an outcome is taken as accepted; a provisional state, such as "received", changes nothing.
-        outcome = said.outcome or (Outcome("accepted") if said.is_settled else None)
+        outcome = said.outcome or (DeliveryOutcome("accepted") if said.is_settled else None)
         if outcome is None or delivery_id not in link.unsettled:
             return
         held = link.unsettled.pop(delivery_id)
@@ -194,6 +194,6 @@ class Session:
             link.close()
 
 
-def _state(outcome: Outcome) -> bytes:
+def _state(outcome: DeliveryOutcome) -> bytes:
     codes = {"rejected": amqp.REJECTED, "released": amqp.RELEASED, "modified": amqp.MODIFIED}
     return ACCEPTED_STATE if outcome.kind == "accepted" else described(codes[outcome.kind], ())

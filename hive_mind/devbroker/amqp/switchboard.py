@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.entity import Endpoint, Entity, Host, Link
+from hive_mind.devbroker.entity import Endpoint, Entity, EntityHost, Link
 from hive_mind.devbroker.faults import Fault
 
 
@@ -32,7 +32,7 @@ class Limits:
     idle_timeout_s: float = 120.0
 
 
-class Switchboard(Host, Protocol):
+class Switchboard(EntityHost, Protocol):
     """The broker behind a connection."""
 
     name: str

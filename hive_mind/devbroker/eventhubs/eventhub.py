@@ -13,7 +13,7 @@ from zlib import crc32
 from hive_mind.devbroker.amqp.error import NOT_ALLOWED, NOT_FOUND, RESOURCE_LIMIT, AmqpError
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DELIVERY_ANNOTATIONS, Message, annotations_section, messages_of, split
 from hive_mind.devbroker.amqp.types import Array, Int, Symbol, Timestamp
-from hive_mind.devbroker.entity import Host, Link, Outcome, Reply
+from hive_mind.devbroker.entity import DeliveryOutcome, EntityHost, Link, ManagementReply
 from hive_mind.devbroker.eventhubs.partition import Partition, Retention
 
 # The service's own limit, per partition and consumer group.
@@ -42,7 +42,7 @@ class EventHub:
     """See `entity.Entity`. With `groups` None every consumer group exists."""
 
     def __init__(
-        self, host: Host, name: str, partitions: int, groups: Sequence[str] | None = (), retention: Retention | None = None
+        self, host: EntityHost, name: str, partitions: int, groups: Sequence[str] | None = (), retention: Retention | None = None
     ) -> None:
         self._host, self.name = host, name
         self.partitions = [Partition(number, retention or Retention()) for number in range(partitions)]
@@ -68,7 +68,7 @@ class EventHub:
         self._senders.pop(link, None)
         self._readers.pop(link, None)
 
-    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: Link, held: Any, outcome: DeliveryOutcome) -> None:
         """Events are sent settled."""
 
     def on_message(self, link: Link, payload: bytes, fmt: int) -> None:
@@ -147,15 +147,15 @@ class EventHub:
         }
         return annotations_section(DELIVERY_ANNOTATIONS, metrics)
 
-    def manage(self, request: Message) -> Reply:
+    def manage(self, request: Message) -> ManagementReply:
         """What the hub, or a partition of it, looks like."""
         asked = request.application_map
         match asked.get("type"):
             case "com.microsoft:eventhub":
-                return Reply(200, "OK", self._description())
+                return ManagementReply(200, "OK", self._description())
             case "com.microsoft:partition":
-                return Reply(200, "OK", self._partition_description(self._partition(str(asked.get("partition")))))
-        return Reply(400, "only hubs and partitions can be read", {})
+                return ManagementReply(200, "OK", self._partition_description(self._partition(str(asked.get("partition")))))
+        return ManagementReply(400, "only hubs and partitions can be read", {})
 
     def _description(self) -> dict[str, Any]:
         return {

@@ -26,7 +26,7 @@ class Retention:
     bytes_max: int = 128 << 20
 
 
-class Place(NamedTuple):
+class EventPosition(NamedTuple):
     """Where an event is. Before the first one: -1, "-1" and 0."""
 
     sequence: int
@@ -45,7 +45,7 @@ class Partition:
         self._offsets: list[int] = []
         self._times_ms: list[int] = []
         self._next_offset = self._bytes = 0
-        self.last = Place(-1, "-1", 0)
+        self.last = EventPosition(-1, "-1", 0)
         # Events at the front of the lists that are gone; they are cut off together, because a cut costs as much as what stays.
         self._gone = 0
 
@@ -65,7 +65,7 @@ class Partition:
         if key is not None:
             noted.append((_KEY, encode(key)))
         event = message.encoded(annotations=noted)
-        self.last = Place(self.end, str(self._next_offset), now_ms)
+        self.last = EventPosition(self.end, str(self._next_offset), now_ms)
         self._events.append(event)
         self._offsets.append(self._next_offset)
         self._times_ms.append(now_ms)

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from hive_mind.devbroker.servicebus.errors import quota_reached
-from hive_mind.devbroker.servicebus.message import Letter
+from hive_mind.devbroker.servicebus.message import BrokeredMessage
 
 # The oldest are forgotten early beyond this: a window in time alone has no bound.
 IDS_MAX = 200_000
@@ -44,7 +44,7 @@ class Duplicates:
         self._window_s, self._ids_max = window_s, ids_max
         self._seen_at: OrderedDict[Hashable, float] = OrderedDict()
 
-    def without(self, letters: Sequence[Letter], now: float) -> list[Letter]:
+    def without(self, letters: Sequence[BrokeredMessage], now: float) -> list[BrokeredMessage]:
         """Those that were not noted within the window, each once."""
         if not self._window_s:
             return list(letters)
@@ -53,7 +53,7 @@ class Duplicates:
         first_of = {letter.id: letter for letter in reversed(letters)}
         return [each for each in letters if each.id is None or (each.id not in self._seen_at and first_of[each.id] is each)]
 
-    def note(self, letters: Sequence[Letter], now: float) -> None:
+    def note(self, letters: Sequence[BrokeredMessage], now: float) -> None:
         if self._window_s:
             self._seen_at.update((letter.id, now) for letter in letters if letter.id is not None)
             while len(self._seen_at) > self._ids_max:

@@ -7,7 +7,7 @@ from uuid import UUID
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.amqp.types import Array
-from hive_mind.devbroker.entity import Reply
+from hive_mind.devbroker.entity import ManagementReply
 from hive_mind.devbroker.requests import READ
 from hive_mind.devbroker.servicebus.errors import wrong_argument
 from hive_mind.devbroker.servicebus.message import milliseconds, rendered, text_of
@@ -57,35 +57,39 @@ class Request:
         return wrong_argument(f"{self.operation} needs {name!r}: {wish}")
 
 
-def manage_queue(message: Message, queue: Queue, now: float) -> Reply:
+def manage_queue(message: Message, queue: Queue, now: float) -> ManagementReply:
     """Do what was asked of a queue or a subscription. Raises `AmqpError`."""
     request = Request(message)
     operation = OPERATIONS.get(request.operation)
     return operation(request, queue, now) if operation is not None else unknown_operation(request)
 
 
-def unknown_operation(request: Request) -> Reply:
+def unknown_operation(request: Request) -> ManagementReply:
     """The answer to what an entity does not know."""
     hint = ": it is a queue or a topic, so give the hub another name" if request.operation == READ else ""
-    return Reply(501, f"this entity does not know the operation {request.operation!r}{hint}", {})
+    return ManagementReply(501, f"this entity does not know the operation {request.operation!r}{hint}", {})
 
 
-def _renew(request: Request, queue: Queue, now: float) -> Reply:
+def _renew(request: Request, queue: Queue, now: float) -> ManagementReply:
     until = queue.renew(request.tokens("lock-tokens"), now)
-    return Reply(200, "OK", {"expirations": Array(map(milliseconds, until))})
+    return ManagementReply(200, "OK", {"expirations": Array(map(milliseconds, until))})
 
 
-def _peek(request: Request, queue: Queue, now: float) -> Reply:
+def _peek(request: Request, queue: Queue, now: float) -> ManagementReply:
     count, found = request.count("message-count", PEEK_MAX), list[bytes]()
     for kept in queue.peek(request.number("from-sequence-number", 1), now):
         encoded = rendered(kept)
         if len(found) == count or (found and sum(map(len, found)) + len(encoded) > PEEK_BYTES_MAX):
             break
         found.append(encoded)
-    return Reply(200, "OK", {"messages": [{"message": each} for each in found]}) if found else Reply(204, "No Content", {})
+    return (
+        ManagementReply(200, "OK", {"messages": [{"message": each} for each in found]})
+        if found
+        else ManagementReply(204, "No Content", {})
+    )
 
 
-def _settle(request: Request, queue: Queue, now: float) -> Reply:
+def _settle(request: Request, queue: Queue, now: float) -> ManagementReply:
     status, tokens = request.text("disposition-status"), request.tokens("lock-tokens")
     reason, description = request.text_or_empty("deadletter-reason"), request.text_or_empty("deadletter-description")
     settle: Mapping[str, Callable[[UUID], Any]] = {
@@ -100,10 +104,10 @@ def _settle(request: Request, queue: Queue, now: float) -> Reply:
         queue.locks.find(token)
     for token in dict.fromkeys(tokens):
         settle[status](token)
-    return Reply(200, "OK", {})
+    return ManagementReply(200, "OK", {})
 
 
-OPERATIONS: Mapping[str, Callable[[Request, Queue, float], Reply]] = {
+OPERATIONS: Mapping[str, Callable[[Request, Queue, float], ManagementReply]] = {
     "renew-lock": _renew,
     "peek-message": _peek,
     "update-disposition": _settle,

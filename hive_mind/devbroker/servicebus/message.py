@@ -54,7 +54,7 @@ _SCHEDULED = "x-opt-scheduled-enqueue-time"
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class BrokeredMessage:
     """`id` as the sender gave it."""
 
     content: Message
@@ -63,16 +63,16 @@ class Letter:
     size: int = 0
 
 
-def letters_of(payload: bytes, fmt: int, now: float) -> list[Letter]:
+def letters_of(payload: bytes, fmt: int, now: float) -> list[BrokeredMessage]:
     """Those of a delivery: one, or a batch. Raises `AmqpError` or `DecodeError`."""
     return [letter_of(message, now) for message in unbatch(payload, fmt)]
 
 
-def letter_of(message: Message, now: float) -> Letter:
+def letter_of(message: Message, now: float) -> BrokeredMessage:
     """Read what a queue needs. Raises `AmqpError` for ids of wrong types or lengths, and for what is to be sent later."""
     if message.annotations and message.annotation_map.get(_SCHEDULED) is not None:
         raise wrong_argument("this broker sends everything at once; it schedules no messages")
-    return Letter(
+    return BrokeredMessage(
         message if message.message_id is not None else _named(message),
         id=_id_of(message.message_id),
         ttl_s=_ttl_of(message, now),
@@ -87,7 +87,7 @@ def properties_of(message: Message) -> Properties:
     return Properties(system, {text_of(name): value for name, value in message.application_map.items()})
 
 
-def buried(letter: Letter, reason: str, description: str) -> Letter:
+def buried(letter: BrokeredMessage, reason: str, description: str) -> BrokeredMessage:
     """The letter with why it is dead, which receivers of dead letters read in its application properties."""
     why = {"DeadLetterReason": reason, "DeadLetterErrorDescription": description}
     said: Mapping[Any, Any] = {name: text for name, text in why.items() if text}
@@ -122,10 +122,10 @@ def _ttl_of(message: Message, now: float) -> float:
 
 
 @dataclass(slots=True)
-class Kept:
+class StoredMessage:
     """`attempts` are deliveries that failed. `origin` is its number where it was sent to: the topic, or the queue it died in."""
 
-    letter: Letter
+    letter: BrokeredMessage
     sequence: int
     origin: int
     enqueued_at: float
@@ -136,7 +136,7 @@ class Kept:
     died_in: str = ""
 
 
-def rendered(kept: Kept, locked_until: float | None = None) -> bytes:
+def rendered(kept: StoredMessage, locked_until: float | None = None) -> bytes:
     """The encoded message; with its lock when `locked_until` is given."""
     notes = [
         (_SEQUENCE, encode(kept.sequence)),
@@ -162,6 +162,6 @@ def milliseconds(time: float) -> Timestamp:
     return Timestamp(int(time * 1000))
 
 
-def _header(kept: Kept) -> bytes:
+def _header(kept: StoredMessage) -> bytes:
     durable, priority, ttl, first_acquirer, _ = kept.letter.content.header_fields
     return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(kept.attempts))])

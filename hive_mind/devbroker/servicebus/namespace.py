@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from hive_mind.devbroker.amqp.sections import Message
-from hive_mind.devbroker.entity import Entity, Host, Link, Outcome, Reply
+from hive_mind.devbroker.entity import DeliveryOutcome, Entity, EntityHost, Link, ManagementReply
 from hive_mind.devbroker.servicebus.admission import Duplicates
 from hive_mind.devbroker.servicebus.errors import not_allowed
 from hive_mind.devbroker.servicebus.management import Request, unknown_operation
-from hive_mind.devbroker.servicebus.message import Letter, letters_of, properties_of
+from hive_mind.devbroker.servicebus.message import BrokeredMessage, letters_of, properties_of
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.queue_entity import QueueEntity
 from hive_mind.devbroker.servicebus.rules import rules_of
@@ -27,7 +27,7 @@ from hive_mind.errors import InvalidInput
 class Topic:
     """See `entity.Entity`. It keeps nothing: each message goes to every subscription with a rule that matches."""
 
-    def __init__(self, host: Host, settings: QueueSettings) -> None:
+    def __init__(self, host: EntityHost, settings: QueueSettings) -> None:
         self._host, self._settings = host, settings
         self._subscriptions: list[tuple[Queue, Filter]] = []
         self._duplicates = Duplicates(settings.duplicate_window_s)
@@ -37,11 +37,11 @@ class Topic:
         """From now on `queue` gets what it wants."""
         self._subscriptions.append((queue, wants))
 
-    def send(self, letters: Sequence[Letter], now: float) -> None:
+    def send(self, letters: Sequence[BrokeredMessage], now: float) -> None:
         """All to everybody who wants them, or none: raises `AmqpError` when a subscription is full."""
         fresh = [self._limited(letter) for letter in self._duplicates.without(letters, now)]
         plan = [(letter, self._wanting(letter)) for letter in fresh]
-        wanted: dict[Queue, list[Letter]] = {}
+        wanted: dict[Queue, list[BrokeredMessage]] = {}
         for letter, queues in plan:
             for queue in queues:
                 wanted.setdefault(queue, []).append(letter)
@@ -73,17 +73,17 @@ class Topic:
     def pump(self, link: Link) -> None:
         """There are no receivers."""
 
-    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: Link, held: Any, outcome: DeliveryOutcome) -> None:
         """There are no receivers."""
 
-    def manage(self, request: Message) -> Reply:
+    def manage(self, request: Message) -> ManagementReply:
         return unknown_operation(Request(request))
 
-    def _wanting(self, letter: Letter) -> list[Queue]:
+    def _wanting(self, letter: BrokeredMessage) -> list[Queue]:
         properties = properties_of(letter.content)
         return [queue for queue, wants in self._subscriptions if wants(properties)]
 
-    def _limited(self, letter: Letter) -> Letter:
+    def _limited(self, letter: BrokeredMessage) -> BrokeredMessage:
         limit_s = self._settings.ttl_s
         return replace(letter, ttl_s=limit_s) if letter.ttl_s > limit_s else letter
 
@@ -95,7 +95,7 @@ _SUBSCRIPTIONS = "/subscriptions/"
 class Namespace:
     """`properties` and `rules` are those of Microsoft's Config.json; what is wrong with them raises `InvalidInput`."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: EntityHost) -> None:
         self._host = host
         self._queues: dict[str, QueueEntity] = {}
         self._topics: dict[str, Topic] = {}

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from hive_mind.devbroker.servicebus.admission import Duplicates, Quota
 from hive_mind.devbroker.servicebus.errors import not_allowed
-from hive_mind.devbroker.servicebus.message import Kept, Letter, buried
+from hive_mind.devbroker.servicebus.message import BrokeredMessage, StoredMessage, buried
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from hive_mind.devbroker.servicebus.store import Locks, MessageStore
 
@@ -31,11 +31,11 @@ class Queue:
         self._duplicates = Duplicates(settings.duplicate_window_s)
         self._sequence = 0
 
-    def check(self, letters: Sequence[Letter]) -> None:
+    def check(self, letters: Sequence[BrokeredMessage]) -> None:
         """Raises `AmqpError` when these can't all be put in."""
         self.quota.check(len(letters), sum(letter.size for letter in letters))
 
-    def send(self, letters: Sequence[Letter], now: float) -> list[int]:
+    def send(self, letters: Sequence[BrokeredMessage], now: float) -> list[int]:
         """Put in all or none; the numbers of those that are no duplicates."""
         self.advance(now)
         fresh = self._duplicates.without(letters, now)
@@ -43,14 +43,14 @@ class Queue:
         self._duplicates.note(fresh, now)
         return [self.put(letter, now) for letter in fresh]
 
-    def put(self, letter: Letter, now: float, origin: int | None = None) -> int:
+    def put(self, letter: BrokeredMessage, now: float, origin: int | None = None) -> int:
         """Put in one that was checked; its number."""
         kept = self._numbered(letter, now, origin)
         kept.expires_at = now + min(letter.ttl_s, self.settings.ttl_s)
         self._add(kept)
         return kept.sequence
 
-    def take(self, now: float, *, for_good: bool = False) -> Kept | None:
+    def take(self, now: float, *, for_good: bool = False) -> StoredMessage | None:
         """The next message, gone for good or locked by the token it now has."""
         self.advance(now)
         kept = self._store.pop_ready()
@@ -80,7 +80,7 @@ class Queue:
             self.locks.find(token)
         return [self.locks.renew(token, now) for token in tokens]
 
-    def peek(self, start: int, now: float) -> Iterator[Kept]:
+    def peek(self, start: int, now: float) -> Iterator[StoredMessage]:
         """Every message from a number on, whatever its state, without taking it."""
         self.advance(now)
         return (kept for kept in self._store if kept.sequence >= start)
@@ -101,26 +101,26 @@ class Queue:
         """How many messages are in which state."""
         return {"ready": len(self._store) - len(self.locks), "locked": len(self.locks)}
 
-    def _numbered(self, letter: Letter, now: float, origin: int | None = None) -> Kept:
+    def _numbered(self, letter: BrokeredMessage, now: float, origin: int | None = None) -> StoredMessage:
         self._sequence += 1
-        return Kept(letter, self._sequence, origin or self._sequence, now)
+        return StoredMessage(letter, self._sequence, origin or self._sequence, now)
 
-    def _add(self, kept: Kept) -> None:
+    def _add(self, kept: StoredMessage) -> None:
         self.quota.take(kept.letter.size)
         self._store.add(kept)
         self._make_ready(kept)
 
-    def _make_ready(self, kept: Kept) -> None:
+    def _make_ready(self, kept: StoredMessage) -> None:
         self._store.make_ready(kept)
         self.changed()
 
-    def _unlocked(self, token: UUID, now: float) -> Kept:
+    def _unlocked(self, token: UUID, now: float) -> StoredMessage:
         self.advance(now)
         kept = self.locks.find(token)
         self.locks.open(kept)
         return kept
 
-    def _put_back(self, kept: Kept, now: float, *, is_failed: bool) -> None:
+    def _put_back(self, kept: StoredMessage, now: float, *, is_failed: bool) -> None:
         kept.attempts += is_failed
         if kept.attempts >= self.settings.deliveries_max:
             self._bury(kept, now, "MaxDeliveryCountExceeded", f"not dealt with in {kept.attempts} deliveries")
@@ -129,24 +129,24 @@ class Queue:
         else:
             self._make_ready(kept)
 
-    def _expire(self, kept: Kept, now: float) -> None:
+    def _expire(self, kept: StoredMessage, now: float) -> None:
         if self.settings.buries_expired and self.dead_letters is not None:
             self._bury(kept, now, "TTLExpiredException", "its time to live ended before it was dealt with")
         else:
             self._remove(kept)
 
-    def _bury(self, kept: Kept, now: float, reason: str, description: str) -> None:
+    def _bury(self, kept: StoredMessage, now: float, reason: str, description: str) -> None:
         self._remove(kept)
         if self.dead_letters is not None:
             self.dead_letters.lay(kept, now, buried(kept.letter, reason, description), self.path)
 
-    def lay(self, kept: Kept, now: float, letter: Letter, died_in: str) -> None:
+    def lay(self, kept: StoredMessage, now: float, letter: BrokeredMessage, died_in: str) -> None:
         """Keep a dead letter, with the number it died under and the attempts it had."""
         dead = self._numbered(letter, now, kept.origin)
         dead.attempts, dead.died_in = kept.attempts, died_in
         self._add(dead)
 
-    def _remove(self, kept: Kept) -> None:
+    def _remove(self, kept: StoredMessage) -> None:
         self._store.remove(kept)
         self.quota.give_back(kept.letter.size)
 

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from hive_mind.devbroker.amqp.sections import Message
-from hive_mind.devbroker.entity import Host, Link, Outcome, Reply, Timer
+from hive_mind.devbroker.entity import DeliveryOutcome, EntityHost, Link, ManagementReply, Timer
 from hive_mind.devbroker.servicebus.errors import not_allowed
 from hive_mind.devbroker.servicebus.management import manage_queue
 from hive_mind.devbroker.servicebus.message import letters_of, rendered, tag_of, text_of
@@ -25,7 +25,7 @@ _LATE_S = 0.001
 class QueueEntity:
     """See `entity.Entity`. Only its topic sends to a subscription."""
 
-    def __init__(self, host: Host, queue: Queue, *, is_subscription: bool = False) -> None:
+    def __init__(self, host: EntityHost, queue: Queue, *, is_subscription: bool = False) -> None:
         self.queue, self._is_subscription = queue, is_subscription
         self.dead_letters = QueueEntity(host, queue.dead_letters) if queue.dead_letters else None
         self._host = host
@@ -63,7 +63,7 @@ class QueueEntity:
             pass
         self._wake_timer.expect(self.queue.next_due())
 
-    def settle(self, link: Link, held: Any, outcome: Outcome) -> None:
+    def settle(self, link: Link, held: Any, outcome: DeliveryOutcome) -> None:
         """What a receiver did with a message. Raises `AmqpError` when its lock was lost."""
         del link
         token: UUID = held
@@ -78,7 +78,7 @@ class QueueEntity:
         else:
             self.queue.abandon(token, now, is_failed=outcome.kind == "modified")
 
-    def manage(self, request: Message) -> Reply:
+    def manage(self, request: Message) -> ManagementReply:
         reply = manage_queue(request, self.queue, self._host.now())
         self._wake_timer.expect(self.queue.next_due())
         return reply
@@ -126,7 +126,7 @@ class WakeTimer:
     `look` does what is to be done and returns when it wants to be called again, if at all.
     """
 
-    def __init__(self, host: Host, look: Callable[[], float | None]) -> None:
+    def __init__(self, host: EntityHost, look: Callable[[], float | None]) -> None:
         self._host, self._look = host, look
         self._is_called = False
         self._timer: Timer | None = None

@@ -7,7 +7,7 @@ from math import inf
 from uuid import UUID, uuid4
 
 from hive_mind.devbroker.servicebus.errors import message_lock_lost
-from hive_mind.devbroker.servicebus.message import Kept
+from hive_mind.devbroker.servicebus.message import StoredMessage
 
 # Below this many entries tidying up costs more than it frees.
 _UNTIDY_MIN = 64
@@ -64,32 +64,32 @@ class MessageStore:
 
     def __init__(self) -> None:
         # Numbers only grow, so this is in their order.
-        self._kept: dict[int, Kept] = {}
+        self._kept: dict[int, StoredMessage] = {}
         self._ready, self._expiries = DueQueue(), DueQueue()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[StoredMessage]:
         return iter(self._kept.values())
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: StoredMessage) -> None:
         """Put a message in; it is not ready yet."""
         self._kept[kept.sequence] = kept
         if kept.expires_at != inf:
             self._expiries.enter(kept.sequence, kept.expires_at)
 
-    def remove(self, kept: Kept) -> None:
+    def remove(self, kept: StoredMessage) -> None:
         """Take a message out for good."""
         del self._kept[kept.sequence]
         self._expiries.strike_out(kept.sequence)
         self._ready.strike_out(kept.sequence)
 
-    def make_ready(self, kept: Kept) -> None:
+    def make_ready(self, kept: StoredMessage) -> None:
         """It may be taken; those with lower numbers come first."""
         self._ready.enter(kept.sequence, kept.sequence)
 
-    def pop_ready(self) -> Kept | None:
+    def pop_ready(self) -> StoredMessage | None:
         """The next one; it stays in, but is not ready any more."""
         sequence = self._ready.pop()
         return None if sequence is None else self._kept[sequence]
@@ -98,7 +98,7 @@ class MessageStore:
         """When the next message expires, locked or not."""
         return self._expiries.first_due()
 
-    def pop_expired(self, now: float) -> Iterator[Kept]:
+    def pop_expired(self, now: float) -> Iterator[StoredMessage]:
         """What expired, each once; those in somebody's hands do not."""
         for sequence in self._expiries.pop_due(now):
             kept = self._kept[sequence]
@@ -115,19 +115,19 @@ class Locks:
     def __init__(self, duration_s: float) -> None:
         self.opened: Callable[[UUID], None] = lambda _: None
         self._duration_s = duration_s
-        self._kept: OrderedDict[UUID, Kept] = OrderedDict()
+        self._kept: OrderedDict[UUID, StoredMessage] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def lock(self, kept: Kept, now: float) -> UUID:
+    def lock(self, kept: StoredMessage, now: float) -> UUID:
         """Give it to somebody; nobody has it."""
         token = uuid4()
         kept.token, kept.locked_until = token, now + self._duration_s
         self._kept[token] = kept
         return token
 
-    def find(self, token: UUID) -> Kept:
+    def find(self, token: UUID) -> StoredMessage:
         """What the token locks. Raises `AmqpError` when it locks nothing (any more)."""
         try:
             return self._kept[token]
@@ -141,7 +141,7 @@ class Locks:
         self._kept.move_to_end(token)
         return kept.locked_until
 
-    def open(self, kept: Kept) -> None:
+    def open(self, kept: StoredMessage) -> None:
         token, kept.token = kept.token, None
         if token is not None:
             del self._kept[token]
@@ -150,7 +150,7 @@ class Locks:
     def first_due(self) -> float | None:
         return next(iter(self._kept.values())).locked_until if self._kept else None
 
-    def ended(self, now: float) -> Iterator[Kept]:
+    def ended(self, now: float) -> Iterator[StoredMessage]:
         """Messages whose lock has ended. The caller opens the locks."""
         while (due := self.first_due()) is not None and due <= now:
             yield next(iter(self._kept.values()))

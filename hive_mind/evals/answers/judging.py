@@ -34,7 +34,7 @@ _VERDICT_TOKENS_MAX = 1_024
 _log = logging.getLogger(__name__)
 
 
-class Judge(Metered, Protocol):
+class GroundingJudge(Metered, Protocol):
     """Says whether answers are grounded."""
 
     async def is_grounded(self, question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> bool | None:
@@ -42,7 +42,7 @@ class Judge(Metered, Protocol):
         ...
 
 
-async def open_judge(kind: JudgeKind, settings: Settings, budget: Budget | None = None) -> Judge | None:
+async def open_judge(kind: JudgeKind, settings: Settings, budget: Budget | None = None) -> GroundingJudge | None:
     """The judge of this kind, None for "none". Without a `budget` it has the settings' token budget to itself.
 
     Raises `ConfigError`: no model is named, or it can't be opened.
@@ -61,7 +61,7 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class ModelJudge(MeteredModel):
-    """Implements `Judge` with a language model, which it closes. Each answer that gets no verdict is logged with the reason."""
+    """Implements `GroundingJudge` with a language model, which it closes. Why an answer got no verdict is logged."""
 
     purpose = "judging"
 

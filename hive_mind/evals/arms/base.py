@@ -27,7 +27,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ArmResult:
     """What one question found, best first, and what finding it cost. Times in seconds, without embedding the question."""
 
     hits: tuple[Hit, ...]
@@ -49,7 +49,7 @@ class OpenArm(Protocol):
         """What learning took."""
         ...
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Put one question. Raises `HiveMindError` where it can't be answered at all."""
         ...
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from hive_mind.evals.arms.base import Outcome, Progress
+from hive_mind.evals.arms.base import ArmResult, Progress
 from hive_mind.evals.arms.costs import Learning, outcome_of
 from hive_mind.evals.arms.keeping import documents_by_fact, facts_of
 from hive_mind.evals.datasets import LabelledQuestion, Scope
@@ -25,7 +25,7 @@ class BaselineArm:
     def __init__(self, find: Find, documents: Mapping[str, Sequence[str]], learned: Learned) -> None:
         self._find, self.documents, self.learned = find, documents, learned
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         async def search() -> Sequence[Hit]:
             return self._find(question, limit)
 

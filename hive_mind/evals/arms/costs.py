@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hive_mind.embed.base import Embedder
-from hive_mind.evals.arms.base import Cost, Outcome
+from hive_mind.evals.arms.base import ArmResult, Cost
 from hive_mind.evals.arms.keeping import facts_of
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.rows import Learned
@@ -24,7 +24,7 @@ _EMBED_BATCH = 256
 _ROLLUP = Path("/proc/self/smaps_rollup")
 
 
-async def outcome_of(search: Callable[[], Awaitable[Found]], cost: Callable[[Found], Cost] = lambda _: Cost()) -> Outcome:
+async def outcome_of(search: Callable[[], Awaitable[Found]], cost: Callable[[Found], Cost] = lambda _: Cost()) -> ArmResult:
     """What is found, by `cost` at what price, and the time of the second search.
 
     The first embeds the question, which costs a hundred times the search and is not what is compared, and fills caches.
@@ -33,7 +33,7 @@ async def outcome_of(search: Callable[[], Awaitable[Found]], cost: Callable[[Fou
     paid = cost(hits)
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     await search()
-    return Outcome(tuple(hits), paid, time.process_time() - cpu_s, time.perf_counter() - wall_s)
+    return ArmResult(tuple(hits), paid, time.process_time() - cpu_s, time.perf_counter() - wall_s)
 
 
 class Learning:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
-from hive_mind.evals.arms.base import Means, Outcome, Progress
+from hive_mind.evals.arms.base import ArmResult, Means, Progress
 from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
 from hive_mind.evals.arms.keeping import keep
 from hive_mind.evals.arms.methods import Search
@@ -24,7 +24,7 @@ class MemoryArm:
         self._memory, self._search = memory, search
         self.documents, self.learned = documents, learned
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         return await outcome_of(lambda: self._search(self._memory, question.text, limit))
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import outcome_of
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import facts_of, lessons
@@ -78,7 +78,7 @@ class RoutedArm(HiveArm):
         self._agents, self._fan_out, self._ranking = names_of(cell.arm.agents), cell.arm.fan_out, cell.retrieval.ranking
         self._coordinators: dict[str, tuple[_Chosen, DistributedCognitiveMemory]] = {}
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         trained = self._trained
         chosen, memory = self._coordinator(trained.asker(question))
         vector = await self._means.embedder.embed_query(question.text)

@@ -14,7 +14,7 @@ and to 27 with ten. If equally sure facts shared a rank nothing would be lost: t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import outcome_of
 from hive_mind.evals.arms.trained_fleet import HiveArm, plan_of, train
 from hive_mind.evals.arms.weighing import weight_of
@@ -57,7 +57,7 @@ class _Returned:
 class SeedFederatedArm(HiveArm):
     """Groups that have learned a scope."""
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Put one question. A group that is down is asked in vain."""
         probe = Probe(tuple(tokenize(question.text)), Anchors(), None, FACTS_PER_HIT * limit)
         own = self._trained.fleet.plan.node_of(self._trained.asker(question))

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from hive_mind import backends
-from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import prepare
 from hive_mind.evals.arms.keeping import keep, lessons
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, refuse, slow_of, topology_of
@@ -50,7 +50,7 @@ class SimulatedArm(PerAgentArm):
         began_s, hive = time.process_time(), self._hive
         await self._teach()
         lag_ms = hive.settle()
-        await self._tell_shared()
+        await self._deliver_shared()
         # Times but the CPU's are virtual.
         self.learned = Learned(
             facts=len(self.documents),
@@ -62,7 +62,7 @@ class SimulatedArm(PerAgentArm):
         )
         hive.spoil(down_of(self._cell), slow_of(self._cell))
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Ask twice, with the same fate: once to weigh messages and to fill indexes and caches, once to measure time."""
         asker = self._askers[question.id]
         weighed, _ = await self._search(asker, question, limit, is_weighed=True)
@@ -71,7 +71,7 @@ class SimulatedArm(PerAgentArm):
         hits, answered_ms = await self._search(asker, question, limit, is_weighed=False)
         cpu_s = time.process_time() - began_s
         cost = Cost(traffic.messages, traffic.bytes, len(traffic.asked), weighed.completeness)
-        return Outcome(tuple(hits), cost, cpu_s, (answered_ms - began_ms) / 1000)
+        return ArmResult(tuple(hits), cost, cpu_s, (answered_ms - began_ms) / 1000)
 
     async def close(self) -> None:
         """Let go of all memories; the nodes are nowhere but here."""
@@ -94,7 +94,7 @@ class SimulatedArm(PerAgentArm):
             self._hive.schedule.run(ANOTHER_MOMENT_MS, lambda: False)
             await keep(memories[agent], some, None)
 
-    async def _tell_shared(self) -> None:
+    async def _deliver_shared(self) -> None:
         """Agents hear that others keep their facts, and then search their own no more."""
         for name, node in self._hive.nodes.items():
             shared, node.shared = node.shared, []

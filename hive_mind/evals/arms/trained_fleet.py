@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import Learning, outcome_of, prepare
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import documents_by_fact, keep, lessons
@@ -90,7 +90,7 @@ class FleetArm(HiveArm):
         super().__init__(trained)
         self._search = search
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         trained, agent = self._trained, self._trained.asker(question)
         trained.node_of(agent)
         memory = trained.fleet.memory(agent)

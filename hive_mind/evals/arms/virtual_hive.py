@@ -145,7 +145,7 @@ class VirtualHive:
 
     def answered(self, asker: VirtualNode, request: str, event: Event) -> Outcome:
         """Tell a node of a request and let time pass until it has answered."""
-        self._tell(asker, event)
+        self._handle(asker, event)
         self.schedule.run(_SETTLED_WITHIN_MS, lambda: request in self._done)
         if request not in self._done:
             raise BackendTimeout("simulator", f"{asker.node.name} did not answer {type(event).__name__} {request}")
@@ -157,7 +157,7 @@ class VirtualHive:
     def _now(self) -> Now:
         return Now(START_MS + self.schedule.now_ms, self.schedule.now_ms)
 
-    def _tell(self, one: VirtualNode, event: Event) -> None:
+    def _handle(self, one: VirtualNode, event: Event) -> None:
         self._perform(one, one.node.handle(event, self._now))
 
     def _perform(self, one: VirtualNode, effects: Iterable[Effect]) -> None:
@@ -191,7 +191,7 @@ class VirtualHive:
             return
         name = one.node.name
         if reply_to == name:
-            self.schedule.after(0, lambda: self._tell(one, Received(name, reply)))
+            self.schedule.after(0, lambda: self._handle(one, Received(name, reply)))
         elif name in self._slow:
             self.schedule.after(self._fault.slow_ms, lambda: self._send(name, (reply_to,), reply))
         else:
@@ -203,7 +203,7 @@ class VirtualHive:
             return Fate.AWAY
         if isinstance(parcel.message, Replicate):
             self._replica_ms = self.schedule.now_ms
-        self._tell(one, Received(parcel.sender, parcel.message))
+        self._handle(one, Received(parcel.sender, parcel.message))
         return Fate.TAKEN
 
     def _plan_tick(self, one: VirtualNode) -> None:
@@ -218,7 +218,7 @@ class VirtualHive:
     def _tick(self, one: VirtualNode, due_ms: int, *, was_learning: bool) -> None:
         if one.tick_ms == due_ms and was_learning == self._is_learning and not one.is_down:
             one.tick_ms = -1
-            self._tell(one, Tick())
+            self._handle(one, Tick())
 
 
 def _chance(seed: int, purpose: str) -> Random:

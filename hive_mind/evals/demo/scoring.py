@@ -13,7 +13,7 @@ from hive_mind.model.query import Hit
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoResult:
     """One question's result.
 
     `recall` is the share of the needed evidence among the hits, `reciprocal_rank` 1 / place of the first evidence (0: not found);
@@ -39,20 +39,20 @@ class Summary:
     unknown: int
 
 
-def outcome(question: DemoQuestion, hits: Sequence[Hit], answer: Answer) -> Outcome:
+def outcome(question: DemoQuestion, hits: Sequence[Hit], answer: Answer) -> DemoResult:
     """The result of one question; `hits` are those that count, best first."""
     right = any(word in answer.text for word in question.keywords) if question.evidence else not answer.is_known
-    return Outcome(question, _recall(question, hits), _reciprocal_rank(question, hits), answer.is_known, right)
+    return DemoResult(question, _recall(question, hits), _reciprocal_rank(question, hits), answer.is_known, right)
 
 
-def summaries(outcomes: Iterable[Outcome]) -> list[Summary]:
+def summaries(outcomes: Iterable[DemoResult]) -> list[Summary]:
     """One per kind in its usual order, then "all" over every kind."""
     everything = list(outcomes)
     kinds = [(kind, [one for one in everything if one.question.kind == kind]) for kind in KINDS]
     return [_summary(name, group) for name, group in [*kinds, ("all", everything)] if group]
 
 
-def _summary(kind: str, group: Sequence[Outcome]) -> Summary:
+def _summary(kind: str, group: Sequence[DemoResult]) -> Summary:
     return Summary(
         kind,
         len(group),

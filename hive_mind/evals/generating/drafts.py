@@ -27,7 +27,7 @@ _ID_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turn:
+class DraftTurn:
     """What one agent says. `topic` is the project, machine, account or person it is about, "" for nothing in particular."""
 
     text: str
@@ -46,7 +46,7 @@ class Exchange:
     domain: int
     kind: Kind
     rank: float
-    turns: tuple[Turn, ...]
+    turns: tuple[DraftTurn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Draft:
     category: str
     intent: Intent
     text: str
-    relevant: Sequence[Turn] = ()
-    distractors: Sequence[Turn] = ()
+    relevant: Sequence[DraftTurn] = ()
+    distractors: Sequence[DraftTurn] = ()
     required: tuple[str, ...] = ()
     acceptable: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
@@ -78,19 +78,19 @@ class Story:
         return sum(len(exchange.turns) for exchange in self.exchanges)
 
 
-def documents_of(world: World, exchanges: Iterable[Exchange]) -> dict[Turn, Document]:
+def documents_of(world: World, exchanges: Iterable[Exchange]) -> dict[DraftTurn, Document]:
     """A document for each turn, in the order in which they were said."""
 
     def when(exchange: Exchange) -> tuple[object, ...]:
         return (world.day(exchange.slot, exchange.domain), _HOURS[exchange.kind][0], exchange.domain, exchange.rank)
 
-    documents: dict[Turn, Document] = {}
+    documents: dict[DraftTurn, Document] = {}
     for _, session in groupby(sorted(exchanges, key=when), key=lambda exchange: when(exchange)[:-1]):
         _add_session(world, list(session), documents)
     return documents
 
 
-def _add_session(world: World, exchanges: list[Exchange], documents: dict[Turn, Document]) -> None:
+def _add_session(world: World, exchanges: list[Exchange], documents: dict[DraftTurn, Document]) -> None:
     first = exchanges[0]
     turns = [turn for exchange in exchanges for turn in exchange.turns]
     begin, minutes = _HOURS[first.kind]

@@ -8,7 +8,7 @@ from itertools import count, cycle
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
-from hive_mind.evals.generating.drafts import Draft, Exchange, Story, Turn, documents_of
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Exchange, Story, documents_of
 from hive_mind.evals.generating.incidents import IncidentPair
 from hive_mind.evals.generating.people import Colleagues
 from hive_mind.evals.generating.projects import ProjectPair
@@ -82,7 +82,7 @@ def _stories(world: World) -> Iterator[Story]:
         yield tell[kind](next(numbers[kind]))
 
 
-def _questions(drafts: list[Draft], documents: dict[Turn, Document]) -> Iterator[LabelledQuestion]:
+def _questions(drafts: list[Draft], documents: dict[DraftTurn, Document]) -> Iterator[LabelledQuestion]:
     """Some of each category, from the beginning of the world to its end."""
     for category in CATEGORIES:
         there = [draft for draft in drafts if draft.category == category]
@@ -91,7 +91,7 @@ def _questions(drafts: list[Draft], documents: dict[Turn, Document]) -> Iterator
             yield _labelled(f"{category}-{number + 1:02d}", there[number * len(there) // asked], documents)
 
 
-def _labelled(id_: str, draft: Draft, documents: dict[Turn, Document]) -> LabelledQuestion:
+def _labelled(id_: str, draft: Draft, documents: dict[DraftTurn, Document]) -> LabelledQuestion:
     relevant = {documents[turn].id: 1 for turn in draft.relevant}
     kinds = {documents[turn].kind for turn in draft.relevant}
     return LabelledQuestion(
@@ -122,7 +122,7 @@ def small_talk(world: World, turns: int) -> Iterator[Exchange]:
         text = _capital(chance.choice(words.patterns).format_map(drawn))
         agent = order[number % world.agents]
         slot = chance.randrange(world.slots)
-        yield Exchange(slot, world.domain_of(agent), "chat", chance.random(), (Turn(text, world.agent(agent)),))
+        yield Exchange(slot, world.domain_of(agent), "chat", chance.random(), (DraftTurn(text, world.agent(agent)),))
 
 
 def _capital(text: str) -> str:

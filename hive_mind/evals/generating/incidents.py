@@ -6,9 +6,9 @@ No single turn tells the story: some name the machine, some the number, some onl
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hive_mind.evals.generating.drafts import Draft, Intent, Kind, Story, Turn
-from hive_mind.evals.generating.telling import Said, Subject, Teller
-from hive_mind.evals.generating.words import Finding
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Kind, Story
+from hive_mind.evals.generating.telling import SpokenExchange, Subject, Teller
+from hive_mind.evals.generating.words import Discovery
 from hive_mind.evals.generating.world import World
 
 _TEAM = 5
@@ -23,8 +23,8 @@ class _Case:
 
     id: str
     host: str
-    opening: Sequence[Turn]
-    parts: dict[str, tuple[Turn, Finding]]
+    opening: Sequence[DraftTurn]
+    parts: dict[str, tuple[DraftTurn, Discovery]]
 
 
 class IncidentPair:
@@ -52,7 +52,7 @@ class IncidentPair:
         self._ask_of_none(cases)
         return self.story
 
-    def _case(self, at: int, findings: dict[str, Finding]) -> _Case:
+    def _case(self, at: int, findings: dict[str, Discovery]) -> _Case:
         host, id_, slot = self.hosts[at], self.numbers[at], self.slots[at]
         place = self.chance.choice(self.world.names.places)
         subject = Subject(host, id_, ["Any news on {name}?", "Who was at {name}?", "{name}, what is the state?"], host)
@@ -70,7 +70,7 @@ class IncidentPair:
         self._remark(subject, self.words.closed, slot, "ticket", words)
         return _Case(id_, host, [alarm, opened], parts)
 
-    def _told(self, part: str, finding: Finding) -> Sequence[str]:
+    def _told(self, part: str, finding: Discovery) -> Sequence[str]:
         """A finding's sentences, now and then led in by the word that a search would use."""
         if self.chance.random() >= _LED:
             return finding.said
@@ -81,11 +81,11 @@ class IncidentPair:
         ranks = sorted(exchange.rank for exchange in self.story.exchanges)
         self.story.exchanges = [replace(exchange, rank=rank) for exchange, rank in zip(self.story.exchanges, ranks, strict=True)]
 
-    def _remark(self, subject: Subject, patterns: Sequence[str], slot: int, kind: Kind, words: dict[str, str]) -> Turn:
+    def _remark(self, subject: Subject, patterns: Sequence[str], slot: int, kind: Kind, words: dict[str, str]) -> DraftTurn:
         text = self.chance.choice(patterns).format_map(words)
         return self._keep(self.teller.remark(subject, text, self.chance.choice(self.team), slot, kind))
 
-    def _keep(self, said: Said) -> Turn:
+    def _keep(self, said: SpokenExchange) -> DraftTurn:
         self.story.exchanges.append(said.exchange)
         return said.turn
 

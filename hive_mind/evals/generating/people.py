@@ -2,7 +2,7 @@
 
 from random import Random
 
-from hive_mind.evals.generating.drafts import Draft, Story, Turn
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Story
 from hive_mind.evals.generating.telling import Teller
 from hive_mind.evals.generating.words import Topic
 from hive_mind.evals.generating.world import World
@@ -41,16 +41,16 @@ class Colleagues:
         )
         return self.story
 
-    def _says(self, agent: int, value: str) -> Turn:
+    def _says(self, agent: int, value: str) -> DraftTurn:
         chance, name = self.chance, self.world.agent(agent)
         colleague = self.world.team(self.world.domain_of(agent), 2, chance)
         other = next((one for one in colleague if one != agent), (agent + 1) % self.world.agents)
         opener = chance.choice(self.topic.opener).format(first=name.split()[0])
-        turn = Turn(chance.choice(self.topic.said).format(value=value), name, name)
-        opening = Turn(opener[0].upper() + opener[1:], self.world.agent(other), name)
+        turn = DraftTurn(chance.choice(self.topic.said).format(value=value), name, name)
+        opening = DraftTurn(opener[0].upper() + opener[1:], self.world.agent(other), name)
         slot = chance.randrange(self.world.slots)
         self.story.exchanges.append(self.teller.exchange(slot, agent, "chat", [opening, turn]))
         remark = chance.choice(self.world.words.people.chatter).format(first=name.split()[0])
-        apart = Turn(remark, self.world.agent(other), name)
+        apart = DraftTurn(remark, self.world.agent(other), name)
         self.story.exchanges.append(self.teller.exchange(chance.randrange(self.world.slots), other, "chat", [apart]))
         return turn

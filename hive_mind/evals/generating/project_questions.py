@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from hive_mind.evals.generating.drafts import Draft, Intent, Turn
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent
 from hive_mind.evals.generating.values import core
-from hive_mind.evals.generating.words import Attribute, Finding, ProjectWords
+from hive_mind.evals.generating.words import Attribute, Discovery, ProjectWords
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ValueTurn:
     """A turn that gives an attribute its value."""
 
-    turn: Turn
+    turn: DraftTurn
     value: str
     attribute: Attribute
 
@@ -26,30 +26,30 @@ class Asks:
     words: ProjectWords
     name: str
 
-    def plain(self, category: str, told: Told, twin: Told | None = None) -> Draft:
+    def plain(self, category: str, told: ValueTurn, twin: ValueTurn | None = None) -> Draft:
         misleading = [twin] if twin else []
         return self._asking(category, told, misleading)
 
-    def near_duplicate(self, told: Told, twin: Told) -> Draft:
+    def near_duplicate(self, told: ValueTurn, twin: ValueTurn) -> Draft:
         """The same attribute of a namesake is said in the same words."""
         return self._asking("near-duplicate", told, [twin], intent="adversarial")
 
-    def current(self, history: Sequence[Told], twin: Told) -> Draft:
+    def current(self, history: Sequence[ValueTurn], twin: ValueTurn) -> Draft:
         old = tuple(told.value for told in history[:-1])
         return self._asking("current-value", history[-1], [*history[:-1], twin], superseded=old)
 
-    def former(self, history: Sequence[Told], twin: Told) -> Draft:
+    def former(self, history: Sequence[ValueTurn], twin: ValueTurn) -> Draft:
         text = self._of(self.words.former, history[0])
         return self._asking("former-value", history[0], [*history[1:], twin], text)
 
-    def as_of(self, history: Sequence[Told], which: int, day: str) -> Draft:
+    def as_of(self, history: Sequence[ValueTurn], which: int, day: str) -> Draft:
         """What held on a day: that version is neither the first nor the last."""
         text = self._of(self.words.as_of, history[which], day=day)
         others = [told for told in history if told is not history[which]]
         superseded = tuple(told.value for told in history[:which])
         return self._asking("as-of", history[which], others, text, superseded=superseded)
 
-    def contradicted(self, versions: Sequence[Told]) -> Draft:
+    def contradicted(self, versions: Sequence[ValueTurn]) -> Draft:
         """Two agents say different things, and nobody settled it."""
         values = tuple(told.value for told in versions)
         return Draft(
@@ -62,18 +62,18 @@ class Asks:
             answer=f"Some say {values[0]}, others {values[1]}.",
         )
 
-    def recorded(self, told: Told, record: Turn, twin: Told) -> Draft:
+    def recorded(self, told: ValueTurn, record: DraftTurn, twin: ValueTurn) -> Draft:
         """Said in a chat and written down in the minutes."""
         draft = self._asking("cross-source", told, [twin], self._of(self.words.recorded, told), intent="cross-source")
         return _also(draft, record)
 
-    def hop(self, lead: Told, room: Told, misleading: Sequence[Told]) -> Draft:
+    def hop(self, lead: ValueTurn, room: ValueTurn, misleading: Sequence[ValueTurn]) -> Draft:
         """The room of a person whom another agent names."""
         text = self.chance.choice(self.words.room_asked).format(name=self.name)
         draft = self._asking("cross-agent", room, misleading, text, intent="cross-source")
         return _also(draft, lead.turn)
 
-    def unknown(self, twin: Told, namesake: str) -> Draft:
+    def unknown(self, twin: ValueTurn, namesake: str) -> Draft:
         """Nobody ever said it of this project; of its namesake somebody did."""
         return Draft(
             "unanswerable",
@@ -84,26 +84,26 @@ class Asks:
             gap=f"nobody mentions the {twin.attribute.noun} of {self.name}, only that of {namesake}",
         )
 
-    def order(self, what: Sequence[Finding], turns: Sequence[Turn]) -> Draft:
+    def order(self, what: Sequence[Discovery], turns: Sequence[DraftTurn]) -> Draft:
         """Which of two events came first; the question names them in either order."""
         one, other = self.chance.sample([finding.noun for finding in what], 2)
         text = self.chance.choice(self.words.order).format(name=self.name, one=one, other=other)
         earlier, answer = (what[0].answer,), f"First came {what[0].noun}."
         return Draft("order", "state-lookup", text, turns, required=earlier, acceptable=earlier, answer=answer)
 
-    def why(self, what: Finding, turn: Turn, other: Turn, other_reason: str) -> Draft:
+    def why(self, what: Discovery, turn: DraftTurn, other: DraftTurn, other_reason: str) -> Draft:
         """The reason for a decision."""
         text = self.chance.choice(what.asked).format(name=self.name)
         reason = (what.answer,)
         return Draft("why", "why-decision", text, [turn], [other], reason, reason, (other_reason,), answer=turn.text)
 
-    def how(self, what: Finding, turns: Sequence[Turn], colours: Sequence[str]) -> Draft:
+    def how(self, what: Discovery, turns: Sequence[DraftTurn], colours: Sequence[str]) -> Draft:
         """A procedure that differs from the namesake's in one word."""
         text = self.chance.choice(what.asked).format(name=self.name)
         required, acceptable = (colours[0],), (f"{colours[0]} {what.answer}",)
         return Draft("how", "how-it-works", text, turns[:1], turns[1:], required, acceptable, (colours[1],), answer=turns[0].text)
 
-    def overview(self, told: Sequence[Told], outdated: Sequence[Told]) -> Draft:
+    def overview(self, told: Sequence[ValueTurn], outdated: Sequence[ValueTurn]) -> Draft:
         """Several current values at once, known by several agents."""
         nouns = [one.attribute.noun for one in told]
         listed = ", ".join(nouns[:-1]) + f" and {nouns[-1]}"
@@ -121,14 +121,14 @@ class Asks:
             answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
         )
 
-    def _of(self, patterns: Sequence[str], told: Told, **words: str) -> str:
+    def _of(self, patterns: Sequence[str], told: ValueTurn, **words: str) -> str:
         return self.chance.choice(patterns).format(noun=told.attribute.noun, name=self.name, **words)
 
     def _asking(
         self,
         category: str,
-        told: Told,
-        misleading: Sequence[Told],
+        told: ValueTurn,
+        misleading: Sequence[ValueTurn],
         text: str = "",
         *,
         intent: Intent = "state-lookup",
@@ -148,5 +148,5 @@ class Asks:
         )
 
 
-def _also(draft: Draft, turn: Turn) -> Draft:
+def _also(draft: Draft, turn: DraftTurn) -> Draft:
     return replace(draft, relevant=[*draft.relevant, turn])

@@ -3,11 +3,11 @@
 from itertools import count
 from random import Random
 
-from hive_mind.evals.generating.drafts import Story, Turn
-from hive_mind.evals.generating.project_questions import Asks, Told
-from hive_mind.evals.generating.telling import Said, Subject, Teller
+from hive_mind.evals.generating.drafts import DraftTurn, Story
+from hive_mind.evals.generating.project_questions import Asks, ValueTurn
+from hive_mind.evals.generating.telling import SpokenExchange, Subject, Teller
 from hive_mind.evals.generating.values import Values
-from hive_mind.evals.generating.words import Attribute, Finding
+from hive_mind.evals.generating.words import Attribute, Discovery
 from hive_mind.evals.generating.world import World, spoken
 
 _TEAM = 6
@@ -27,7 +27,7 @@ class ProjectPair:
         self.chance: Random = world.chance("projects", number)
         self.words = world.words.projects
         self.story = Story()
-        self.outdated: list[Told] = []
+        self.outdated: list[ValueTurn] = []
         self.team = world.team(self.chance.randrange(world.domains), _TEAM, self.chance)
         self._speakers = count(self.chance.randrange(len(self.team)))
         people = count()
@@ -56,11 +56,11 @@ class ProjectPair:
             self._chatter(subject, remarks)
         return self.story
 
-    def _keep(self, said: Said) -> Turn:
+    def _keep(self, said: SpokenExchange) -> DraftTurn:
         self.story.exchanges.append(said.exchange)
         return said.turn
 
-    def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> Turn:
+    def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> DraftTurn:
         # In turn, so that what belongs together is known by different agents.
         speaker = self.team[next(self._speakers) % len(self.team)]
         return self._keep(self.teller.state(subject, patterns, speaker, slot, self.team, **words))
@@ -71,14 +71,14 @@ class ProjectPair:
     def _slot(self) -> int:
         return self.chance.randrange(self.world.slots)
 
-    def _valued(self, subject: Subject, attribute: Attribute, slot: int, *, is_change: bool = False) -> Told:
+    def _valued(self, subject: Subject, attribute: Attribute, slot: int, *, is_change: bool = False) -> ValueTurn:
         value = self.values.draw(attribute.kind)
         patterns = attribute.changed if is_change else attribute.said
         if self.chance.random() < _PLAINLY:
             patterns = self.words.plainly_changed if is_change else self.words.plainly
-        return Told(self._state(subject, patterns, slot, value=value, noun=attribute.noun), value, attribute)
+        return ValueTurn(self._state(subject, patterns, slot, value=value, noun=attribute.noun), value, attribute)
 
-    def _changing(self, attribute: Attribute, changes: int) -> Told:
+    def _changing(self, attribute: Attribute, changes: int) -> ValueTurn:
         slots = self._slots(changes + 1)
         history = [self._valued(self.first, attribute, slot, is_change=bool(number)) for number, slot in enumerate(slots)]
         self.outdated += history[:-1]
@@ -111,7 +111,7 @@ class ProjectPair:
         twin = self._valued(self.second, attribute, self._slot())
         self.story.drafts.append(self.asks.recorded(told, record, twin))
 
-    def _twins(self, attribute: Attribute) -> Told:
+    def _twins(self, attribute: Attribute) -> ValueTurn:
         told, twin = (self._valued(subject, attribute, self._slot()) for subject in (self.first, self.second))
         self.story.drafts += [self.asks.near_duplicate(told, twin), self.asks_of_second.near_duplicate(twin, told)]
         return told
@@ -120,7 +120,7 @@ class ProjectPair:
         twin = self._valued(self.second, attribute, self._slot())
         self.story.drafts.append(self.asks.unknown(twin, self.second.name))
 
-    def _leads(self) -> Told:
+    def _leads(self) -> ValueTurn:
         """Who leads them, and where these people sit: two turns of two agents that must be put together."""
         lead = next(attribute for attribute in self.words.attributes if attribute.key == "lead")
         leads, rooms = [], []
@@ -130,7 +130,7 @@ class ProjectPair:
             about = Subject(leads[-1].value, leads[-1].value, self.words.openers, leads[-1].value)
             text = self.chance.choice(self.words.person_rooms).format(person=about.name, value=room)
             speaker = self.team[next(self._speakers) % len(self.team)]
-            rooms.append(Told(self._keep(self.teller.remark(about, text, speaker, self._slot())), room, lead))
+            rooms.append(ValueTurn(self._keep(self.teller.remark(about, text, speaker, self._slot())), room, lead))
         for at, asks in enumerate((self.asks, self.asks_of_second)):
             lead_of_other, room_of_other = leads[1 - at], rooms[1 - at]
             self.story.drafts.append(asks.plain("who", leads[at], lead_of_other))
@@ -154,7 +154,7 @@ class ProjectPair:
         self.story.drafts.append(self.asks.order((one, other), turns))
 
     def _decisions(self) -> None:
-        chosen: list[Finding] = self.chance.sample(self.words.decisions, 2)
+        chosen: list[Discovery] = self.chance.sample(self.words.decisions, 2)
         subjects = (self.first, self.second)
         turns = [self._state(subject, what.said, self._slot()) for subject, what in zip(subjects, chosen, strict=True)]
         for at, asks in enumerate((self.asks, self.asks_of_second)):

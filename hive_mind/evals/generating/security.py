@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import count
 from random import Random
 
-from hive_mind.evals.generating.drafts import Draft, Story, Turn
-from hive_mind.evals.generating.telling import Said, Subject, Teller
+from hive_mind.evals.generating.drafts import Draft, DraftTurn, Story
+from hive_mind.evals.generating.telling import SpokenExchange, Subject, Teller
 from hive_mind.evals.generating.values import Values
 from hive_mind.evals.generating.world import World
 
@@ -84,23 +84,23 @@ class SecurityPair:
             draft = Draft("access", "state-lookup", text, [turn], distractors, answer, answer, (misleading,), answer=person)
             self.story.drafts.append(draft)
 
-    def _passes(self, door: str, agent: int) -> Turn:
+    def _passes(self, door: str, agent: int) -> DraftTurn:
         return self._badge(door, self.world.agent(agent), str(_FIRST_BADGE + agent), self.words.badges_fine)
 
-    def _badge(self, door: str, person: str, badge: str, patterns: Sequence[str]) -> Turn:
+    def _badge(self, door: str, person: str, badge: str, patterns: Sequence[str]) -> DraftTurn:
         return self._line(door, patterns, door=door, person=person, badge=badge)
 
-    def _line(self, topic: str, patterns: Sequence[str], **words: str) -> Turn:
+    def _line(self, topic: str, patterns: Sequence[str], **words: str) -> DraftTurn:
         port = str(self.chance.randint(30_000, 60_000))
         text = self.chance.choice(patterns).format(port=port, **words)
         # The agent that ships the log is always the same one.
         return self._keep(self.teller.remark(self._subject(topic), text, self.team[0], self.slot, "log"))
 
-    def _answers(self, account: str, patterns: Sequence[str]) -> Turn:
+    def _answers(self, account: str, patterns: Sequence[str]) -> DraftTurn:
         subject, speaker = self._subject(account), self.chance.choice(self.team)
         return self._keep(self.teller.state(subject, patterns, speaker, self.slot, self.team))
 
-    def _keep(self, said: Said) -> Turn:
+    def _keep(self, said: SpokenExchange) -> DraftTurn:
         self.story.exchanges.append(said.exchange)
         return said.turn
 

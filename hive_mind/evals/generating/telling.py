@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from hive_mind.evals.generating.drafts import Exchange, Kind, Turn
+from hive_mind.evals.generating.drafts import DraftTurn, Exchange, Kind
 from hive_mind.evals.generating.world import World
 
 # Shares of statements that name their subject in full, and of those that use its short name; the others say "it".
@@ -41,11 +41,11 @@ class Teller:
 
     def state(
         self, subject: Subject, patterns: Sequence[str], speaker: int, slot: int, others: Sequence[int], **words: str
-    ) -> "Said":
+    ) -> "SpokenExchange":
         """A statement of `speaker`, with what the others say around it."""
         chance, other = self.chance, self._other(speaker, others)
         drawn = chance.random()
-        opening: list[Turn] = []
+        opening: list[DraftTurn] = []
         called = subject.name
         if drawn >= _SHORT:
             called = "it"
@@ -56,28 +56,28 @@ class Teller:
             called = subject.short
         fact = self._turn(speaker, chance.choice(patterns).format(it=called, **words), subject)
         closing = [self._turn(other, chance.choice(self.reactions), subject)] if chance.random() < _REACTION else []
-        return Said(self.exchange(slot, speaker, "chat", [*opening, fact, *closing]), fact)
+        return SpokenExchange(self.exchange(slot, speaker, "chat", [*opening, fact, *closing]), fact)
 
-    def remark(self, subject: Subject, text: str, speaker: int, slot: int, kind: Kind = "chat") -> "Said":
+    def remark(self, subject: Subject, text: str, speaker: int, slot: int, kind: Kind = "chat") -> "SpokenExchange":
         """A turn that stands alone. Machines begin a line as they like."""
-        turn = Turn(text, self.world.agent(speaker), subject.topic) if kind == "log" else self._turn(speaker, text, subject)
-        return Said(self.exchange(slot, speaker, kind, [turn]), turn)
+        turn = DraftTurn(text, self.world.agent(speaker), subject.topic) if kind == "log" else self._turn(speaker, text, subject)
+        return SpokenExchange(self.exchange(slot, speaker, kind, [turn]), turn)
 
-    def exchange(self, slot: int, speaker: int, kind: Kind, turns: Sequence[Turn]) -> Exchange:
+    def exchange(self, slot: int, speaker: int, kind: Kind, turns: Sequence[DraftTurn]) -> Exchange:
         """Turns without anybody in between."""
         domain = self.world.domain_of(speaker) if self.domain is None else self.domain
         return Exchange(slot, domain, kind, self.chance.random(), tuple(turns))
 
-    def _turn(self, speaker: int, text: str, subject: Subject) -> Turn:
-        return Turn(text[0].upper() + text[1:], self.world.agent(speaker), subject.topic)
+    def _turn(self, speaker: int, text: str, subject: Subject) -> DraftTurn:
+        return DraftTurn(text[0].upper() + text[1:], self.world.agent(speaker), subject.topic)
 
     def _other(self, speaker: int, others: Sequence[int]) -> int:
         return self.chance.choice([other for other in others if other != speaker] or [speaker])
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpokenExchange:
     """An exchange, and the turn of it that matters."""
 
     exchange: Exchange
-    turn: Turn
+    turn: DraftTurn

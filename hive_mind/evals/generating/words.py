@@ -39,7 +39,7 @@ class Attribute(msgspec.Struct, frozen=True):
     changed: Patterns = ()
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Discovery(msgspec.Struct, frozen=True):
     """A thing that is said in one go, and its words that answer. `noun` names it in questions, `kind` is that of its value."""
 
     said: Patterns
@@ -67,10 +67,10 @@ class ProjectWords(msgspec.Struct, frozen=True):
     overview: Patterns
     unknown: Patterns
     minutes: Patterns
-    milestones: tuple[Finding, ...]
+    milestones: tuple[Discovery, ...]
     order: Patterns
-    decisions: tuple[Finding, ...]
-    procedures: tuple[Finding, ...]
+    decisions: tuple[Discovery, ...]
+    procedures: tuple[Discovery, ...]
     person_rooms: Patterns
     room_asked: Patterns
 
@@ -81,12 +81,12 @@ class IncidentWords(msgspec.Struct, frozen=True):
     alarms: Patterns
     opened: Patterns
     looked: Patterns
-    causes: tuple[Finding, ...]
+    causes: tuple[Discovery, ...]
     leads: dict[str, Patterns]
     cause_asked: Patterns
-    fixes: tuple[Finding, ...]
+    fixes: tuple[Discovery, ...]
     fix_asked: Patterns
-    impacts: tuple[Finding, ...]
+    impacts: tuple[Discovery, ...]
     impact_asked: Patterns
     closed: Patterns
     overview_asked: Patterns
@@ -99,7 +99,7 @@ class SecurityWords(msgspec.Struct, frozen=True):
     failed: Patterns
     accepted: Patterns
     attempts_asked: Patterns
-    responses: tuple[Finding, ...]
+    responses: tuple[Discovery, ...]
     response_asked: Patterns
     noticed: Patterns
     badges: Patterns

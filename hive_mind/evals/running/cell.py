@@ -15,7 +15,7 @@ import numpy as np
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.answers.answering import Answerer, open_answerer
-from hive_mind.evals.answers.judging import Judge, open_judge
+from hive_mind.evals.answers.judging import GroundingJudge, open_judge
 from hive_mind.evals.answers.scoring import lacks_verdict
 from hive_mind.evals.answers.spending import FILE as TOKENS
 from hive_mind.evals.answers.spending import RunBudget
@@ -66,15 +66,15 @@ class _Parts:
     means: Means
     embedder: Embedder
     answerer: Answerer | None
-    judge: Judge | None
+    judge: GroundingJudge | None
 
 
-async def run_cell(order: CellOrder, tell: Progress) -> CellReport:
+async def run_cell(order: CellOrder, progress: Progress) -> CellReport:
     """Run it and write its report. Raises `HiveError` where it can't be run; the report of that is the caller's."""
     folder = RunFolder(order.folder).cell(order.cell.id)
     dataset = await asked_of(order.cell.data, order.cell.seed, order.experiment, order.settings)
-    async with _opened(order, tell) as parts:
-        learned = await _ask_all(order, dataset, parts, folder, tell)
+    async with _opened(order, progress) as parts:
+        learned = await _ask_all(order, dataset, parts, folder, progress)
         rows = folder.answered()
         _refuse_nothing_but_errors(rows)
         figures = await _figures(dataset, parts.embedder, order)
@@ -89,7 +89,7 @@ def failed_report(order: CellOrder, why: str) -> CellReport:
 
 
 @asynccontextmanager
-async def _opened(order: CellOrder, tell: Progress) -> AsyncIterator[_Parts]:
+async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Parts]:
     async with AsyncExitStack() as stack:
 
         async def open_real() -> Embedder:
@@ -105,14 +105,14 @@ async def _opened(order: CellOrder, tell: Progress) -> AsyncIterator[_Parts]:
         judge = await open_judge(order.experiment.judge, order.settings, _budget(order))
         if judge:
             stack.push_async_callback(judge.close)
-        yield _Parts(Means(order.settings, embedder, tell), embedder, answerer, judge)
+        yield _Parts(Means(order.settings, embedder, progress), embedder, answerer, judge)
 
 
 def _budget(order: CellOrder) -> RunBudget:
     return RunBudget(order.settings.token_budget, order.folder / TOKENS)
 
 
-async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, tell: Progress) -> Learned:
+async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, progress: Progress) -> Learned:
     """Ask what was not asked yet. Everything is learned again: what learning takes is part of the report."""
     before: Sequence[str] = [row.question for row in folder.answered()]
     learned: list[Learned] = []
@@ -123,7 +123,7 @@ async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: Ce
             arm = await open_arm(order.cell, scope, parts.means)
             try:
                 learned.append(arm.learned)
-                before = await _ask_scope(_asking(order, scope, arm, parts), dataset, scope, before, pen, tell)
+                before = await _ask_scope(_asking(order, scope, arm, parts), dataset, scope, before, pen, progress)
             finally:
                 await arm.close()
     return together(learned)
@@ -136,7 +136,7 @@ def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Aski
 
 
 async def _ask_scope(
-    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, tell: Progress
+    asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, progress: Progress
 ) -> Sequence[str]:
     """Ask a scope's questions, but for those that were asked before; what is left of these for the next scope."""
     for number, question in enumerate(scope.questions, start=1):
@@ -150,7 +150,7 @@ async def _ask_scope(
             continue
         row, timing = await put(asking, question, id)
         pen.write(msgspec.structs.replace(row, group=dataset.groups.get(id, "")), timing)
-        tell(f"{scope.name}: questions", number, len(scope.questions))
+        progress(f"{scope.name}: questions", number, len(scope.questions))
     return before
 
 

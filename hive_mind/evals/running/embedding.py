@@ -30,13 +30,13 @@ class Filled:
     embedded: int = 0
 
 
-async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, tell: Progress) -> Filled:
+async def fill(folder: Path, datasets: Sequence[Dataset], settings: Settings, progress: Progress) -> Filled:
     """Embed what is not in the cache. Without a model the result is a `Vectors` without dimension."""
-    tell("loading the embedding model", 0, 0)
+    progress("loading the embedding model", 0, 0)
     embedder = await open_embedder(settings)
     try:
         vectors = Vectors(folder, embedder.model if embedder.dimension else "", embedder.dimension)
-        return Filled(vectors, await stored(vectors, datasets, embedder, tell) if embedder.dimension else 0)
+        return Filled(vectors, await stored(vectors, datasets, embedder, progress) if embedder.dimension else 0)
     finally:
         await embedder.close()
 
@@ -53,7 +53,7 @@ def queries_of(dataset: Dataset) -> list[str]:
     return list(dict.fromkeys(question.text for scope in dataset.scopes for question in scope.questions))
 
 
-async def stored(vectors: Vectors, datasets: Sequence[Dataset], embedder: Embedder, tell: Progress) -> int:
+async def stored(vectors: Vectors, datasets: Sequence[Dataset], embedder: Embedder, progress: Progress) -> int:
     """Have everything that these data sets need in the cache; how many texts were new to it."""
     cache = vectors.open()
     chunks = [chunk for dataset in datasets for chunk in _chunks(passages_of(dataset))]
@@ -65,12 +65,12 @@ async def stored(vectors: Vectors, datasets: Sequence[Dataset], embedder: Embedd
     for chunk in new:
         cache.keep("passage", chunk, await embedder.embed_passages(chunk))
         done += len(chunk)
-        tell("embedding", done, total)
+        progress("embedding", done, total)
     for text in asked:
         cache.keep("query", [text], (await embedder.embed_query(text)).reshape(1, -1))
         done += 1
         if done % 32 == 0:
-            tell("embedding", done, total)
+            progress("embedding", done, total)
     return len(cache) - before
 
 

@@ -1,7 +1,7 @@
 """A whole run: everything is checked first, then embedded once, then cell after cell in two processes, then put together.
 
 A cell that fails is finished too, with its reason, and the others go on. A run that is stopped or killed goes on where it was
-when it is started again into the same folder. Progress goes to `Report`; printing it is left to the caller.
+when it is started again into the same folder. Progress goes to `RunListener`; printing it is left to the caller.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from hive_mind.evals.running.environment import environment_of
 from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
 from hive_mind.evals.running.standing import Standing, spoken, weight_of
 from hive_mind.evals.running.vector_cache import Vectors
-from hive_mind.evals.running.workers import Ended, Job, Tell, Told, run_jobs
+from hive_mind.evals.running.workers import Job, JobProgress, JobResult, Tell, run_jobs
 from hive_mind.runtime.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ WITHOUT_MODEL = "no embedding model, so everything ranks by words alone (lexical
 Data = Mapping[tuple[DataSource, int], Dataset]
 
 
-class Report(Protocol):
+class RunListener(Protocol):
     """Takes what happens."""
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
@@ -77,7 +77,7 @@ def default_folder(name: str) -> Path:
     return Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
-def run(order: RunOrder, report: Report) -> RunResult:
+def run(order: RunOrder, report: RunListener) -> RunResult:
     """Run an experiment. Raises `InvalidInput` before anything is done; cells that fail are part of the result."""
     _refuse_without_language_model(order)
     refuse_other_things(order.folder)
@@ -97,16 +97,16 @@ def run(order: RunOrder, report: Report) -> RunResult:
     return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
 
 
-def work_on_cell(order: CellOrder, tell: Tell) -> CellReport:
+def work_on_cell(order: CellOrder, progress: Tell) -> CellReport:
     """A cell, in a process of its own; it is found there by this name."""
     folder = RunFolder(order.folder).cell(order.cell.id)
     with folder.held(), noted(folder.notes):
-        return asyncio.run(run_cell(order, tell))
+        return asyncio.run(run_cell(order, progress))
 
 
-def work_on_vectors(order: "_FillOrder", tell: Tell) -> Filled:
+def work_on_vectors(order: "_FillOrder", progress: Tell) -> Filled:
     """All vectors, in a process of its own: a model stays in memory for as long as its process lives."""
-    return asyncio.run(_filled(order, tell))
+    return asyncio.run(_filled(order, progress))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class _FillOrder:
     cache: Path
 
 
-async def _filled(order: _FillOrder, tell: Tell) -> Filled:
+async def _filled(order: _FillOrder, progress: Tell) -> Filled:
     experiment = order.experiment
     data = [await asked_of(one, seed, experiment, order.settings) for one in experiment.data for seed in experiment.seeds]
-    return await fill(order.cache, data, order.settings, tell)
+    return await fill(order.cache, data, order.settings, progress)
 
 
 def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, Data]:
@@ -188,17 +188,17 @@ def _by_words_alone(experiment: Experiment) -> Experiment:
     return replace(experiment, retrieval=tuple(distinct.values()))
 
 
-def _vectors(experiment: Experiment, order: RunOrder, report: Report) -> Vectors:
+def _vectors(experiment: Experiment, order: RunOrder, report: RunListener) -> Vectors:
     nothing = Vectors(order.cache)
     if not _needs_vectors(experiment) or order.settings.embed == "none":
         return nothing
     for news in run_jobs([Job("vectors", work_on_vectors, _FillOrder(experiment, order.settings, order.cache))], 1):
         match news:
-            case Told(_, what, done, total):
+            case JobProgress(_, what, done, total):
                 report(done, total, what)
-            case Ended(_, Filled(vectors)):
+            case JobResult(_, Filled(vectors)):
                 return vectors
-            case Ended(_, _, why):
+            case JobResult(_, _, why):
                 raise BackendUnavailable("embedding", f"{why}; run the same command again")
     return nothing
 
@@ -210,7 +210,7 @@ def _weights(cells: Sequence[Cell], data: Data) -> dict[str, float]:
 
 
 def _run_cells(
-    orders: Mapping[str, CellOrder], folder: RunFolder, weights: Mapping[str, float], jobs: int, report: Report
+    orders: Mapping[str, CellOrder], folder: RunFolder, weights: Mapping[str, float], jobs: int, report: RunListener
 ) -> None:
     before = frozenset(id for id in orders if _is_finished(folder, id))
     standing = Standing(weights, time.monotonic(), dict.fromkeys(before, 1.0), before)
@@ -219,11 +219,11 @@ def _run_cells(
     what = ""
     for news in run_jobs([Job(id, work_on_cell, orders[id]) for id in waiting], jobs):
         match news:
-            case Told(name, phase, done, total):
+            case JobProgress(name, phase, done, total):
                 what = f"{name}: {phase}"
                 if phase.endswith("questions"):
                     standing.told(name, done, total)
-            case Ended(name) as ended:
+            case JobResult(name) as ended:
                 standing.ended(name)
                 what = _settle(ended, orders[name], folder)
         left = spoken(standing.left_s(time.monotonic()))
@@ -240,7 +240,7 @@ def _is_finished(folder: RunFolder, id: str) -> bool:
     return found is not None
 
 
-def _settle(ended: Ended, order: CellOrder, folder: RunFolder) -> str:
+def _settle(ended: JobResult, order: CellOrder, folder: RunFolder) -> str:
     """A cell that could not be run is finished with its reason."""
     if not ended.why:
         return f"{ended.name} is done"

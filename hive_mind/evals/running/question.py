@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import HiveError
 from hive_mind.evals.answers.answering import Answerer, GivenAnswer
-from hive_mind.evals.answers.judging import Judge
+from hive_mind.evals.answers.judging import GroundingJudge
 from hive_mind.evals.answers.scoring import GROUNDED, Figures, answered_figures, score, shown_scores
 from hive_mind.evals.answers.spending import since
-from hive_mind.evals.arms.base import OpenArm, Outcome
+from hive_mind.evals.arms.base import ArmResult, OpenArm
 from hive_mind.evals.arms.keeping import by_texts, firsts_of, texts_found
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.experiments.values import ArmKind
@@ -36,7 +36,7 @@ class Asking:
     kinds: Mapping[str, str]
     embedder: Embedder | None = None
     answerer: Answerer | None = None
-    judge: Judge | None = None
+    judge: GroundingJudge | None = None
 
 
 async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row, Timing]:
@@ -49,7 +49,7 @@ async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row,
     return await measured(asking, question, id, outcome)
 
 
-async def measured(asking: Asking, question: LabelledQuestion, id: str, outcome: Outcome) -> tuple[Row, Timing]:
+async def measured(asking: Asking, question: LabelledQuestion, id: str, outcome: ArmResult) -> tuple[Row, Timing]:
     """What was found, answered where somebody answers, and scored."""
     hits = outcome.hits[: asking.limit]
     before = _spent(asking)
@@ -65,7 +65,7 @@ async def measured(asking: Asking, question: LabelledQuestion, id: str, outcome:
 
 def _row(
     id: str,
-    outcome: Outcome,
+    outcome: ArmResult,
     found: Sequence[str],
     hits: Sequence[Hit],
     figures: Figures,

@@ -39,7 +39,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobProgress:
     """How far a job is."""
 
     name: str
@@ -49,7 +49,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobResult:
     """A job's result, or `why` it has none. `trace` is for a defect of ours."""
 
     name: str
@@ -65,7 +65,7 @@ class _Running:
     pipe: "Connection[Any, Any]"
 
 
-def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[Told | Ended | None]:
+def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[JobProgress | JobResult | None]:
     """Run them, in this order, and tell of them as they go on; None now and then, where nothing happened for a while.
 
     When the caller stops listening, by Ctrl-C or an error, the running jobs are stopped.
@@ -85,7 +85,7 @@ def run_jobs(jobs: Sequence[Job], processes: int) -> Iterator[Told | Ended | Non
             for pipe in ready:
                 key = pipes[pipe]  # type: ignore[index]
                 news = _heard(running[key])
-                if isinstance(news, Ended):
+                if isinstance(news, JobResult):
                     del running[key]
                 yield news
     finally:
@@ -138,13 +138,13 @@ def _started(job: Job) -> _Running:
     return _Running(job, process, ours)
 
 
-def _heard(one: _Running) -> Told | Ended:
+def _heard(one: _Running) -> JobProgress | JobResult:
     try:
-        news: Told | Ended = one.pipe.recv()
+        news: JobProgress | JobResult = one.pipe.recv()
     except (EOFError, OSError):
         one.process.join()
-        news = Ended(one.job.name, why=_how_it_died(one.process.exitcode))
-    if isinstance(news, Ended):
+        news = JobResult(one.job.name, why=_how_it_died(one.process.exitcode))
+    if isinstance(news, JobResult):
         one.process.join()
         one.pipe.close()
     return news
@@ -180,18 +180,18 @@ def _child(pipe: "Connection[Any, Any]", job: Job, environment: Mapping[str, str
         os.setpgrp()
     threading.Thread(target=_stop_with_parent, daemon=True).start()
 
-    def tell(what: str, done: int, total: int) -> None:
-        pipe.send(Told(job.name, what, done, total))
+    def progress(what: str, done: int, total: int) -> None:
+        pipe.send(JobProgress(job.name, what, done, total))
 
     try:
         _takes_interrupts()
-        ended = Ended(job.name, job.work(job.given, tell))
+        ended = JobResult(job.name, job.work(job.given, progress))
     except HiveError as error:
-        ended = Ended(job.name, why=str(error))
+        ended = JobResult(job.name, why=str(error))
     except KeyboardInterrupt:
         return
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent writes down that this job has failed of it
-        ended = Ended(job.name, why=f"a defect: {type(error).__name__}: {error}", trace=traceback.format_exc())
+        ended = JobResult(job.name, why=f"a defect: {type(error).__name__}: {error}", trace=traceback.format_exc())
     with suppress(BrokenPipeError):
         pipe.send(ended)
 

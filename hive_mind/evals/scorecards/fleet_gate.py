@@ -20,7 +20,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.files import read_json
 from hive_mind.evals.experiments.matrix import BASELINES
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
-from hive_mind.evals.running.harness import Report, RunOrder, run
+from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import MeasuredRun, read_run
 from hive_mind.evals.scorecards.comparing import Side
 from hive_mind.evals.scorecards.gating import Judgement, judge_run
@@ -123,7 +123,7 @@ def findable(configs: Sequence[WorkerConfig]) -> Findable:
     return Findable(_arm(configs), ranked, models.embed, models.embed_model, models.embed_url, models.ann)
 
 
-def judge_change(change: FleetChange, experiment: Experiment, folder: Path, settings: Settings, report: Report) -> Judgement:
+def judge_change(change: FleetChange, experiment: Experiment, folder: Path, settings: Settings, report: RunListener) -> Judgement:
     """Measure both sides, in a folder that is made anew, and judge. Raises `InvalidInput` for data that can't be used."""
     if change.applied is None or not change.is_asked:
         return Judgement()

@@ -19,7 +19,7 @@ _EMPTY_PLACES_MIN = 256
 _RENEWED_BESIDE = 4
 
 
-class Evidence(NamedTuple):
+class IndexedEvidence(NamedTuple):
     """What stands behind a fact."""
 
     confirmations: float
@@ -32,7 +32,7 @@ class Indexed(NamedTuple):
 
     terms: Mapping[str, float]
     vector: Vector | None
-    evidence: Evidence
+    evidence: IndexedEvidence
 
 
 Again = Callable[[str], Indexed]
@@ -50,7 +50,7 @@ class _Side:
         self.index.add(fact_id, indexed.terms, indexed.vector)
         self.note(fact_id, indexed.evidence)
 
-    def note(self, fact_id: str, evidence: Evidence) -> None:
+    def note(self, fact_id: str, evidence: IndexedEvidence) -> None:
         self.columns.put(self.index.position(fact_id), *evidence)
 
 
@@ -79,7 +79,7 @@ class CompactingIndex:
         for side in self._sides():
             side.add(fact_id, indexed)
 
-    def note(self, fact_id: str, evidence: Evidence) -> None:
+    def note(self, fact_id: str, evidence: IndexedEvidence) -> None:
         """The evidence for a fact that is there is new."""
         for side in self._sides():
             if fact_id in side.index:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from hive_mind.hive.effects import Record
-from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
+from hive_mind.hive.index.compacting_index import CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.hive.index.concepts import Concepts
 from hive_mind.hive.policy.admission import answerable, is_comparable
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
@@ -37,7 +37,7 @@ from hive_mind.ranking.vector import Vector, VectorArm
 _RIVALS_MAX = 8
 
 
-class Judge(Protocol):
+class AssertionPolicy(Protocol):
     """What a replica asks its node about assertions and agents, as of now."""
 
     @property
@@ -85,8 +85,8 @@ class _Known:
     tenant: str
 
     @property
-    def evidence(self) -> Evidence:
-        return Evidence(self.confirmations, self.confidence, self.agents)
+    def evidence(self) -> IndexedEvidence:
+        return IndexedEvidence(self.confirmations, self.confidence, self.agents)
 
 
 class _Order(NamedTuple):
@@ -118,7 +118,7 @@ class Shares:
     homes: Collection[str] = frozenset()
     copies: Collection[str] = frozenset()
 
-    def visible(self, fact_id: str, partitions: Iterable[str], judge: Judge) -> list[Sealed]:
+    def visible(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> list[Sealed]:
         """The assertions of a fact that count."""
         found = (given for name in partitions for given in self.by_partition[name].assertions(fact_id))
         return [given for given in found if judge.is_visible(given)]
@@ -161,7 +161,7 @@ class Replica:
         """Whether something changed that no search has looked at yet."""
         return bool(self._dirty)
 
-    def index_some(self, facts_max: int, judge: Judge) -> bool:
+    def index_some(self, facts_max: int, judge: AssertionPolicy) -> bool:
         """Re-evaluate a few changed facts ahead of the next question. Returns whether more are left."""
         if not self._dirty:
             return any(part.renew_some(facts_max) for part in (self._home, self._copies))
@@ -169,14 +169,18 @@ class Replica:
             self._derive(fact_id, self._dirty.pop(fact_id), judge)
         return bool(self._dirty)
 
-    def pool(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
+    def pool(
+        self, probe: Probe, confidence_min: float, judge: AssertionPolicy
+    ) -> tuple[Pool, EvidenceColumns, Occurrences | None]:
         """Candidates among the facts that have their home here, and what their keyword scores are made of."""
         self._refresh(judge)
         accept = self._accept(confidence_min, judge, probe.as_of_ms)
         pool, positions, words = self._home.index.told(answerable(probe, self._dimension), accept)
         return pool, self._evidence(self._home, pool, positions, judge), words
 
-    def pool_of_all(self, probe: Probe, confidence_min: float, judge: Judge) -> tuple[Pool, EvidenceColumns, TermStatistics]:
+    def pool_of_all(
+        self, probe: Probe, confidence_min: float, judge: AssertionPolicy
+    ) -> tuple[Pool, EvidenceColumns, TermStatistics]:
         """Candidates among everything kept here, copies too, and the statistics they were scored by."""
         self._refresh(judge)
         parts = (self._home, self._copies)
@@ -189,7 +193,7 @@ class Replica:
         merged = merge_found([pool for pool, _ in found], [evidence for _, evidence in found], probe.depth)
         return *merged, total
 
-    def fact(self, fact_id: str, judge: Judge) -> HiveFact | None:
+    def fact(self, fact_id: str, judge: AssertionPolicy) -> HiveFact | None:
         """A fact by its id, quarantined ones included."""
         self._refresh(judge)
         known = self._known.get(fact_id)
@@ -201,7 +205,7 @@ class Replica:
         return self._fact(fact_id, given, judge, "quarantined") if given and judge.is_quarantined(fact_id) else None
 
     def listed(
-        self, concept: str, limit: int, judge: Judge, after: ListPlace | None = None
+        self, concept: str, limit: int, judge: AssertionPolicy, after: ListPlace | None = None
     ) -> Iterator[tuple[ListPlace, HiveFact]]:
         """Facts at home here that are about a concept ("" for all), newest first, with their places; those `after` one."""
         self._refresh(judge)
@@ -218,7 +222,7 @@ class Replica:
         rows = (places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1))
         return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
 
-    def tallied(self, about: str, after: bytes, rows_max: int | None, judge: Judge) -> tuple[bytes, bool]:
+    def tallied(self, about: str, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
         """Rows of the facts at home here that are about something, ascending, those `after` one; and whether there are more."""
         self._refresh(judge)
         if self._tally is None or self._tally.about != about or judge.may_expire():
@@ -228,14 +232,14 @@ class Replica:
         end = len(rows) if rows_max is None else start + rows_max
         return b"".join(rows[start:end]), end < len(rows)
 
-    def _rows(self, about: str, judge: Judge) -> Iterator[bytes]:
+    def _rows(self, about: str, judge: AssertionPolicy) -> Iterator[bytes]:
         accept = self._accept(0.0, judge)
         for id, known in self._known.items():
             said = known.statement
             if known.is_home and (not about or is_about(about, said.concept, said.entities)) and (accept is None or accept(id)):
                 yield row(moment_ms(said.said_at, known.stamp.ms), id)
 
-    def counted(self, judge: Judge) -> dict[str, Counted]:
+    def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
         """What searches can find here, copies too, by id."""
         self._refresh(judge)
         accept = self._accept(0.0, judge)
@@ -248,7 +252,7 @@ class Replica:
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _refresh(self, judge: Judge) -> None:
+    def _refresh(self, judge: AssertionPolicy) -> None:
         self._note_version(judge)
         if not self._dirty:
             return
@@ -256,7 +260,7 @@ class Replica:
         for fact_id, partitions in dirty.items():
             self._derive(fact_id, partitions, judge)
 
-    def _note_version(self, judge: Judge) -> None:
+    def _note_version(self, judge: AssertionPolicy) -> None:
         if judge.version != self._version:
             self._version = judge.version
             self._home.forget_trust()
@@ -264,7 +268,7 @@ class Replica:
             for partition in (*self._shares.homes, *self._shares.copies):
                 self.changed(partition, self._shares.by_partition[partition].members.items())
 
-    def _derive(self, fact_id: str, partitions: set[str], judge: Judge) -> None:
+    def _derive(self, fact_id: str, partitions: set[str], judge: AssertionPolicy) -> None:
         former = self._known.get(fact_id)
         if former is not None:
             partitions = partitions.union(former.partitions)
@@ -279,7 +283,7 @@ class Replica:
         if known is not None:
             self._put_in(fact_id, known)
 
-    def _derived(self, fact_id: str, partitions: Iterable[str], judge: Judge) -> _Known | None:
+    def _derived(self, fact_id: str, partitions: Iterable[str], judge: AssertionPolicy) -> _Known | None:
         """At home if any assertion is: a copy besides adds nothing."""
         found = {name: self._shares.visible(fact_id, (name,), judge) for name in partitions}
         at_home = [given for name, some in found.items() if name in self._shares.homes for given in some]
@@ -325,11 +329,13 @@ class Replica:
     def _part_of(self, known: _Known) -> CompactingIndex:
         return self._home if known.is_home else self._copies
 
-    def _found(self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: Judge) -> tuple[Pool, EvidenceColumns]:
+    def _found(
+        self, part: CompactingIndex, probe: Probe, accept: Accept | None, judge: AssertionPolicy
+    ) -> tuple[Pool, EvidenceColumns]:
         pool, positions = part.index.found(probe, accept)
         return pool, self._evidence(part, pool, positions, judge)
 
-    def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: Judge) -> EvidenceColumns:
+    def _evidence(self, part: CompactingIndex, pool: Pool, positions: Positions, judge: AssertionPolicy) -> EvidenceColumns:
         evidence = part.columns.at(
             positions,
             lambda agents: trust_share(max(judge.trust(agent) for agent in agents)),
@@ -345,7 +351,7 @@ class Replica:
         known = self._known[fact_id]
         return place_of(known.statement, known.root, known.tenant)
 
-    def _accept(self, confidence_min: float, judge: Judge, as_of_ms: int = 0) -> Accept | None:
+    def _accept(self, confidence_min: float, judge: AssertionPolicy, as_of_ms: int = 0) -> Accept | None:
         """Without expiry, a time and a least confidence nothing has to be looked at one by one."""
         if confidence_min <= 0 and not judge.may_expire() and not as_of_ms:
             return None
@@ -358,7 +364,9 @@ class Replica:
 
         return is_wanted
 
-    def _fact(self, fact_id: str, given: list[Sealed], judge: Judge, status: Status, rivals: Sequence[str] = ()) -> HiveFact:
+    def _fact(
+        self, fact_id: str, given: list[Sealed], judge: AssertionPolicy, status: Status, rivals: Sequence[str] = ()
+    ) -> HiveFact:
         """The same assertion in its home and in a copy's partition is one."""
         assertions = {(a.agent, a.root): a for a in sorted((one.assertion for one in given), key=lambda a: a.stamp, reverse=True)}
         ordered = sorted(assertions.values(), key=lambda a: (a.stamp, a.agent))
@@ -375,14 +383,14 @@ class Replica:
         )
 
 
-def tell(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
+def reindex(replica: Replica, taken: Mapping[str, Taken]) -> list[Record]:
     """Let searches look again at what changed; the records of it all."""
     for partition, some in taken.items():
         replica.changed(partition, some.facts)
     return [record for some in taken.values() for record in some.records]
 
 
-def _confirmed(assertions: Sequence[Assertion], judge: Judge) -> float:
+def _confirmed(assertions: Sequence[Assertion], judge: AssertionPolicy) -> float:
     """Most facts have one source; nobody confirms itself, whatever sources it names."""
     return k_eff(assertions, judge.trust, judge.voucher) if len(assertions) > 1 else 0.0
 
@@ -391,7 +399,7 @@ def _alike(_: str) -> float:
     return 1.0
 
 
-def _votes(fact_id: str, assertions: Sequence[Assertion], judge: Judge) -> float | None:
+def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy) -> float | None:
     """What speaks for a fact; None where nothing is known of those who say it, so that their number says it all."""
     claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]
     votes = fused(claims, judge.trust, judge.voucher)[fact_id]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from hive_mind.hive.effects import Fetch, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.rounds import Part, Round, To, Window, effect
+from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import FactsReply, FactsRequest, SearchReply
@@ -101,21 +101,23 @@ class FetchScatter:
         return FactsRequest(self._fetch.request, self._round.open_of(to.part), left_ms, bytes_max)
 
 
-def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[Part]:
+def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[ReplicaSetShare]:
     """What each holder is asked for, and who else keeps what it keeps."""
     wanted: dict[str, list[str]] = {}
     for id, holder in dict(reversed(fetch.wanted)).items():
         if holder:
             wanted.setdefault(holder, []).append(id)
     return [
-        Part(holder, (holder, *(m for one in read_set if holder in one.members for m in one.members)), tuple(ids))
+        ReplicaSetShare(holder, (holder, *(m for one in read_set if holder in one.members for m in one.members)), tuple(ids))
         for holder, ids in sorted(wanted.items())
     ]
 
 
-def _by_set(fetch: Fetch, read_set: tuple[ReplicaSet, ...], may_hold: Callable[[str, ReplicaSet], bool]) -> Iterator[Part]:
+def _by_set(
+    fetch: Fetch, read_set: tuple[ReplicaSet, ...], may_hold: Callable[[str, ReplicaSet], bool]
+) -> Iterator[ReplicaSetShare]:
     """Where to look for what nobody named a holder of. A replica set is no node, so its part must not be called like one."""
     lost = dict.fromkeys(id for id, holder in fetch.wanted if not holder)
     for one in read_set if lost else ():
         if ids := tuple(id for id in lost if may_hold(id, one)):
-            yield Part(f"\0{one.name}", one.members, ids)
+            yield ReplicaSetShare(f"\0{one.name}", one.members, ids)

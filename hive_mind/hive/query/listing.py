@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.rounds import Part, Round, To, Window, effect
+from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import ListPlace, ListReply, ListRequest, SearchReply
@@ -36,7 +36,7 @@ class ListScatter:
     ) -> None:
         self._listing, self._node, self._epoch = listing, node, epoch
         self._end_ms = now_ms + listing.deadline_ms
-        parts = [Part(one.name, one.members, one.partitions) for one in read_set]
+        parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in read_set]
         self._partitions = sum(len(set(part.items)) for part in parts)
         self._round = Round(parts, node, Window(now_ms, self._end_ms), settings, latencies)
         self._found: dict[str, HiveFact] = {}

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from hive_mind.hive.query.reply_validation import is_sound
-from hive_mind.hive.query.rounds import Part
+from hive_mind.hive.query.rounds import ReplicaSetShare
 from hive_mind.model.messages import PoolReply
 from hive_mind.model.occurrences import Occurrences
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
@@ -50,7 +50,7 @@ class _Together(NamedTuple):
 class ReplyCollector:
     """The answers to one question."""
 
-    def __init__(self, parts: Sequence[Part], probe: Probe) -> None:
+    def __init__(self, parts: Sequence[ReplicaSetShare], probe: Probe) -> None:
         """`probe.depth` is how many candidates of each arm are wanted in the end."""
         self._asked, self._depth, self._beside = asked_for(probe.terms), probe.depth, probe.beside
         self._items = {part.name: frozenset(part.items) for part in parts}

@@ -20,7 +20,7 @@ _ASKS_MAX = 2
 _NEVER = 1 << 62
 
 
-class Part(NamedTuple):
+class ReplicaSetShare(NamedTuple):
     """What one replica set must speak for (partitions, or facts), and who can, in the order in which to try."""
 
     name: str
@@ -50,7 +50,7 @@ class _Asked(msgspec.Struct):
 class _Quest(msgspec.Struct, eq=False):
     """How far one part got."""
 
-    part: Part
+    part: ReplicaSetShare
     is_doubted: bool
     """Whether all who can answer stayed silent lately: then they are asked together, and not waited for to the end."""
     open: set[str]
@@ -89,7 +89,9 @@ class Window:
 class Round:
     """One round. Only decides: the caller sends what `start`, `tick` and `take` return."""
 
-    def __init__(self, parts: Sequence[Part], node: str, window: Window, settings: ScatterSettings, latencies: Latencies) -> None:
+    def __init__(
+        self, parts: Sequence[ReplicaSetShare], node: str, window: Window, settings: ScatterSettings, latencies: Latencies
+    ) -> None:
         self._node, self._window, self._latencies = node, window, latencies
         self._quests = {part.name: self._quest(part) for part in parts}
         # Those that somebody is still waited for.
@@ -236,12 +238,12 @@ class Round:
                     silent.add(node)
         return tuple(sorted(silent))
 
-    def _quest(self, part: Part) -> _Quest:
+    def _quest(self, part: ReplicaSetShare) -> _Quest:
         now_ms, others = self._window.start_ms, self._latencies
         if len(part.members) > 1:
             # Sorting is stable: among equals the topology's order holds.
             order = sorted(dict.fromkeys(part.members), key=lambda m: m != self._node and 1 + others.doubt(m, now_ms))
-            part = Part(part.name, tuple(order), part.items)
+            part = ReplicaSetShare(part.name, tuple(order), part.items)
         is_doubted = bool(part.members) and part.members[0] != self._node and others.doubt(part.members[0], now_ms) > 0
         return _Quest(part, is_doubted, set(part.items))
 

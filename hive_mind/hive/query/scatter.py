@@ -15,7 +15,7 @@ from hive_mind.hive.effects import Ask, SearchLocal, Send
 from hive_mind.hive.query.candidate_quota import first_depth
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.reply_collector import ReplyCollector
-from hive_mind.hive.query.rounds import Part, Round, To, Window, effect
+from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply
@@ -48,7 +48,7 @@ class Scatter:
         """`favoured` are names of replica sets whose domain matches the question."""
         self._ask, self._node, self._epoch = ask, node, epoch
         self._settings, self._latencies = settings, latencies
-        self._parts = [Part(one.name, one.members, one.partitions) for one in read_set]
+        self._parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in read_set]
         self._end_ms = now_ms + ask.deadline_ms
         self._deepen_ms = self._end_ms - int(ask.deadline_ms * settings.deepening_share)
         """When others are not waited for any longer before those that may have more are asked for it."""
@@ -163,10 +163,10 @@ class Scatter:
         self._deepening.append(more)
         return self._sent(more, more.start(now_ms), now_ms)
 
-    def _round(self, parts: Sequence[Part], now_ms: int) -> Round:
+    def _round(self, parts: Sequence[ReplicaSetShare], now_ms: int) -> Round:
         return Round(parts, self._node, Window(now_ms, self._end_ms), self._settings, self._latencies)
 
-    def _answered_first(self, part: Part) -> Part:
+    def _answered_first(self, part: ReplicaSetShare) -> ReplicaSetShare:
         """Members that answered most recently come first, after the node itself."""
         if len(part.members) < 2:
             return part

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from hive_mind.hive.effects import SearchLocal, Send, Tallied, Tally
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
-from hive_mind.hive.query.rounds import Part, Round, To, Window, effect
+from hive_mind.hive.query.rounds import ReplicaSetShare, Round, To, Window, effect
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.aggregation import ROW_BYTES, earliest_of, rows_in
 from hive_mind.model.messages import SearchReply, TallyReply, TallyRequest
@@ -39,7 +39,7 @@ class TallyScatter:
     ) -> None:
         self._tally, self._node, self._epoch = tally, node, epoch
         self._end_ms = now_ms + tally.deadline_ms
-        parts = [Part(one.name, one.members, one.partitions) for one in read_set]
+        parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in read_set]
         self._partitions = sum(len(set(part.items)) for part in parts)
         self._round = Round(parts, node, Window(now_ms, self._end_ms), settings, latencies)
         self._bytes_max = settings.reply_bytes_max

@@ -24,7 +24,16 @@ from hive_mind.hive.effects import (
     Tick,
 )
 from hive_mind.hive.policy.admission import can_travel
-from hive_mind.hive.replication.reliable_channels import HEARD, LANES, SAID, Act, ChannelSettings, Receiver, Sender, Told
+from hive_mind.hive.replication.reliable_channels import (
+    HEARD,
+    LANES,
+    SAID,
+    Act,
+    ChannelSettings,
+    IncomingMessage,
+    Receiver,
+    Sender,
+)
 from hive_mind.hive.topology.codec import EVERYBODY, is_name
 from hive_mind.model.messages import SearchReply, SearchRequest, Tell, TellReceipt
 
@@ -125,7 +134,7 @@ class AppMessages:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; send more when it is back")
         return to
 
-    def _act(self, told: Told) -> Sequence[Record]:
+    def _act(self, told: IncomingMessage) -> Sequence[Record]:
         assert self.handler is not None  # noqa: S101 - the only caller has looked
         try:
             records = list(self.handler(told))

@@ -27,7 +27,7 @@ PROVED_MAX = 32_768
 _ROOTS_KEPT = 1024
 
 
-class Seen(NamedTuple):
+class SeenDigest(NamedTuple):
     """What was seen of some actors: of each the last dot with no gap before it, dots beyond, and what of it is provably gone."""
 
     up_to: tuple[Dot, ...] = ()
@@ -80,7 +80,7 @@ class Digest:
         """The live dots, ready for reconciliation."""
         return self._index.keyed(session)
 
-    def seen(self, low: bytes = b"", high: bytes = b"") -> Seen:
+    def seen(self, low: bytes = b"", high: bytes = b"") -> SeenDigest:
         """What was seen of the actors between two bounds (b"": none).
 
         Only of actors something of whom was removed: what was seen of the others is exactly what is live. For the same reason
@@ -91,25 +91,27 @@ class Digest:
         stop = bisect_left(actors, _after(high[:ACTOR_BYTES])) if high else len(actors)
         return self._seen_of(actors[start:stop])
 
-    def seen_some(self, actors_max: int, session: bytes) -> Seen:
+    def seen_some(self, actors_max: int, session: bytes) -> SeenDigest:
         """`seen` of as many actors; in another session of others."""
         return self._seen_of(some_actors(self._thinned, actors_max, session))
 
-    def seen_in(self, spans: Iterable[Span]) -> Seen:
+    def seen_in(self, spans: Iterable[Span]) -> SeenDigest:
         """`seen` of several spans at once."""
         if not self._thinned:
-            return Seen()
+            return SeenDigest()
         parts = [self.seen(span.low, span.high) for span in spans]
         return (
-            parts[0] if len(parts) == 1 else Seen(*(tuple(dict.fromkeys(chain(*column))) for column in zip(*parts, strict=True)))
+            parts[0]
+            if len(parts) == 1
+            else SeenDigest(*(tuple(dict.fromkeys(chain(*column))) for column in zip(*parts, strict=True)))
         )
 
-    def _seen_of(self, actors: Sequence[Actor]) -> Seen:
+    def _seen_of(self, actors: Sequence[Actor]) -> SeenDigest:
         last = self.context.last
         up_to = tuple([last[actor] for actor in actors if actor in last])
         beyond = tuple([dot for actor in actors for dot in self._beyond_of.get(actor, ()) if dot not in self.live])
         proved = [dot for actor in actors for dot in self._proved_of.get(actor, ())]
-        return Seen(up_to, beyond, tuple(proved[:PROVED_MAX]))
+        return SeenDigest(up_to, beyond, tuple(proved[:PROVED_MAX]))
 
     @cached_property
     def _index(self) -> DotIndex:

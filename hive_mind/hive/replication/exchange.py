@@ -18,10 +18,10 @@ from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.policy.registry import slot_of
 from hive_mind.hive.policy.registry_chunks import announced
-from hive_mind.hive.replication.digest import Digest, Seen, some_actors
+from hive_mind.hive.replication.digest import Digest, SeenDigest, some_actors
 from hive_mind.hive.replication.exchange_steps import (
     Allowance,
-    Named,
+    NamedSpan,
     SeenThere,
     Share,
     allowed_of,
@@ -261,9 +261,9 @@ class Exchanges:
         if step.spans != (Span(b"", b"", digest.live_root(step.session)),):
             return Answer()  # Something came in between; the next exchange will see.
         unproved = unproved_of(step, digest, share)
-        joined = joinable(step, [Named(b"", b"", ())], unproved, digest)
+        joined = joinable(step, [NamedSpan(b"", b"", ())], unproved, digest)
         removals = self._proofs_among(unpack(step.wants, WANTS_MAX), share, step.session)
-        rest = self._rest(step, digest) if step.seen == "whole" else Seen()
+        rest = self._rest(step, digest) if step.seen == "whole" else SeenDigest()
         wants = pack(unproved[:WANTS_MAX])
         if rest.up_to or rest.beyond:
             return Answer((self._told_seen(step, share, "rest", rest, removals, wants),), *joined)
@@ -274,7 +274,7 @@ class Exchanges:
         """Proofs that these are gone, as many as leave room for as much else."""
         return some_proofs(proofs_of(dots, share), self._settings.step_bytes_max // 2, session)
 
-    def _rest(self, step: SyncStep, digest: Digest) -> Seen:
+    def _rest(self, step: SyncStep, digest: Digest) -> SeenDigest:
         """What of what was seen here the other has not seen."""
         there, mine = SeenThere(step), digest.seen()
         up_to = tuple([last for last in mine.up_to if last > there.last.get(actor_of(last), b"")])
@@ -284,7 +284,7 @@ class Exchanges:
         if len(told) > self._actors_max:
             told = set(some_actors(sorted(told), self._actors_max, step.session))
             up_to, beyond = (tuple([dot for dot in dots if actor_of(dot) in told]) for dots in (up_to, beyond))
-        return Seen(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in told and not there.covers(dot)]))
+        return SeenDigest(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in told and not there.covers(dot)]))
 
     @property
     def _actors_max(self) -> int:
@@ -300,7 +300,7 @@ class Exchanges:
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:
-        seen = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else Seen()
+        seen = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else SeenDigest()
         told = [*[add.dot for add in adds], *[dot for removal in removals for dot in removal.dots], *seen.up_to, *seen.beyond]
         head = answered.session, self._incarnation, answered.incarnation, share.partition
         return SyncStep(*head, spans, adds, removals, wants, heads_of(told, share), seen.up_to, seen.beyond, pack(seen.proved))
@@ -310,7 +310,7 @@ class Exchanges:
         answered: SyncOffer | SyncStep,
         share: Share,
         kind: Literal["whole", "rest"],
-        seen: Seen,
+        seen: SeenDigest,
         removals: tuple[Removal, ...] = (),
         wants: bytes = b"",
     ) -> SyncStep:

@@ -79,10 +79,10 @@ class Difference(NamedTuple):
     spans: tuple[Span, ...] = ()
     only_here: Sequence[Dot] = ()
     only_there: Sequence[Dot] = ()
-    named: Sequence["Named"] = ()
+    named: Sequence["NamedSpan"] = ()
 
 
-class Named(NamedTuple):
+class NamedSpan(NamedTuple):
     """A span all of whose live dots the sender named."""
 
     low: bytes
@@ -115,19 +115,19 @@ def difference(step: SyncStep, digest: Digest) -> Difference:
     return Difference(found.spans, found.only_here, found.only_there, named)
 
 
-def named_in(spans: Iterable[Span]) -> list[Named]:
+def named_in(spans: Iterable[Span]) -> list[NamedSpan]:
     """The spans that name their dots. ValueError where these are more than any step of ours names."""
-    named: list[Named] = []
+    named: list[NamedSpan] = []
     left = NAMED_DOTS_MAX
     for span in spans:
         if span.dots is not None:
-            named.append(Named(span.low, span.high, listed(span, left)))
+            named.append(NamedSpan(span.low, span.high, listed(span, left)))
             left -= len(named[-1].dots)
     return named
 
 
 def joinable(
-    step: SyncStep, named: Sequence[Named], unproved: Sequence[Dot], digest: Digest
+    step: SyncStep, named: Sequence[NamedSpan], unproved: Sequence[Dot], digest: Digest
 ) -> tuple[dict[Actor, int], tuple[Dot, ...]]:
     """What of the sender's past can be taken over at once: up to which counter per actor, and single dots.
 
@@ -152,7 +152,7 @@ def joinable(
     return up_to, tuple(dot for dot in context.unseen(step.seen_beyond) if dot not in lacked and _end_of(dot, named) >= dot)
 
 
-def _end_of(dot: Dot, named: Sequence[Named]) -> bytes:
+def _end_of(dot: Dot, named: Sequence[NamedSpan]) -> bytes:
     """The last possible dot of the span that `dot` is in; b"" if it is in none. Spans are in order."""
     place = bisect_right(named, dot, key=_low) - 1
     if place < 0 or (named[place].high and dot >= named[place].high):
@@ -162,7 +162,7 @@ def _end_of(dot: Dot, named: Sequence[Named]) -> bytes:
     return before(high[:DOT_BYTES].ljust(DOT_BYTES, b"\0")) if high else b"\xff" * DOT_BYTES
 
 
-def _low(span: Named) -> bytes:
+def _low(span: NamedSpan) -> bytes:
     return span.low
 
 

@@ -38,7 +38,7 @@ class ChannelSettings:
     last_retry_ms: int = 30_000
 
 
-class Told(NamedTuple):
+class IncomingMessage(NamedTuple):
     """Something another node said. `id` is the same however often it comes."""
 
     id: str
@@ -47,7 +47,7 @@ class Told(NamedTuple):
     data: bytes
 
 
-Act = Callable[[Told], Sequence[Record]]
+Act = Callable[[IncomingMessage], Sequence[Record]]
 
 
 @dataclass(slots=True)
@@ -180,7 +180,7 @@ class Receiver:
         self._keep(heard, tell)
         records: list[Record] = []
         while (turn := heard.early.get(heard.up_to + 1)) is not None:
-            records += act(Told(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
+            records += act(IncomingMessage(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
             heard.up_to += 1
         self._forget(heard)
         if heard.up_to or heard.early:

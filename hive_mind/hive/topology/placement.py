@@ -71,7 +71,7 @@ class Placement:
         return Placement(sets, tuple(sorted(free)), table, self.replicas, self.epoch + 1)
 
 
-class Move(NamedTuple):
+class PartitionCopy(NamedTuple):
     """A copy to make: `node` now holds `partition`, which `sources` held before."""
 
     partition: str
@@ -99,7 +99,7 @@ def first_placement(nodes: Iterable[str], replicas: int = REPLICAS, partitions: 
     return Placement(tuple(map(tuple, sets.values())), tuple(ordered[count * replicas :]), table, replicas)
 
 
-def moves(old: Placement, new: Placement) -> list[Move]:
+def moves(old: Placement, new: Placement) -> list[PartitionCopy]:
     """Every copy that `new` needs and `old` did not have.
 
     Sources are the old holders that stay, though they may hold it no longer: they must keep it until it was copied. Where
@@ -110,7 +110,7 @@ def moves(old: Placement, new: Placement) -> list[Move]:
     for partition in range(len(new.table)):
         before, after = old.holders(partition), new.holders(partition)
         sources = tuple([node for node in before if node in staying]) or before
-        found += [Move(partition_name(partition), node, sources) for node in after if node not in before]
+        found += [PartitionCopy(partition_name(partition), node, sources) for node in after if node not in before]
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from zlib import crc32
 
 from hive_mind.hive.effects import Kept, Put, Record, SetAside
-from hive_mind.sqlite.file import File, Format, unreadable
+from hive_mind.sqlite.file import File, FileFormat, unreadable
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def checksum(table: str | bytes, key: bytes, value: bytes) -> int:
     return (crc32(key, crc32(b"%s\0" % name)) & _PLACE_BITS) << 32 | crc32(value)
 
 
-FORMAT = Format(
+FORMAT = FileFormat(
     owner="node",
     application_id=int.from_bytes(b"hvmj", "big"),
     migrations=(

@@ -27,7 +27,7 @@ async def open(path: Path, is_shared: bool = False) -> Ledger:
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`; the file is then as it was.
     """
     arrivals = Arrivals()
-    worker = Worker[Database, Append | Drop](partial(Database, path, arrivals.tell, is_shared), name=f"ledger {path.name}")
+    worker = Worker[Database, Append | Drop](partial(Database, path, arrivals.notify, is_shared), name=f"ledger {path.name}")
     await worker.start()
     return _SqliteLedger(worker, arrivals, _LOOK_EVERY_S if is_shared else None)
 

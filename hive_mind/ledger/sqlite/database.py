@@ -15,11 +15,11 @@ from zlib import crc32
 from hive_mind.ledger._checks import beyond_end
 from hive_mind.ledger.base import Page
 from hive_mind.model.entry import Entry, Head
-from hive_mind.sqlite.file import File, Format, unreadable
+from hive_mind.sqlite.file import File, FileFormat, unreadable
 
 _log = logging.getLogger(__name__)
 
-FORMAT = Format(
+FORMAT = FileFormat(
     owner="ledger",
     application_id=int.from_bytes(b"hvml", "big"),
     # Only ever append: a ledger on somebody's disk may need any of these.

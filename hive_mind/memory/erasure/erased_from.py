@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hive_mind.memory.cognitive import CognitiveMemory
-from hive_mind.memory.erasure.erasing import Found, erase, found_in
+from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.memory.opening import Awake
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.ranking.tokens import forget_texts
@@ -15,16 +15,16 @@ async def lacking(memory: CognitiveMemory, wanted: Sequence[Erasure]) -> Sequenc
         return [one for one in wanted if one not in awake.erasures]
 
 
-async def would_erase(memory: CognitiveMemory, wanted: Sequence[Erasure], *, everything: bool = False) -> Found:
+async def would_erase(memory: CognitiveMemory, wanted: Sequence[Erasure], *, everything: bool = False) -> ErasureScope:
     """What `erase_from` would take; nothing is changed."""
     async with memory.awake() as awake:
         return await found_in(awake.store, Erasures(wanted), everything=everything)
 
 
-async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+async def erase_from(memory: CognitiveMemory, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
     """Let go of what is meant for good, and refuse it from now on. No byte of it is left in the file when this returns."""
 
-    async def work(awake: Awake) -> Found:
+    async def work(awake: Awake) -> ErasureScope:
         for one in wanted:
             awake.erasures.add(one)
         found = await erase(awake.store, wanted, at_us, everything=everything)

@@ -19,7 +19,7 @@ ERASED = "this was erased, or names what was erased, and is not kept: `hive-mind
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ErasureScope:
     """What an erasure takes: facts, episodes, and facts that stay without a source or without the words before them."""
 
     facts: tuple[Fact, ...] = ()
@@ -35,7 +35,7 @@ def erasures_in(meta: Mapping[str, str]) -> Erasures:
     return Erasures(one for one in keys if one is not None)
 
 
-async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = False) -> Found:
+async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = False) -> ErasureScope:
     """What would go; `everything` of an agent that is erased itself."""
     gone: list[Fact] = []
     revised: list[Fact] = []
@@ -53,10 +53,10 @@ async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = F
             staying.update(texts_to_embed(left) if left else ())
     episodes = [one async for batch in store.all_episodes() for one in batch if everything or erasures.covers_episode(one)]
     texts = tuple(text for text in going if text not in staying)
-    return Found(tuple(gone), tuple(episodes), tuple(revised), texts)
+    return ErasureScope(tuple(gone), tuple(episodes), tuple(revised), texts)
 
 
-async def erase(store: FactStore, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+async def erase(store: FactStore, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
     """Let go of it for good and remember the digests. Interrupted, it is to be called again; twice is once."""
     found = await found_in(store, Erasures(wanted), everything=everything)
     ids = (*(fact.id for fact in found.facts), *(episode.id for episode in found.episodes))

@@ -33,7 +33,7 @@ _CONJUNCTION = regex(
 )
 
 
-class Said(NamedTuple):
+class PossibleSecret(NamedTuple):
     """What may be a secret: how it is said, and what follows it in the clause.
 
     `how` is "sign" (a colon or the like right behind the name), "far sign" (words in between), "is", "next" to the name, "to",
@@ -53,7 +53,7 @@ class Said(NamedTuple):
         return self.value.rstrip(".,;:?)]}")
 
 
-def _is_password(said: Said, name: str) -> bool:
+def _is_password(said: PossibleSecret, name: str) -> bool:
     value = said.bare
     if len(value) < 4 or _TECHNICAL.fullmatch(value):
         return False
@@ -70,7 +70,7 @@ def _is_password(said: Said, name: str) -> bool:
     return _is_made(value) or _is_word(said, value) or _is_phrase(said, name)
 
 
-def _is_word(said: Said, value: str) -> bool:
+def _is_word(said: PossibleSecret, value: str) -> bool:
     """Whether a word of the language is meant as a password: nothing follows it, and it says nothing about one."""
     plain = value.rstrip("!").lower()
     if plain in words.ORDINARY or said.how not in ("sign", "is", "with") or _SPACELESS.search(plain):
@@ -79,7 +79,7 @@ def _is_word(said: Said, value: str) -> bool:
     return said.how == "sign" or (is_last and plain.isalpha() and not plain.endswith(words.ADJECTIVES))
 
 
-def _is_phrase(said: Said, name: str) -> bool:
+def _is_phrase(said: PossibleSecret, name: str) -> bool:
     """Three words and more that make no sentence."""
     spoken = re.findall(r"\w+", f"{said.value}{said.rest}".lower())
     if said.how not in ("sign", "is", "with") or not ("phrase" in name or said.how == "is") or not 3 <= len(spoken) <= 8:
@@ -99,7 +99,7 @@ def _has_mark(value: str) -> bool:
     return bool(_MARK_INSIDE.fullmatch(value)) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
 
-def _is_code(said: Said, name: str) -> bool:
+def _is_code(said: PossibleSecret, name: str) -> bool:
     if said.how == "any":
         return False
     digits = _DIGITS.match(f"{said.value}{said.rest}")
@@ -110,7 +110,7 @@ def _is_code(said: Said, name: str) -> bool:
     return sum(c.isdigit() for c in digits[0]) >= (3 if name.startswith(("cv", "comb", "komb")) else 4)
 
 
-def _is_key(said: Said, _: str) -> bool:
+def _is_key(said: PossibleSecret, _: str) -> bool:
     value = said.bare.rstrip("!")
     if said.how == "any" or _TECHNICAL.fullmatch(value):
         return False
@@ -123,7 +123,7 @@ def _is_key(said: Said, _: str) -> bool:
     return len(value) >= 4 and _is_made(value) and not _FIELD.fullmatch(value) and (said.how == "sign" or len(value) >= 6)
 
 
-def _is_login(said: Said, _: str) -> bool:
+def _is_login(said: PossibleSecret, _: str) -> bool:
     """A name and a password beside each other, or what one signs in with if no name of a thing is like it."""
     if said.how == "any":
         return len(said.bare) >= 8 and _has_mark(said.bare) and bool(re.search(r"[!$%&*~]", said.bare))
@@ -132,7 +132,7 @@ def _is_login(said: Said, _: str) -> bool:
     return _is_made(value) if pair else said.how == "with" and bool(_STRONG.search(value))
 
 
-def _is_typed(said: Said, name: str) -> bool:
+def _is_typed(said: PossibleSecret, name: str) -> bool:
     """Digits that are typed in somewhere: "Enter 7741 to disarm", "unlocks with 220488"."""
     digits = _DIGITS.match(f"{said.value}{said.rest}")
     if digits is None or said.how not in (("before", "next") if name.startswith(("ein", "tipp")) else ("next", "with", "is")):
@@ -142,12 +142,12 @@ def _is_typed(said: Said, name: str) -> bool:
     return sum(c.isdigit() for c in digits[0]) >= 4
 
 
-def _is_locks(said: Said, name: str) -> bool:
+def _is_locks(said: PossibleSecret, name: str) -> bool:
     """ "Bike lock: 7193" """
     return said.how in ("sign", "with") and _is_code(said, name)
 
 
-LOOKS: Mapping[str, Callable[[Said, str], bool]] = MappingProxyType(
+LOOKS: Mapping[str, Callable[[PossibleSecret, str], bool]] = MappingProxyType(
     {
         "password": _is_password,
         "code": _is_code,

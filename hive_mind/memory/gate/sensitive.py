@@ -12,7 +12,7 @@ from math import log2
 from hive_mind.memory.gate.identities import holds_identity_number
 from hive_mind.memory.gate.key_formats import holds_key
 from hive_mind.memory.gate.telephone import holds_telephone_number
-from hive_mind.memory.gate.told_secrets import tells_secret
+from hive_mind.memory.gate.told_secrets import states_secret
 from hive_mind.regex import regex
 
 CREDENTIAL, CARD, EMAIL = "a credential", "a card number", "an e-mail address"
@@ -40,7 +40,7 @@ _IBAN = regex(r"\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,4}
 
 def credential_in(text: str) -> str:
     """`CREDENTIAL` where the text holds one, else ""."""
-    is_one = holds_key(text) or tells_secret(text) or any(map(_is_random, _ASSIGNED.findall(text)))
+    is_one = holds_key(text) or states_secret(text) or any(map(_is_random, _ASSIGNED.findall(text)))
     return CREDENTIAL if is_one else ""
 
 

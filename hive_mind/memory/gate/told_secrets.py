@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from hive_mind.memory.gate import secret_words as words
-from hive_mind.memory.gate.secret_shapes import LOOKS, PLACEHOLDER, Said
+from hive_mind.memory.gate.secret_shapes import LOOKS, PLACEHOLDER, PossibleSecret
 from hive_mind.regex import regex
 
 _BEFORE, _AFTER = 70, 130
@@ -49,12 +49,12 @@ _NOT_OPENED = regex(rf"\s(?:de |d'|di )?{words.NOT_OPENING}", re.IGNORECASE)
 _NUMBER_BEFORE = regex(r"(?<![\w.,:/-])\d[\d -]{2,8}\d(?=[#*]?\s)")
 
 
-def tells_secret(text: str) -> bool:
+def states_secret(text: str) -> bool:
     """Whether the text states a password, a code or a key by its name."""
     lower = text.lower()
     # Some letters of Turkish become two.
     text = text if len(text) == len(lower) else lower
-    return any(_tells(name, text) for name in _NAME.finditer(lower)) or any(map(tells_secret, _cells(text)))
+    return any(_states(name, text) for name in _NAME.finditer(lower)) or any(map(states_secret, _cells(text)))
 
 
 def _cells(text: str) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _cells(text: str) -> Iterator[str]:
         yield from (f"{names[at]}: {row[at]}" for row in rows for at in named if at < len(row) and row[at].strip(":- "))
 
 
-def _tells(name: re.Match[str], text: str) -> bool:
+def _states(name: re.Match[str], text: str) -> bool:
     kind = str(name.lastgroup)
     before = _CLAUSE_END.split(text[max(0, name.start() - _BEFORE) : name.start()])[-1]
     after = text[name.end() : name.end() + _AFTER]
@@ -95,7 +95,7 @@ def _clause(after: str) -> str:
     return after[: end.end()] if end else after
 
 
-def _all_said(kind: str, before: str, after: str) -> Iterator[Said]:
+def _all_said(kind: str, before: str, after: str) -> Iterator[PossibleSecret]:
     """Everything the clause may say of it, the likeliest first."""
     tail = _TAIL.match(after)
     start = tail.end() if tail else 0
@@ -114,23 +114,25 @@ def _all_said(kind: str, before: str, after: str) -> Iterator[Said]:
     yield from _said_anywhere(kind, before, clause)
 
 
-def _said_anywhere(kind: str, before: str, clause: str) -> Iterator[Said]:
+def _said_anywhere(kind: str, before: str, clause: str) -> Iterator[PossibleSecret]:
     is_as = bool(_AS.search(before))
     if is_as or kind in ("password", "login"):
         spoken = f"{before} {clause}".split()
         things = [False, *(word.lower() in words.BEFORE_THINGS for word in spoken)]
         how = "to" if is_as else "any"
-        yield from (Said(word.strip(".,;()\"'"), how, is_thing=thing) for word, thing in zip(spoken, things, strict=False))
+        yield from (
+            PossibleSecret(word.strip(".,;()\"'"), how, is_thing=thing) for word, thing in zip(spoken, things, strict=False)
+        )
     if kind in ("code", "typed"):
-        yield from (Said(found[0], "before", before[found.end() :]) for found in _NUMBER_BEFORE.finditer(before))
+        yield from (PossibleSecret(found[0], "before", before[found.end() :]) for found in _NUMBER_BEFORE.finditer(before))
     if found := _OF_IT.search(before):
-        yield Said(found["value"].strip("\"'`„“”«» "), "before", is_quoted=not found["value"][0].isalnum())
+        yield PossibleSecret(found["value"].strip("\"'`„“”«» "), "before", is_quoted=not found["value"][0].isalnum())
 
 
-def _value(clause: str, at: int, how: str) -> Said:
+def _value(clause: str, at: int, how: str) -> PossibleSecret:
     filler = _FILLERS.match(clause, at)
     at = filler.end() if filler else at
     if quoted := _QUOTED.match(clause, at):
-        return Said(quoted[1], how, clause[quoted.end() :], is_quoted=True)
+        return PossibleSecret(quoted[1], how, clause[quoted.end() :], is_quoted=True)
     bare = _BARE.match(clause, at)
-    return Said(bare[0], how, clause[bare.end() :]) if bare else Said("", how)
+    return PossibleSecret(bare[0], how, clause[bare.end() :]) if bare else PossibleSecret("", how)

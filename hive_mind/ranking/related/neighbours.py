@@ -34,7 +34,7 @@ _NAME = regex(r"\b[A-Z][\w-]*")
 _DAY_CHARACTERS = len("2023-05-08")
 
 
-class Said(Protocol):
+class Spoken(Protocol):
     """What of a fact, or of a statement in a hive, tells where it was said."""
 
     @property
@@ -53,7 +53,7 @@ class Said(Protocol):
         ...
 
 
-def place_of(said: Said, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
+def place_of(said: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     """Where a source said it, as an entry of `PLACE`. A session is what one source said in one day."""
     day = said.said_at[:_DAY_CHARACTERS]
     if not said.speaker or len(day) < _DAY_CHARACTERS:

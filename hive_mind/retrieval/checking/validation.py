@@ -34,7 +34,7 @@ _NOWHERE = Tree(None, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FileFinding:
     """Something wrong in a file. `line` is 1-based, 0 where it is not known; `path` is like "retrieval.top_k"."""
 
     level: Level
@@ -49,10 +49,10 @@ class Checked(Generic[M]):
 
     file: Path
     value: M | None
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[FileFinding, ...]:
         """What keeps it from being used."""
         return tuple(one for one in self.findings if one.level == "error")
 
@@ -63,14 +63,14 @@ class Checked(Generic[M]):
         return self.value
 
 
-def syntactic(text: str, form: Form[Any] = CONFIG) -> tuple[Finding, ...]:
+def syntactic(text: str, form: Form[Any] = CONFIG) -> tuple[FileFinding, ...]:
     """What is wrong with the form of a text: a configuration's, where nothing else is said."""
-    return tuple(Finding("error", *one) for one in read(text, form).problems)
+    return tuple(FileFinding("error", *one) for one in read(text, form).problems)
 
 
 def semantic(
     config: RetrievalConfig, collection: Collection, facets: Facets, has_embeddings: bool, tree: Tree | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[FileFinding, ...]:
     """What makes no sense together, or not for these documents. Lines are those of `tree`, where it is given."""
     found = [
         *config_findings(config, collection, has_embeddings=has_embeddings, tree=tree),
@@ -119,7 +119,7 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
     return Checked(file, golden, _told(found, tree, GOLDEN))
 
 
-def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[Finding, ...]:
+def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[FileFinding, ...]:
     """The configuration in use, as it was deployed: documents may have changed since. Empty if none is in use."""
     file = workspace.active_file
     if not workspace.has_active:
@@ -148,7 +148,7 @@ def _check_config_file(
 
 def _sense(
     workspace: Workspace, config: RetrievalConfig, tree: Tree | None, *, has_embeddings: bool, facets: Facets | None
-) -> tuple[Finding, ...]:
+) -> tuple[FileFinding, ...]:
     """What makes no sense in it; where there is no collection to ask, what can be said without."""
     try:
         collection = _collection_of(config, workspace)
@@ -176,11 +176,11 @@ def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
     return collection
 
 
-def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tree | None, tuple[Finding, ...]]:
+def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tree | None, tuple[FileFinding, ...]]:
     text, problems = workspace.text_of(file, form)
     got = None if problems else read(text, form)
     told = got.problems if got else problems
-    return got.value if got else None, got.tree if got else None, tuple(Finding("error", *one) for one in told)
+    return got.value if got else None, got.tree if got else None, tuple(FileFinding("error", *one) for one in told)
 
 
 def _named(name: str, file: Path) -> list[Unlocated]:
@@ -194,12 +194,12 @@ def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:
     return f"there is no {kind} {name}; " + (f"did you mean {close[0]}?" if close else there)
 
 
-def _told(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[Finding, ...]:
+def _told(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:
     return _in_order(
-        Finding("warning" if one.is_warning else "error", *located(one, tree or _NOWHERE, form))
+        FileFinding("warning" if one.is_warning else "error", *located(one, tree or _NOWHERE, form))
         for one in islice(found, PROBLEMS_MAX)
     )
 
 
-def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _in_order(findings: Iterable[FileFinding]) -> tuple[FileFinding, ...]:
     return tuple(sorted(dict.fromkeys(findings), key=lambda one: (one.line, one.path)))

@@ -15,7 +15,7 @@ from typing import Any
 from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.retrieval.deploying import history
 from hive_mind.retrieval.deploying.gate import judge_file
-from hive_mind.retrieval.deploying.history import Entry
+from hive_mind.retrieval.deploying.history import Deployment
 from hive_mind.retrieval.files.configuration import Active, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.files.writing import workspace_lock, write_whole
@@ -27,7 +27,7 @@ from hive_mind.retrieval.measuring.verdict import Verdict
 _BY_MAX, _WHY_MAX = 200, 2000
 
 
-def activate(workspace: Workspace, entry: Entry) -> None:
+def activate(workspace: Workspace, entry: Deployment) -> None:
     """The change itself. Before the second step the former configuration is in use, from then on the new one."""
     note = _note(workspace)
     write_whole(note, history.encoded(entry))
@@ -50,7 +50,7 @@ def recover(workspace: Workspace, now: datetime) -> None:
         return
     former = entries[-1].config if entries else ""
     at = moment(workspace, now)
-    found = Entry(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
+    found = Deployment(at, "found", config.name, active.by, active.why, plain(config), active.forced, former)
     history.add(workspace.history_file, found)
 
 
@@ -96,15 +96,15 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeploymentResult:
     """What became of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
 
     verdict: Verdict
-    entry: Entry | None
+    entry: Deployment | None
     results: tuple[Path, ...] = ()
 
 
-async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> Outcome:
+async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> DeploymentResult:
     """Look at all three levels, and put the configuration into use if they have nothing against it, or if it is forced.
 
     Force overrules measurements only: what has no form or makes no sense is never deployed, nor what is in use already. Raises
@@ -120,13 +120,13 @@ async def deploy(bench: Bench, order: Order, now: datetime | None = None) -> Out
         config, verdict = await judge_file(bench, former, order.config)
         results = _write_measurements(bench, verdict, at)
         if config is None or not (verdict.allowed or (order.force and verdict.level == "behavioural")):
-            return Outcome(verdict, None, results)
+            return DeploymentResult(verdict, None, results)
         entry = _entry(order, config, former, verdict, moment(workspace, at), results)
         activate(workspace, entry)
-        return Outcome(verdict, entry, results)
+        return DeploymentResult(verdict, entry, results)
 
 
-def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None = None) -> Entry:
+def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None = None) -> Deployment:
     """Put back what was in use before, as it was then; once more goes back further. Nothing is measured: it was in use.
 
     Raises `InvalidInput` where there is nothing to go back to.
@@ -139,12 +139,14 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
         if len(kept) < 2:
             raise InvalidInput("there is nothing to roll back to: history.jsonl has no earlier configuration")
         before, current = kept[-2:]
-        entry = Entry(moment(workspace, at), "rollback", before.config, by, why, before.deployed, before.forced, current.config)
+        entry = Deployment(
+            moment(workspace, at), "rollback", before.config, by, why, before.deployed, before.forced, current.config
+        )
         activate(workspace, entry)
         return entry
 
 
-def told_history(workspace: Workspace) -> tuple[Entry, ...]:
+def told_history(workspace: Workspace) -> tuple[Deployment, ...]:
     """Every change, oldest first. What an interrupted command left is put right first, unless somebody is deploying just now."""
     # The history must also be readable without the right to write, and when the active file is broken.
     with suppress(ConfigError, OSError), workspace_lock(workspace.root):
@@ -159,8 +161,8 @@ def _entry(
     verdict: Verdict,
     at: str,
     results: tuple[Path, ...],
-) -> Entry:
-    return Entry(
+) -> Deployment:
+    return Deployment(
         at=at,
         what="deploy",
         config=config.name,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hive_mind.errors import ConfigError
-from hive_mind.retrieval.checking.validation import Checked, Finding, check_collection, check_config, check_golden, semantic
+from hive_mind.retrieval.checking.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
 from hive_mind.retrieval.files.changing import is_same
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.golden import Golden
@@ -68,7 +68,7 @@ def _measurable(bench: Bench, candidate: RetrievalConfig) -> Golden | Verdict:
     return golden.value
 
 
-def _semantic(bench: Bench, candidate: RetrievalConfig, index: Measurable) -> tuple[Finding, ...]:
+def _semantic(bench: Bench, candidate: RetrievalConfig, index: Measurable) -> tuple[FileFinding, ...]:
     collection = bench.workspace.collection(candidate.collection)
     return semantic(candidate, collection, index.facets(), bench.has_embeddings)
 
@@ -89,6 +89,6 @@ def _level(checked: Checked[Any]) -> Level:
     return "semantic" if checked.value is not None else "syntactic"
 
 
-def _refused(level: Level, file: str, findings: Iterable[Finding]) -> Verdict:
+def _refused(level: Level, file: str, findings: Iterable[FileFinding]) -> Verdict:
     grounds = (Ground("invalid", f"{file}:{one.line}: {one.path}: {one.message}") for one in findings)
     return Verdict(level, tuple(grounds))

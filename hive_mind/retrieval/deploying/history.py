@@ -18,7 +18,7 @@ What = Literal["deploy", "rollback", "found"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Deployment:
     """One change. `found`: it came there some other way than by these commands. `at` is ISO 8601, and no two are the same.
 
     `figures` are those of the gate, `overruled` what it had against it, `results` names of files in results/.
@@ -52,7 +52,7 @@ class Entry:
             return False
 
 
-def read_history(file: Path) -> tuple[Entry, ...]:
+def read_history(file: Path) -> tuple[Deployment, ...]:
     """Every change, oldest first. Half a line at the end is what a crash left, and nothing.
 
     Raises `WorkspaceError` for a line that is no entry, `InvalidInput` where the file can't be read.
@@ -66,24 +66,24 @@ def read_history(file: Path) -> tuple[Entry, ...]:
     return tuple(_entry(line, number, file) for number, line in enumerate(lines, 1) if line.strip())
 
 
-def add(file: Path, entry: Entry) -> None:
+def add(file: Path, entry: Deployment) -> None:
     """Write a change down, durable."""
     append_line(file, encoded(entry))
 
 
-def encoded(entry: Entry) -> str:
+def encoded(entry: Deployment) -> str:
     """An entry as one line."""
     return msgspec.json.encode(entry).decode()
 
 
-def decoded(line: bytes) -> Entry:
+def decoded(line: bytes) -> Deployment:
     """The entry of a line. Raises `ValueError`."""
-    return msgspec.json.decode(line, type=Entry)
+    return msgspec.json.decode(line, type=Deployment)
 
 
-def in_use(entries: tuple[Entry, ...]) -> list[Entry]:
+def in_use(entries: tuple[Deployment, ...]) -> list[Deployment]:
     """What was deployed and not rolled back, oldest first: the last one is in use, a rollback restores the one before it."""
-    kept: list[Entry] = []
+    kept: list[Deployment] = []
     for entry in entries:
         if entry.what == "rollback" and kept:
             kept.pop()
@@ -92,7 +92,7 @@ def in_use(entries: tuple[Entry, ...]) -> list[Entry]:
     return kept
 
 
-def _entry(line: bytes, number: int, file: Path) -> Entry:
+def _entry(line: bytes, number: int, file: Path) -> Deployment:
     try:
         return decoded(line)
     except ValueError as error:

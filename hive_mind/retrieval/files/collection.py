@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hive_mind.retrieval.files.configuration import Name, Part
+from hive_mind.retrieval.files.configuration import ConfigurationSection, Name
 
 FIELD_NAME = r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$"
 FieldName = Annotated[str, Field(pattern=FIELD_NAME)]
@@ -14,14 +14,14 @@ DATE_FIELDS = ("date", "said_at")
 BUILT_IN = ("title", "category", "path", "content")
 
 
-class FieldOf(Part):
+class FieldOf(ConfigurationSection):
     """Something that is known of every document."""
 
     type: Literal["text", "keyword", "date", "number"] = Field("text", description="keyword: one of a few values.")
     filterable: bool = Field(False, description="Whether configurations may filter by it.")
 
 
-class Chunking(Part):
+class Chunking(ConfigurationSection):
     """How a document is cut."""
 
     strategy: Literal["by_heading", "fixed"] = Field("by_heading", description="At headings, or only where it gets too long.")
@@ -31,7 +31,7 @@ class Chunking(Part):
     format: Literal["markdown", "plain"] = Field("markdown", description="plain: no line is a heading.")
 
 
-class Collection(Part):
+class Collection(ConfigurationSection):
     """The whole file. `filterable_fields` is the short way to say that these are keywords and can filter."""
 
     name: Name = Field(description="Its name, which is also the name of its file.")

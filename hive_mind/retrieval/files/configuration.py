@@ -24,13 +24,13 @@ _Boost = Annotated[float, Field(ge=0.0, le=BOOST_MAX)]
 _Text = Annotated[str, Field(min_length=1, max_length=2000)]
 
 
-class Part(BaseModel):
+class ConfigurationSection(BaseModel):
     """A section of a file. Strict: neither `true` nor "5" counts as a number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
-class Retrieval(Part):
+class Retrieval(ConfigurationSection):
     """How candidates are found and become one ranking."""
 
     method: Method = Field(METHOD, description="keyword: by words. vector: by meaning. hybrid: both.")
@@ -56,7 +56,7 @@ class Retrieval(Part):
         return given
 
 
-class DynamicK(Part):
+class DynamicK(ConfigurationSection):
     """Stop at a cliff of scores instead of filling up to top_k."""
 
     enabled: bool = Field(False, description="Whether results are cut at the cliff.")
@@ -65,7 +65,7 @@ class DynamicK(Part):
     max_results: int = Field(RESULTS_MAX, ge=1, le=1000, description="Never more; by default top_k.")
 
 
-class DistractionDetection(Part):
+class DistractionDetection(ConfigurationSection):
     """What looks right and may be wrong: words and meaning disagree about it."""
 
     enabled: bool = Field(False, description="Whether results are judged.")
@@ -77,7 +77,7 @@ class DistractionDetection(Part):
     )
 
 
-class TextForm(Part):
+class TextForm(ConfigurationSection):
     """What of a text is indexed besides its own words."""
 
     speaker: bool = Field(True, description="Who said it.")
@@ -85,7 +85,7 @@ class TextForm(Part):
     neighbours: int = Field(1, ge=0, le=5, description="How many texts before it.")
 
 
-class Boosts(Part):
+class Boosts(ConfigurationSection):
     """How much a result may be lifted by what is known about it, as a share of its score."""
 
     trust: _Boost = Field(0.0, description="By trust in who said it.")
@@ -93,21 +93,21 @@ class Boosts(Part):
     confirmations: _Boost = Field(0.1, description="By others who say the same.")
 
 
-class Diversity(Part):
+class Diversity(ConfigurationSection):
     """Fewer results that say the same (maximal marginal relevance)."""
 
     enabled: bool = Field(False, description="Whether results are chosen to differ.")
     lambda_: _Share = Field(0.7, alias="lambda", description="1: by relevance alone; 0: by difference alone.")
 
 
-class Rerank(Part):
+class Rerank(ConfigurationSection):
     """A second look at the best, by a cross-encoder."""
 
     model: str = Field("", max_length=300, description="Name or folder of a cross-encoder; empty: none.")
     top_n: int = Field(20, ge=1, le=1000, description="The number of best results to rerank.")
 
 
-class RetrievalConfig(Part):
+class RetrievalConfig(ConfigurationSection):
     """The whole file."""
 
     name: Name = Field(description="Its name, which is also the name of its file.")
@@ -135,7 +135,7 @@ class RetrievalConfig(Part):
 
 # `configs/active.json`, which says what is in use. It holds the configuration as it was deployed, so that an edit of its file
 # reaches nobody before it is deployed too. In the public layout the file is a configuration itself, a copy or a link.
-class Active(Part):
+class Active(ConfigurationSection):
     """The whole file. `hive-mind retrieval deploy` writes it; by hand, `{"config": "NAME"}` is enough."""
 
     config: Name = Field(description="The configuration in use.")

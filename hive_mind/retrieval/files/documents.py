@@ -31,7 +31,7 @@ _STATE = Struct("<qqqQ")
 _VALUES_MAX, _VALUE_CHARACTERS_MAX = 100, 4_000
 
 
-class Seen(NamedTuple):
+class ListedFile(NamedTuple):
     """A file as the folder shows it, not read yet. `state` changes whenever the file may have changed."""
 
     id: str
@@ -56,7 +56,7 @@ class Skipped:
 class Listing:
     """What lies in a folder."""
 
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[ListedFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 
 
@@ -88,7 +88,7 @@ def listed(folder: Path) -> Listing:
     return listing
 
 
-def read(seen: Seen) -> Document | Skipped:
+def read(seen: ListedFile) -> Document | Skipped:
     """A document with what is known of it."""
     try:
         raw = Path(seen.path).read_bytes()
@@ -157,7 +157,7 @@ def _take_file(entry: "os.DirEntry[str]", id: str, known: os.stat_result, listin
     else:
         # The time of the last change of anything can't be set back, unlike that of the content.
         state = _STATE.pack(known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino)
-        listing.seen.append(Seen(id, entry.path, state))
+        listing.seen.append(ListedFile(id, entry.path, state))
 
 
 def _is_text(name: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from hive_mind.retrieval.files.configuration import Part
+from hive_mind.retrieval.files.configuration import ConfigurationSection
 
 # With five questions even a gain at each of them happens to equals one time in sixteen; with six, one in thirty-two.
 QUESTIONS_MIN = 6
@@ -14,7 +14,7 @@ Split = Literal["train", "test"]
 DocumentId = Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class GoldenQuery(Part):
+class GoldenQuery(ConfigurationSection):
     """One question with its labels. What is in neither list is harmless and useless."""
 
     id: str = Field("", max_length=100, description="Its name in reports; by default its number.")
@@ -24,7 +24,7 @@ class GoldenQuery(Part):
     split: Split | None = Field(None, description="train: may be used for tuning. test: decides what is deployed.")
 
 
-class Golden(Part):
+class Golden(ConfigurationSection):
     """The whole file. Every question has an id here, also where the file gives none."""
 
     queries: list[GoldenQuery] = Field(min_length=1, description="The questions.")

@@ -35,7 +35,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryResult:
     """What a query found. `scored` counts the chunks that were given a score: what a filter excludes is never among them.
 
     `method` is what was really done, `notes` say why where it is not what was configured. `cut_at` is the number of results

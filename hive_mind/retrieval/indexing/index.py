@@ -22,9 +22,9 @@ from hive_mind.retrieval.files.configuration import Method, RetrievalConfig, Tex
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow
 from hive_mind.retrieval.indexing.embedding import Wanted, missing, unused
-from hive_mind.retrieval.indexing.found import Found, Result
+from hive_mind.retrieval.indexing.found import QueryResult, Result
 from hive_mind.retrieval.indexing.memory_index import MemoryIndex
-from hive_mind.retrieval.indexing.searching import Asked, Candidate, asked, is_answered_by_words, ranked
+from hive_mind.retrieval.indexing.searching import Candidate, SearchQuery, asked, is_answered_by_words, ranked
 from hive_mind.retrieval.indexing.selecting import reranked, selected
 from hive_mind.retrieval.indexing.updating import Changes, Indexed, Report, changes_since, write
 from hive_mind.runtime.settings import Settings
@@ -69,10 +69,10 @@ class CollectionIndex:
 
         Stopped at any moment, it leaves the index as it was.
         """
-        tell = report or _silent
+        progress = report or _silent
         async with self._turn:
-            changes = await asyncio.to_thread(changes_since, self._file, self._folder, self.collection.chunking, tell)
-            embedded, note = await self._embed(changes, tell)
+            changes = await asyncio.to_thread(changes_since, self._file, self._folder, self.collection.chunking, progress)
+            embedded, note = await self._embed(changes, progress)
             former = self._file.chunks_in(changes.gone) if self._memory_indexes else []
             stale = unused(self._file, changes) if changes.gone and self._file.has_vectors() else ()
             await asyncio.to_thread(write, self._file, changes, self.collection.chunking, stale)
@@ -101,7 +101,7 @@ class CollectionIndex:
         changes = changes_since(self._file, self._folder, self.collection.chunking, _silent)
         return not (changes.documents or changes.gone)
 
-    async def search(self, query: str, config: RetrievalConfig) -> Found:
+    async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
         """What the collection has for a query. Raises `InvalidInput` for a filter on what can't filter."""
         self._check(config)
         memory = await self._memory_index(config.text)
@@ -120,7 +120,7 @@ class CollectionIndex:
             notes.append(f"no signal {detection.signal!r}: it compares words with meaning, which needs a hybrid query")
         candidates, note = await self._looked_at_again(memory, config, query, ranking.candidates)
         selection = selected(candidates, config, memory.index.vector, lambda rows: self._words(memory, rows))
-        return Found(
+        return QueryResult(
             query=query,
             results=self._results(memory, selection.chosen),
             scored=ranking.scored,
@@ -278,7 +278,7 @@ def _by_document(chunks: Sequence[ChunkRow]) -> dict[int, list[ChunkRow]]:
     return found
 
 
-def _semantic_weight(one: Asked) -> float:
+def _semantic_weight(one: SearchQuery) -> float:
     return {"keyword": 0.0, "vector": 1.0, "hybrid": one.settings.semantic_weight}[one.method]
 
 

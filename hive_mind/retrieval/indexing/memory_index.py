@@ -48,7 +48,7 @@ class Worded:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilteredChunks:
     """What filters let through, chosen before anything is scored. `copies` are its text keys in order, for counting equals."""
 
     within: Within
@@ -65,8 +65,8 @@ class MemoryIndex:
         self.documents: dict[int, DocumentRow] = {}
         self.numbers, self.owners, self._texts, self._days = array("q"), array("q"), array("Q"), array("q")
         self._holders: dict[int, list[int]] = {}
-        self._parts: dict[_Key, Part] = {}
-        self._last: tuple[Filters, Part] | None = None
+        self._parts: dict[_Key, FilteredChunks] = {}
+        self._last: tuple[Filters, FilteredChunks] | None = None
         self.without_vector = 0
 
     def add(self, document: DocumentRow, chunks: Sequence[ChunkRow], vectors: Mapping[bytes, Vector]) -> None:
@@ -93,7 +93,7 @@ class MemoryIndex:
             self.index.remove(id, weighted_terms(worded))
         del self._holders[number]
 
-    def part(self, filters: Filters) -> Part:
+    def part(self, filters: Filters) -> FilteredChunks:
         """What every filter lets through: of each field one of the values. Without filters, everything."""
         # One search asks several times for the same.
         if self._last is not None and self._last[0] is filters:
@@ -104,7 +104,7 @@ class MemoryIndex:
         self._last = (filters, self._parts[key])
         return self._parts[key]
 
-    def _keep_part(self, key: _Key, part: Part) -> None:
+    def _keep_part(self, key: _Key, part: FilteredChunks) -> None:
         """Keep a part; those chosen first make room."""
         room = _PARTS_CHUNKS * len(self.numbers) - len(part.within.rows)
         while self._parts and (
@@ -117,7 +117,7 @@ class MemoryIndex:
         self._parts.clear()
         self._last = None
 
-    def copies(self, rows: Rows, part: Part) -> NDArray[np.int64]:
+    def copies(self, rows: Rows, part: FilteredChunks) -> NDArray[np.int64]:
         """How many chunks of a part have the same text as each of these, itself included."""
         keys = self.texts(rows)
         found: NDArray[np.int64] = np.searchsorted(part.copies, keys, "right") - np.searchsorted(part.copies, keys, "left")
@@ -138,10 +138,10 @@ class MemoryIndex:
         """The words of a chunk's own text."""
         return frozenset(weighted_terms(Worded(chunk.text, "", "", "", "")))
 
-    def _chosen(self, filters: Filters) -> Part:
+    def _chosen(self, filters: Filters) -> FilteredChunks:
         chosen = (number for number, one in self.documents.items() if _passes(one, filters))
         rows = np.array(sorted(row for number in chosen for row in self._holders[number]), np.int64)
-        return Part(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
+        return FilteredChunks(self.index.part(rows), np.sort(self.texts(rows)), int(self.days(rows).max(initial=_NO_DATE)))
 
     def _worded(self, document: DocumentRow, chunks: Sequence[ChunkRow]) -> Iterable[Worded]:
         speaker = first(document, "speaker") if self._form.speaker else ""

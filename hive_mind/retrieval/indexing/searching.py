@@ -15,19 +15,19 @@ from hive_mind.ranking import distraction, weights
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bm25 import inverse_document_frequency
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
-from hive_mind.ranking.pipeline import Evidence, Ranked, RankingSettings, rank
+from hive_mind.ranking.pipeline import FactSupport, Ranked, RankingSettings, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within
 from hive_mind.retrieval.files.configuration import Boosts, Method, RetrievalConfig
-from hive_mind.retrieval.indexing.memory_index import MemoryIndex, Part, Rows, first
+from hive_mind.retrieval.indexing.memory_index import FilteredChunks, MemoryIndex, Rows, first
 
 # Half-life: after this many days a document counts half as recent as the newest one.
 _HALF_LIFE_DAYS = 365.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchQuery:
     """A query as one search takes it. `settings` and `method` are what is really used."""
 
     text: str
@@ -64,7 +64,7 @@ class Ranking:
     duplicates: int
 
 
-def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> Asked:
+def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> SearchQuery:
     """What a configuration makes of a query."""
     wanted = config.retrieval
     named = anchors(query) if wanted.adaptive in ("anchors", "both") else Anchors()
@@ -79,7 +79,7 @@ def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | 
         fusion=wanted.fusion,
         rrf_k=wanted.rrf_k,
     )
-    return Asked(query, tuple(tokenize(query)), named, method, settings, vector)
+    return SearchQuery(query, tuple(tokenize(query)), named, method, settings, vector)
 
 
 def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: str) -> bool:
@@ -92,7 +92,7 @@ def is_answered_by_words(memory: MemoryIndex, config: RetrievalConfig, query: st
     return weights.needs_no_meaning(named, max(exact.values(), default=0.0))
 
 
-def ranked(memory: MemoryIndex, config: RetrievalConfig, one: Asked) -> Ranking:
+def ranked(memory: MemoryIndex, config: RetrievalConfig, one: SearchQuery) -> Ranking:
     """The candidates of a query in their order, each text (or document) once, with the signal of distraction on each."""
     # A query by meaning alone still looks for what it names exactly.
     terms = one.terms if one.method != "vector" else ()
@@ -139,11 +139,11 @@ def _within(memory: MemoryIndex, config: RetrievalConfig) -> Within | None:
     return memory.part(config.filters).within if config.filters else None
 
 
-def _evidence(memory: MemoryIndex, boosts: Boosts, part: Part, rows: Rows) -> list[Evidence]:
+def _evidence(memory: MemoryIndex, boosts: Boosts, part: FilteredChunks, rows: Rows) -> list[FactSupport]:
     """What each candidate may be lifted by, as one share of all that the boosts allow."""
     total = boosts.trust + boosts.recency + boosts.confirmations
     if total <= 0:
-        return [Evidence(0.0, 0.0)] * len(rows)
+        return [FactSupport(0.0, 0.0)] * len(rows)
     shares = np.zeros(len(rows))
     if boosts.confirmations:
         copies = memory.copies(rows, part) - 1
@@ -153,7 +153,7 @@ def _evidence(memory: MemoryIndex, boosts: Boosts, part: Part, rows: Rows) -> li
     if boosts.recency:
         days = memory.days(rows)
         shares += boosts.recency * np.where(days >= 0, 0.5 ** ((part.newest - days) / _HALF_LIFE_DAYS), 0.0)
-    return [Evidence(share, share) for share in (shares / total).tolist()]
+    return [FactSupport(share, share) for share in (shares / total).tolist()]
 
 
 def _trust(memory: MemoryIndex, row: int) -> float:
@@ -181,7 +181,7 @@ def _each_once(found: list[Ranked], sameness: Callable[[str], object] | None) ->
 
 
 def _signals(
-    memory: MemoryIndex, config: RetrievalConfig, one: Asked, pool: Pool, rows: Rows, part: Part
+    memory: MemoryIndex, config: RetrievalConfig, one: SearchQuery, pool: Pool, rows: Rows, part: FilteredChunks
 ) -> distraction.Signal | None:
     """The configured signal of distraction for each candidate; None where it is off or needs an arm that is not there."""
     wanted = config.distraction_detection
@@ -196,7 +196,7 @@ def _signals(
     return distraction.disagreement(pool.keyword, pool.semantic, pool.ids, one.settings.depth)
 
 
-def _missing(memory: MemoryIndex, one: Asked, rows: Rows, part: Part) -> distraction.Signal:
+def _missing(memory: MemoryIndex, one: SearchQuery, rows: Rows, part: FilteredChunks) -> distraction.Signal:
     """Which of the query's words each candidate lacks, from the postings: no text is read again."""
     held: list[set[str]] = [set() for _ in range(len(rows))]
     idf = {}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hive_mind.model.ids import canonical
 from hive_mind.retrieval.files.collection import Chunking
-from hive_mind.retrieval.files.documents import Document, Seen, Skipped, listed, read
+from hive_mind.retrieval.files.documents import Document, ListedFile, Skipped, listed, read
 from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow, Known
 from hive_mind.retrieval.indexing.chunking import chunks_of
 
@@ -118,7 +118,7 @@ class _Numbers:
     chunk: int
 
 
-def _look(seen: Seen, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
+def _look(seen: ListedFile, known: Known | None, changes: Changes, numbers: _Numbers, how: tuple[Chunking, bool, int]) -> None:
     """Take in a file that may have changed."""
     chunking, is_same_form, now_ns = how
     document = read(seen)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from hive_mind.errors import InvalidInput
 from hive_mind.measure.differences import MetricChange, metric_changes
-from hive_mind.retrieval.measuring.measured import METRICS, Evaluation, Label, Metric, Row
+from hive_mind.retrieval.measuring.measured import METRICS, Evaluation, Label, Metric, QuestionRow
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankChange:
     """A labelled document that stands elsewhere now. None: not shown. Ranks count chunks, from 1."""
 
     document: str
@@ -23,7 +23,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class QuestionChange:
     """What became of one question."""
 
     id: str
@@ -31,7 +31,7 @@ class Move:
     before: float
     after: float
     """nUDCG of both."""
-    places: tuple[Place, ...]
+    places: tuple[RankChange, ...]
 
     @property
     def change(self) -> float:
@@ -56,7 +56,7 @@ class Comparison:
     before: Evaluation
     after: Evaluation
     changes: tuple[MetricChange, ...]
-    moves: tuple[Move, ...]
+    moves: tuple[QuestionChange, ...]
 
     def of(self, metric: Metric) -> MetricChange:
         return next(one for one in self.changes if one.metric == metric)
@@ -92,11 +92,11 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     return Comparison(old, new, tuple(metric_changes(columns)), tuple(sorted(changed, key=lambda one: (one.change, one.id))))
 
 
-def _move(before: Row, after: Row, k: int) -> Move:
+def _move(before: QuestionRow, after: QuestionRow, k: int) -> QuestionChange:
     was, now = _ranks(before.documents), _ranks(after.documents)
     labelled = dict.fromkeys((*before.relevant, *before.distractors))
-    places = [Place(one, before.label(one), was.get(one), now.get(one)) for one in labelled if was.get(one) != now.get(one)]
-    return Move(before.id, before.query, before.measures(k).nudcg, after.measures(k).nudcg, tuple(places))
+    places = [RankChange(one, before.label(one), was.get(one), now.get(one)) for one in labelled if was.get(one) != now.get(one)]
+    return QuestionChange(before.id, before.query, before.measures(k).nudcg, after.measures(k).nudcg, tuple(places))
 
 
 def _ranks(documents: Iterable[str]) -> dict[str, int]:

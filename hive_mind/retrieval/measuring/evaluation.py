@@ -15,9 +15,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.golden import Golden, GoldenQuery, Split
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.found import Found
+from hive_mind.retrieval.indexing.found import QueryResult
 from hive_mind.retrieval.indexing.index import open_index
-from hive_mind.retrieval.measuring.measured import Evaluation, Row, Shown
+from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow, Shown
 from hive_mind.runtime.settings import Settings
 
 K_MIN = 10
@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]
 class Index(Protocol):
     """What is measured."""
 
-    async def search(self, query: str, config: RetrievalConfig) -> Found:
+    async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
         """What a configuration finds."""
         ...
 
@@ -80,11 +80,11 @@ async def measured(
     return Evaluation(config, split, max(K_MIN, config.results_max), tuple(rows))
 
 
-async def _row(index: Index, config: RetrievalConfig, question: GoldenQuery) -> Row:
+async def _row(index: Index, config: RetrievalConfig, question: GoldenQuery) -> QuestionRow:
     started = time.perf_counter()
     found = await index.search(question.query, config)
     ms = 1e3 * (time.perf_counter() - started)
-    return Row(
+    return QuestionRow(
         id=question.id,
         query=question.query,
         relevant=tuple(question.relevant),

@@ -50,7 +50,7 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionRow:
     """One question, its labels, and what was shown for it. A row equals another one however long it took."""
 
     id: str
@@ -110,7 +110,7 @@ class Evaluation:
     split: str
     """Which questions: "test", "train", "unmarked" or "all"."""
     k: int
-    rows: tuple[Row, ...]
+    rows: tuple[QuestionRow, ...]
 
     def at(self, k: int) -> "Evaluation":
         """The same at another cut."""

@@ -12,7 +12,7 @@ from hive_mind import svg
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.ranking.cutoff import cut
-from hive_mind.retrieval.measuring.measured import Evaluation, Label, Row
+from hive_mind.retrieval.measuring.measured import Evaluation, Label, QuestionRow
 from hive_mind.svg import Frame, mark, text
 
 _WIDTH = 1000
@@ -140,7 +140,7 @@ def _against(evaluations: Sequence[Evaluation], left: float, top: float) -> list
     return parts
 
 
-def _shares(row: Row) -> list[float]:
+def _shares(row: QuestionRow) -> list[float]:
     """Scores as shares of the best, in [0, 1]: those of two fusions are not of one scale."""
     best = max((one.score for one in row.shown), default=0.0)
     return [min(1.0, max(0.0, one.score / best)) if best > 0 else 0.0 for one in row.shown]
@@ -154,7 +154,7 @@ def _medians(one: Evaluation) -> list[tuple[float, float]]:
     return [(rank, median(shares)) for rank, shares in sorted(by_rank.items())]
 
 
-def _cliff(one: Evaluation, row: Row) -> int | None:
+def _cliff(one: Evaluation, row: QuestionRow) -> int | None:
     """After which result the ranking ends at a cliff, or would, if that were switched on."""
     wanted = one.config.dynamic_k
     if wanted.enabled:

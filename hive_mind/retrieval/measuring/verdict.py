@@ -164,11 +164,11 @@ def _broken(*evaluations: Evaluation) -> list[Ground]:
         Ground("unmeasurable", f"{one.config.name!r} could not be measured: {note}; try again when that is mended")
         for one in evaluations
         for note in one.notes
-        if _tells_of_a_failure(note)
+        if _is_of_a_failure(note)
     ]
 
 
-def _tells_of_a_failure(note: str) -> bool:
+def _is_of_a_failure(note: str) -> bool:
     return any(failed in note for failed in _FAILED)
 
 
@@ -177,7 +177,7 @@ def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
         f"{one.config.name}: {note}"
         for one in evaluations
         for note in one.notes
-        if not (_tells_of_a_failure(note) or note.startswith("only identifiers"))
+        if not (_is_of_a_failure(note) or note.startswith("only identifiers"))
     ]
     if evaluations[-1].split not in ("test", CROSSED):
         told.append('no question is marked "split": "test", so what was tuned on may have decided; mark some')

@@ -17,7 +17,7 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
-from hive_mind.retrieval.files.configuration import Part, RetrievalConfig
+from hive_mind.retrieval.files.configuration import ConfigurationSection, RetrievalConfig
 from hive_mind.retrieval.tuning.tuner import Proposal, Situation, told
 from hive_mind.retry import RetrySettings, Sleep
 
@@ -27,7 +27,7 @@ _PROBLEMS_MAX = 12
 _REPLY_TOKENS_MAX = 2_048
 
 
-class Reply(Part):
+class TunerReply(ConfigurationSection):
     """What a model replies."""
 
     done: bool = Field(False, description="Whether nothing is left to gain.")
@@ -35,7 +35,7 @@ class Reply(Part):
     config: RetrievalConfig | None = Field(None, description="The next configuration.")
 
 
-_FORM = Form("reply", Reply, "reply with one JSON object", "the instructions", "json", bytes_max=100_000, values_max=2_000)
+_FORM = Form("reply", TunerReply, "reply with one JSON object", "the instructions", "json", bytes_max=100_000, values_max=2_000)
 
 
 class LlmTuner:
@@ -72,7 +72,7 @@ class LlmTuner:
         return await reply_of(self._model, asked, self.budget, RetrySettings(), rng=self._rng, sleep=self._sleep)
 
 
-def _parsed(text: str, situation: Situation) -> tuple[Reply | None, tuple[str, ...]]:
+def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[str, ...]]:
     """A reply, or everything that keeps it from being used."""
     # Models like to put JSON into a code fence or a sentence.
     body = text[text.find("{") : text.rfind("}") + 1]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hive_mind.retrieval.checking.describing import described
-from hive_mind.retrieval.checking.validation import Finding, semantic
+from hive_mind.retrieval.checking.validation import FileFinding, semantic
 from hive_mind.retrieval.files.changing import is_same, text_of, values_written
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.measuring.measured import Evaluation, Row
+from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow
 from hive_mind.retrieval.measuring.train_test_split import CROSSED
 
 # A language model reads the first few results with the most care, and this many are what it usually gets.
@@ -84,7 +84,7 @@ class Situation:
         """What was measured last, be it a try."""
         return self.steps[-1]
 
-    def findings(self, config: RetrievalConfig) -> tuple[Finding, ...]:
+    def findings(self, config: RetrievalConfig) -> tuple[FileFinding, ...]:
         """What makes no sense in a configuration for these documents; warnings too."""
         return semantic(config, self.collection, self.facets, self.has_embeddings)
 
@@ -221,7 +221,7 @@ def _questions(situation: Situation) -> Iterator[str]:
         yield from _results(row)
 
 
-def _results(row: Row) -> Iterator[str]:
+def _results(row: QuestionRow) -> Iterator[str]:
     for one in row.shown[:TOP]:
         vector = "-" if one.vector is None else f"{one.vector:.2f}"
         mark = {"relevant": "R", "distractor": "D", "": "-"}[row.label(one.document)]

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import Goal, SuccessCriterion
-from hive_mind.goals.part import Part
+from hive_mind.goals.part import GoalSection
 
 NodeKind = Literal["loop", "tool", "person"]
 EdgeKind = Literal["success", "failure", "always", "condition", "model"]
@@ -24,7 +24,7 @@ _Key = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 _NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="Its name in steps, in prompts and for people.")
 
 
-class Limits(Part):
+class Limits(GoalSection):
     """What a run may spend. Whatever is used up first ends it."""
 
     turns: int = Field(200, ge=1, description="Turns of a language model, over all nodes.")
@@ -33,7 +33,7 @@ class Limits(Part):
     seconds: float = Field(3_600.0, gt=0, description="Working time; waiting for a person does not count.")
 
 
-class NodeSpec(Part):
+class NodeSpec(GoalSection):
     """One thing to do. Without criteria it is done when its outputs are set."""
 
     id: str = _NAME
@@ -63,7 +63,7 @@ class NodeSpec(Part):
         return frozenset((*self.outputs, *self.writes))
 
 
-class EdgeSpec(Part):
+class EdgeSpec(GoalSection):
     """Where to go on from a node. All edges that hold are followed; several open branches that run at once."""
 
     source: str = Field(description="The node it comes from.")
@@ -83,7 +83,7 @@ class EdgeSpec(Part):
         return when
 
 
-class WorkerSpec(Part):
+class WorkerSpec(GoalSection):
     """A graph of nodes. Without a goal, what its nodes were accepted for is accepted."""
 
     id: str = _NAME

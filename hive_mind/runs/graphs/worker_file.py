@@ -8,12 +8,12 @@ from pydantic import Field
 from hive_mind.errors import WorkerFileError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import in_order, located, read
-from hive_mind.goals.part import Part
+from hive_mind.goals.part import GoalSection
 from hive_mind.runs.graphs.checks import faults
 from hive_mind.runs.graphs.spec import WorkerSpec
 
 
-class WorkerFile(Part):
+class WorkerFile(GoalSection):
     """A worker: what it does, in which order, and what its work is judged by."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")

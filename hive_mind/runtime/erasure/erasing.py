@@ -16,7 +16,7 @@ from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import erased_key
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.erasure.erased_from import lacking
-from hive_mind.memory.erasure.erasing import Found
+from hive_mind.memory.erasure.erasing import ErasureScope
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Memory(Protocol):
         """Where it keeps it."""
         ...
 
-    async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> Found:
+    async def erase(self, wanted: Sequence[Erasure], at_us: int, *, everything: bool = False) -> ErasureScope:
         """Let go of what is meant."""
         ...
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from hive_mind import backends
 from hive_mind.errors import HiveError
-from hive_mind.memory.erasure.erasing import Found, erase, found_in
+from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.runtime.erasure.copies import Copied, copies
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
@@ -33,7 +33,7 @@ class Erased:
     facts: list[str] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
 
-    def note(self, who: str, found: Found) -> None:
+    def note(self, who: str, found: ErasureScope) -> None:
         """Somebody has let go of this, or would."""
         self.confirmed.append(Confirmed(who, len(found.facts), len(found.episodes), now_ms()))
         self.facts += [fact.content for fact in found.facts]
@@ -72,7 +72,7 @@ def look_for_residue(home: Path, erased: Erased) -> None:
         erased.owed.append(Owed(str(path), "still has a text that was erased: delete it, or what quotes it, and erase again"))
 
 
-async def _in_backup(path: Path, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> Found:
+async def _in_backup(path: Path, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
     store = cast(FactStore, await backends.load("store", "sqlite").open(path))
     try:
         return await _done(store, wanted, everything=everything, is_dry=is_dry)
@@ -81,7 +81,7 @@ async def _in_backup(path: Path, wanted: Sequence[Erasure], *, everything: bool,
         lock_path(path).unlink(missing_ok=True)
 
 
-async def _done(store: FactStore, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> Found:
+async def _done(store: FactStore, wanted: Sequence[Erasure], *, everything: bool, is_dry: bool) -> ErasureScope:
     if is_dry:
         return await found_in(store, Erasures(wanted), everything=everything)
     return await erase(store, wanted, now_ms() * 1000, everything=everything)

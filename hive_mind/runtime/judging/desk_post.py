@@ -18,7 +18,7 @@ from hive_mind.errors import BackendError
 from hive_mind.judge.items import COMMENTED, DECIDED, OPENED, PREFIX, ItemView, item_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
-from hive_mind.runtime.judging.post import KIND, Letter, Post, packed
+from hive_mind.runtime.judging.post import KIND, DeskLetter, Post, packed
 from hive_mind.runtime.workers.config import DeskConfig
 
 _log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class DeskPost:
                 await self._ledger.append(stream, seq, [Entry("sent", str(entry.pos).encode(), entry.at_ms)])
                 seq, seen = seq + 1, 0
 
-    async def receive(self, letter: Letter) -> bool:
+    async def receive(self, letter: DeskLetter) -> bool:
         """Take a letter over; False where there is no room for the item now. What has no business here is dropped, and logged."""
         if not await self._is_welcome(letter):
             _log.warning("agent %s: node %s may not say anything about item %s here", self._agent, letter.sender, letter.item)
@@ -193,14 +193,14 @@ class DeskPost:
             # Items of the desk's own agent stay; so do those of others at an agent that is no longer the desk.
             return False
         to, node = (self._at.agent, self._at.node) if is_own else (view.item.agent, await self._node_of(view.item.agent))
-        letter = Letter(to, view.item.id, entry.kind, entry.body, entry.at_ms)
+        letter = DeskLetter(to, view.item.id, entry.kind, entry.body, entry.at_ms)
         if node == self._post.node:
             await self._post.hand_over(letter)
         elif node:
             await self._tell((node,), KIND, packed(letter))
         return True
 
-    async def _is_welcome(self, letter: Letter) -> bool:
+    async def _is_welcome(self, letter: DeskLetter) -> bool:
         if self._at.agent != self._agent:
             # What is said here of its own items only the desk says.
             view = await self._desk.view(letter.item)

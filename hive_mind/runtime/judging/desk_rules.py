@@ -15,7 +15,7 @@ from hive_mind.judge.calibration import TARGET
 from hive_mind.judge.hive_rules import KIND, key_of, known, taken_back, value_of
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rollout import Record
+from hive_mind.judge.rollout import RolloutRecord
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.judge.trial import tried
 from hive_mind.runtime.members.member import RunningMember
@@ -60,18 +60,18 @@ class DeskRules:
             for rule, record in self._refuted():
                 await self._take_back(rule, record)
 
-    def _refuted(self) -> list[tuple[EvaluationRule, Record]]:
+    def _refuted(self) -> list[tuple[EvaluationRule, RolloutRecord]]:
         registry = self._member.member.node.registry
         rules = known(registry.with_prefix(f"{KIND}/")).values()
         found = [(rule, self._record(rule, registry)) for rule in rules if _decides(rule)]
         return [(rule, record) for rule, record in found if record.is_refuted(TARGET)]
 
-    def _record(self, rule: EvaluationRule, registry: Registry) -> Record:
+    def _record(self, rule: EvaluationRule, registry: Registry) -> RolloutRecord:
         since_ms = registry.in_force(KIND)[key_of(rule.id)].ms
         (trial,) = tried([rule], [case_of(view) for view in self._views.values() if view.decided_ms >= since_ms])
         return trial.record
 
-    async def _take_back(self, rule: EvaluationRule, record: Record) -> None:
+    async def _take_back(self, rule: EvaluationRule, record: RolloutRecord) -> None:
         why = f"people agreed in {record.agreed:g} of {record.decided:g} cases"
         try:
             refusals = await self._member.runner.write([(key_of(rule.id), value_of(taken_back(rule, why)))], self._agent)

@@ -48,7 +48,7 @@ class DeskTrust:
             noted = [Entry("meant", msgspec.json.encode(entries), view.decided_ms)]
             await self._ledger.append(stream, 0, noted)
         if len(noted) == 1:
-            await self._tell(msgspec.json.decode(noted[0].body, type=list[tuple[str, str]]))
+            await self._write(msgspec.json.decode(noted[0].body, type=list[tuple[str, str]]))
             await self._ledger.append(stream, 1, [Entry("told", b"", view.decided_ms)])
 
     def _meant(self, view: ItemView, *, is_right: bool) -> list[tuple[str, str]]:
@@ -61,7 +61,7 @@ class DeskTrust:
             entries.append((key, rating_value(node.registry.get(key), is_right, node.policy.hive_ms(system_clock()), tuned)))
         return entries
 
-    async def _tell(self, entries: list[tuple[str, str]]) -> None:
+    async def _write(self, entries: list[tuple[str, str]]) -> None:
         """Tried until the hive takes it."""
         while entries:
             try:

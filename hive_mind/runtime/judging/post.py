@@ -13,7 +13,7 @@ import msgspec
 
 from hive_mind.errors import BackendThrottled, BackendUnavailable, HiveError, InvalidInput
 from hive_mind.hive.effects import Delete, Put, Record
-from hive_mind.hive.replication.reliable_channels import Act, Told
+from hive_mind.hive.replication.reliable_channels import Act, IncomingMessage
 from hive_mind.judge.items import COMMENTED, DECIDED, OPENED, REOPENED, check, decision_of, item_of, reopening_of
 from hive_mind.model.entry import Entry
 
@@ -27,7 +27,7 @@ _WAITING_MAX = 10_000
 _AGAIN_S = 1.0
 
 
-class Letter(msgspec.Struct, frozen=True):
+class DeskLetter(msgspec.Struct, frozen=True):
     """To the desk of agent `to`: an entry of the stream of `item`. `sender` is the node it came from, "" on its way."""
 
     to: str
@@ -43,11 +43,11 @@ class Letter(msgspec.Struct, frozen=True):
         return Entry(self.kind, self.body, self.at_ms, stream=f"a letter about item {self.item}")
 
 
-Receive = Callable[[Letter], Awaitable[bool]]
+Receive = Callable[[DeskLetter], Awaitable[bool]]
 """Keeps it durably. False: not now, it is to come again."""
 
 
-def packed(letter: Letter) -> bytes:
+def packed(letter: DeskLetter) -> bytes:
     """As it travels."""
     return msgspec.msgpack.encode(letter)
 
@@ -58,13 +58,13 @@ class Post:
     def __init__(self, node: str, otherwise: Act, kept: Callable[[], Iterable[Put]] = tuple) -> None:
         self.node = node
         self._otherwise, self._kept = otherwise, kept
-        self._loaded: dict[int, Letter] | None = None
+        self._loaded: dict[int, DeskLetter] | None = None
         self._done: list[int] = []
         self._next = 1
         self._receivers: dict[str, Receive] = {}
         self._news = asyncio.Event()
 
-    def write(self, told: Told) -> Sequence[Record]:
+    def write(self, told: IncomingMessage) -> Sequence[Record]:
         """Keep it: the handler of `AppMessages`. Raises `InvalidInput` for what is no letter though it says so."""
         if told.kind != KIND:
             return self._otherwise(told)
@@ -83,7 +83,7 @@ class Post:
         self._receivers[agent] = receive
         self._news.set()
 
-    async def hand_over(self, letter: Letter) -> None:
+    async def hand_over(self, letter: DeskLetter) -> None:
         """From one agent of this node to another. Raises `BackendUnavailable` where that takes none now."""
         receive = self._receivers.get(letter.to)
         if receive is None or not await receive(msgspec.structs.replace(letter, sender=self.node)):
@@ -115,16 +115,16 @@ class Post:
         return bool(late)
 
     @property
-    def _waiting(self) -> dict[int, Letter]:
+    def _waiting(self) -> dict[int, DeskLetter]:
         # Lazily: the first letter may arrive while the journal is read.
         if self._loaded is None:
             own = sorted((put for put in self._kept() if put.table == TABLE), key=lambda put: put.key)
-            self._loaded = {int.from_bytes(put.key, "big"): msgspec.msgpack.decode(put.value, type=Letter) for put in own}
+            self._loaded = {int.from_bytes(put.key, "big"): msgspec.msgpack.decode(put.value, type=DeskLetter) for put in own}
             self._next = max(self._loaded, default=0) + 1
         return self._loaded
 
 
-async def _is_taken(receive: Receive, letter: Letter) -> bool:
+async def _is_taken(receive: Receive, letter: DeskLetter) -> bool:
     try:
         return await receive(letter)
     except HiveError as error:
@@ -132,17 +132,17 @@ async def _is_taken(receive: Receive, letter: Letter) -> bool:
         return False
 
 
-def _checked(told: Told) -> Letter:
+def _checked(told: IncomingMessage) -> DeskLetter:
     """Nothing is believed of it but that it came."""
     try:
-        letter = msgspec.msgpack.decode(told.data, type=Letter)
+        letter = msgspec.msgpack.decode(told.data, type=DeskLetter)
         _check(letter)
     except (msgspec.MsgspecError, HiveError) as error:
         raise InvalidInput(f"{told.sender} sent a letter that can't be read: {error}") from None
     return msgspec.structs.replace(letter, sender=told.sender)
 
 
-def _check(letter: Letter) -> None:
+def _check(letter: DeskLetter) -> None:
     named = letter.item
     if letter.kind == OPENED:
         check(item := item_of(letter.entry))

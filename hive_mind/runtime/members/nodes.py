@@ -63,12 +63,12 @@ class News:
     def attach(self, memory: DistributedCognitiveMemory) -> None:
         """From now on."""
 
-        def tell(fact_ids: tuple[str, ...]) -> None:
+        def notify(fact_ids: tuple[str, ...]) -> None:
             task = asyncio.ensure_future(memory.on_shared(fact_ids))
             self._app_messages.add(task)
             task.add_done_callback(self._app_messages.discard)
 
-        self._runner.on_shared(tell)
+        self._runner.on_shared(notify)
 
     @property
     def is_busy(self) -> bool:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import msgspec
 
 from hive_mind.hive.effects import Delete, Put, Record
-from hive_mind.hive.replication.reliable_channels import Told
+from hive_mind.hive.replication.reliable_channels import IncomingMessage
 
 TABLE = "app.told"
 _KEPT_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AppMessageEntry:
     """`times` says how often it was acted on."""
 
     id: str
@@ -28,27 +28,27 @@ class ToldLog:
 
     def __init__(self, kept: Callable[[], Iterable[Put]] = tuple) -> None:
         self._kept = kept
-        self._loaded: dict[str, tuple[int, Entry]] | None = None
+        self._loaded: dict[str, tuple[int, AppMessageEntry]] | None = None
 
     @property
-    def _entries(self) -> dict[str, tuple[int, Entry]]:
+    def _entries(self) -> dict[str, tuple[int, AppMessageEntry]]:
         # Lazily: the first message may arrive while the journal is read.
         if self._loaded is None:
             found = sorted((int.from_bytes(put.key, "big"), _load(put)) for put in self._kept() if put.table == TABLE)
             self._loaded = {entry.id: (number, entry) for number, entry in found}
         return self._loaded
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AppMessageEntry]:
         """The messages."""
         return [entry for _, entry in self._entries.values()]
 
-    def write(self, told: Told) -> Sequence[Record]:
+    def write(self, told: IncomingMessage) -> Sequence[Record]:
         """Keep it: the handler of `AppMessages`."""
         entries = self._entries
         number, former = entries.get(told.id, (0, None))
         number = number or next(reversed(entries.values()), (0, None))[0] + 1
         text = told.data.decode("utf-8", "replace")
-        entry = Entry(told.id, told.sender, told.kind, text, former.times + 1 if former else 1)
+        entry = AppMessageEntry(told.id, told.sender, told.kind, text, former.times + 1 if former else 1)
         entries[told.id] = number, entry
         records: list[Record] = [Put(TABLE, number.to_bytes(8, "big"), msgspec.msgpack.encode(entry))]
         while len(entries) > _KEPT_MAX:
@@ -57,5 +57,5 @@ class ToldLog:
         return records
 
 
-def _load(put: Put) -> Entry:
-    return msgspec.msgpack.decode(put.value, type=Entry)
+def _load(put: Put) -> AppMessageEntry:
+    return msgspec.msgpack.decode(put.value, type=AppMessageEntry)

@@ -60,7 +60,7 @@ class Outlet(Protocol):
         ...
 
 
-class Host(Protocol):
+class EffectHost(Protocol):
     """What the executor needs of its runner."""
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
@@ -83,7 +83,7 @@ class Host(Protocol):
 class EffectExecutor:
     """`requests` are futures of waiting callers, `deliveries` those not acknowledged yet; the runner fills both."""
 
-    def __init__(self, name: str, hive: str, outgoing: Outlet, host: Host, signing: Signing | None = None) -> None:
+    def __init__(self, name: str, hive: str, outgoing: Outlet, host: EffectHost, signing: Signing | None = None) -> None:
         self._name, self._hive, self._outgoing, self._host, self._signing = name, hive, outgoing, host, signing
         self._ids = unique_ids()
         self._waiting: deque[Answer | Acknowledge | PutAside] = deque()
@@ -158,7 +158,7 @@ class EffectExecutor:
                 if waiting is not None and not waiting.done():
                     waiting.set_result(outcome)
             case Shared(fact_ids):
-                self._tell(fact_ids)
+                self._notify(fact_ids)
             case _:
                 pass
 
@@ -196,7 +196,7 @@ class EffectExecutor:
         )
         return self._signing.signed(envelope) if self._signing else envelope
 
-    def _tell(self, fact_ids: tuple[str, ...]) -> None:
+    def _notify(self, fact_ids: tuple[str, ...]) -> None:
         for listener in tuple(self.listeners):
             try:
                 listener(fact_ids)

@@ -83,7 +83,7 @@ class Intake:
             self._executor.carry((Acknowledge(name),))
             return
         if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
-            self._tell_unproven(envelope, why)
+            self._log_unproven(envelope, why)
             if self._signing.is_required:
                 # Not put aside: a stranger would fill what keeps it.
                 self._executor.carry((Acknowledge(name),))
@@ -106,7 +106,7 @@ class Intake:
             _log.warning("node %s refuses a %s from %s: %s", self._node, envelope.type, envelope.sender, error, extra=about)
             self._executor.carry((PutAside(name, str(error)),))
 
-    def _tell_unproven(self, envelope: Envelope, why: str) -> None:
+    def _log_unproven(self, envelope: Envelope, why: str) -> None:
         self.counts.unproven[why] += 1
         number = self.counts.unproven[why]
         # At 1, 2, 4, 8, …: a flood is reported without filling the disk.

@@ -46,7 +46,7 @@ class _Waiting(NamedTuple):
     envelope: Envelope
 
 
-class Outgoing:
+class OutgoingQueue:
     """A line of envelopes. `run` sends them until `stop`; `on_back` is called when the bus takes messages again."""
 
     def __init__(self, node: str, bus: EventBus, settings: OutgoingSettings, on_back: Callable[[], None]) -> None:

@@ -222,7 +222,7 @@ class NodeRunner(Requests):
                 self._bell.clear()
                 await self._executor.carry_out(_ANSWERS_AT_ONCE)
                 self._set_alarm()
-                self._tell_if_idle()
+                self._notify_if_idle()
                 if self._executor.has_work or (not self._bell.is_rung and self._node.index_some(self._clock())):
                     self.ring()
                 if self._bell.is_rung:
@@ -238,7 +238,7 @@ class NodeRunner(Requests):
         executor = self._executor
         return bool(executor.requests or executor.deliveries or executor.has_work or self._barrier.is_standing)
 
-    def _tell_if_idle(self) -> None:
+    def _notify_if_idle(self) -> None:
         if not self._has_work:
             self._idle.set()
 
@@ -299,10 +299,10 @@ class NodeRunner(Requests):
             self._reconnected()
 
     def _reconnected(self) -> None:
-        self._tell(Reconnected(), self._clock())
+        self._handle_unasked(Reconnected(), self._clock())
         self.ring()
 
-    def _tell(self, event: Event, now: Now) -> None:
+    def _handle_unasked(self, event: Event, now: Now) -> None:
         """An event that nobody asked for, so nobody hears of a refusal."""
         try:
             self._handle(event, now)
@@ -337,7 +337,7 @@ class NodeRunner(Requests):
         self._executor.carry(effects)
         if self._tick_is_due:
             self._tick_is_due = False
-            self._tell(Tick(), self._clock())
+            self._handle_unasked(Tick(), self._clock())
         self.ring()
 
     def _set_alarm(self) -> None:
@@ -352,7 +352,7 @@ class NodeRunner(Requests):
                 # One after the write, instead of more and more behind it.
                 self._tick_is_due = True
                 return
-            self._tell(Tick(), now)
+            self._handle_unasked(Tick(), now)
         self.ring()
 
     # ── for the executor ──────────────────────────────────────────────────────────────────────────────────────────────

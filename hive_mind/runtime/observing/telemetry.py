@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hive_mind import __version__
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.runtime.settings import variable
-from hive_mind.tracing import tell_queries
+from hive_mind.tracing import record_queries
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -39,7 +39,7 @@ def send_spans(to: str, service: str) -> Callable[[], None]:
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
     if variable(_TELL_QUERIES) == "true":
-        tell_queries()
+        record_queries()
     return provider.shutdown
 
 

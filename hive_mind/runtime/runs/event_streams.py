@@ -28,12 +28,12 @@ class ServerEvent:
     id: str
 
 
-class Ended(BackendUnavailable):
+class StreamEnded(BackendUnavailable):
     """The server says that nothing more will come."""
 
 
 async def events_from(url: str, token: str = "", last_id: str = "") -> AsyncGenerator[ServerEvent, None]:
-    """The events of one connection, until it ends. Raises `Ended`, `BackendUnavailable` or `BackendTimeout`."""
+    """The events of one connection, until it ends. Raises `StreamEnded`, `BackendUnavailable` or `BackendTimeout`."""
     headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}
     headers |= {"Last-Event-ID": last_id} if last_id else {}
@@ -122,7 +122,7 @@ def shown_url(url: str) -> str:
 
 def _check(name: str, response: aiohttp.ClientResponse) -> None:
     if response.status == HTTPStatus.NO_CONTENT:
-        raise Ended(name, "it says that nothing more will come (204)")
+        raise StreamEnded(name, "it says that nothing more will come (204)")
     if response.status != HTTPStatus.OK:
         raise BackendUnavailable(name, f"it answered {response.status} {response.reason}")
     if response.content_type != "text/event-stream":

@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.run_journal import is_known
-from hive_mind.agents.tools.fleet_tools import Fleet, fleet_tools
+from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.agents.workers import text_of
 from hive_mind.errors import HiveError, InvalidInput
@@ -62,7 +62,7 @@ def queens_tools(config: WatchConfig, settings: Settings, agent: str, ledger: Le
     """Those of the queen, for its agent; none for another."""
     if config.queen != agent:
         return ()
-    return fleet_tools(Fleet(agent, LedgerDesk(ledger), opener(settings), config.agents))
+    return fleet_tools(FleetDirectory(agent, LedgerDesk(ledger), opener(settings), config.agents))
 
 
 class HealthWatch:

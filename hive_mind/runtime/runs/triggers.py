@@ -20,7 +20,7 @@ from hive_mind.agents.runs.shared_values import NAME_CHARACTERS
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.entry import Entry
 from hive_mind.runtime.runs.cron import cron_due
-from hive_mind.runtime.runs.event_streams import Ended, ServerEvent, events_from, shown_url
+from hive_mind.runtime.runs.event_streams import ServerEvent, StreamEnded, events_from, shown_url
 from hive_mind.runtime.runs.run_keeper import RunKeeper
 from hive_mind.runtime.workers.config import TriggerConfig
 
@@ -78,7 +78,7 @@ class Triggers:
                 await self._start(trigger, f"{due:.3f}", {})
                 self.trouble = ""
             except HiveError as error:
-                self._tell(trigger, error)
+                self._log_trouble(trigger, error)
 
     async def _follow(self, trigger: TriggerConfig) -> None:
         """Listen, and again after each break, later and later while nothing comes."""
@@ -88,11 +88,11 @@ class Triggers:
                 async for event in self._listen(trigger.events, trigger.token, await self._last(trigger)):
                     pause = _AGAIN_S[0]
                     await self._begin_for(trigger, event)
-            except Ended as error:
-                self._tell(trigger, error)
+            except StreamEnded as error:
+                self._log_trouble(trigger, error)
                 return
             except HiveError as error:
-                self._tell(trigger, error)
+                self._log_trouble(trigger, error)
             await asyncio.sleep(pause)
             pause = min(longest, pause * 2)
 
@@ -102,7 +102,7 @@ class Triggers:
         try:
             await self._start(trigger, event.id or str(time.time_ns()), _inputs_of(event))
         except InvalidInput as error:
-            self._tell(trigger, error)
+            self._log_trouble(trigger, error)
         if event.id:
             ledger, stream = self._keeper.parts.ledger, _stream(trigger)
             before = [head for head in await ledger.heads(stream) if head.stream == stream]
@@ -113,7 +113,7 @@ class Triggers:
         entries = await self._keeper.parts.ledger.read(_stream(trigger))
         return entries[-1].body.decode() if entries else ""
 
-    def _tell(self, trigger: TriggerConfig, error: HiveError) -> None:
+    def _log_trouble(self, trigger: TriggerConfig, error: HiveError) -> None:
         self.trouble = f"trigger {_name(trigger)}: {error}"
         _log.error("%s: %s", self._keeper.parts.agent, self.trouble)
 

@@ -98,7 +98,7 @@ class WorkerNode:
             try:
                 silent = await self.running.until_in(_OTHERS_S, lambda state: _log.info("%s: %s", self.name, state))
             except BackendError as error:
-                self._tell(str(error))
+                self._log_error(str(error))
                 if self.running.runner.failure:
                     return
                 await asyncio.sleep(_AGAIN_S)
@@ -185,7 +185,7 @@ class WorkerNode:
             return f"the bus can't be reached: {self.running.runner.health.last_error or 'no answer'}"
         return self._refusal or self._error
 
-    def _tell(self, error: str) -> None:
+    def _log_error(self, error: str) -> None:
         if error != self._error:
             _log.warning("%s: %s", self.name, error)
         self._error = error

@@ -12,7 +12,7 @@ from hive_mind.model.evidence import dot as dot_of
 from hive_mind.sim.faults import HOUR_MS
 from hive_mind.sim.history import Operation, Voice
 from hive_mind.sim.invariants.promises import Promises
-from hive_mind.sim.invariants.views import State, assertions_of, node_of, shares_of, state_of, voiced
+from hive_mind.sim.invariants.views import ReplicaView, assertions_of, node_of, shares_of, state_of, voiced
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.siege.keys import names_of
 from hive_mind.sim.world import Violation, World
@@ -134,7 +134,7 @@ def is_only_lingering(world: World) -> bool:
     return odd
 
 
-def _partition_differences(world: World, states: dict[str, State]) -> Iterator[str]:
+def _partition_differences(world: World, states: dict[str, ReplicaView]) -> Iterator[str]:
     partitions = sorted({name for state in states.values() for name in state.live})
     for partition in partitions:
         holders = [name for name in world.topology.holders(partition) if name in states]

@@ -17,7 +17,7 @@ Place = tuple[str, Dot]
 """A partition and a dot in it."""
 
 
-class State(NamedTuple):
+class ReplicaView(NamedTuple):
     """What a node holds for others: live dots and context of each partition it holds, and the registry."""
 
     live: Mapping[str, frozenset[Dot]]
@@ -37,11 +37,11 @@ def shares_of(machine: Machine) -> Mapping[str, PartitionReplica]:
     return machine.node.partitions.shares if machine.node is not None else {}
 
 
-def state_of(machine: Machine) -> State:
+def state_of(machine: Machine) -> ReplicaView:
     """A node's state, as far as it must become equal to that of others."""
     held = {name: share.members for name, share in shares_of(machine).items() if share.is_holder}
     entries = machine.node.registry.entries() if machine.node is not None else ()
-    return State(
+    return ReplicaView(
         {name: frozenset(members.live) for name, members in held.items()},
         {name: members.context for name, members in held.items()},
         frozenset(entries),

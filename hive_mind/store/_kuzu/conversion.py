@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hive_mind.model.fact import Relation
 from hive_mind.store._kuzu.place import LOG, check_header, locked, part, unreadable, workshop
-from hive_mind.store._kuzu.reader import POOLS_MB, Failed, Reader, Rows, opened, readable
+from hive_mind.store._kuzu.reader import POOLS_MB, Failed, GraphReader, Rows, opened, readable
 from hive_mind.store._kuzu.rows import MEMORY, META, TABLES, VERSION_KEY, VERSION_MAX, BadRow, change_of
 from hive_mind.store.base import AddEntity, AddEpisode, AddFact, Change, Link, PutVector
 
@@ -26,7 +26,7 @@ _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 @dataclass(slots=True)
-class Report:
+class ConversionReport:
     """What came of it. `lost` are sentences, at most a hundred and one."""
 
     taken: Counter[str] = field(default_factory=Counter)
@@ -40,7 +40,7 @@ class Report:
             self.lost.append("and more, which are not named")
 
 
-async def changes_from_kuzu(path: Path, report: Report) -> AsyncIterator[Sequence[Change]]:
+async def changes_from_kuzu(path: Path, report: ConversionReport) -> AsyncIterator[Sequence[Change]]:
     """Everything in the database `path`, which stays as it is, a few hundred changes at a time. Fills `report`.
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` (none of ours, newer, or nothing of it can be read) or `BackendError`.
@@ -57,7 +57,7 @@ async def changes_from_kuzu(path: Path, report: Report) -> AsyncIterator[Sequenc
 
 
 class _Conversion:
-    def __init__(self, path: Path, reader: Reader, report: Report) -> None:
+    def __init__(self, path: Path, reader: GraphReader, report: ConversionReport) -> None:
         self._path, self._reader, self._report = path, reader, report
         self._ids: set[str] = set()
         self._keys: set[str] = set()

@@ -103,15 +103,15 @@ def _in_parts(rows: Rows) -> Iterator[list[list[Any]]]:
 
 def _serve(parent: Parent, path: Path, pool_bytes: int) -> None:
     database = Engine(path, pool_bytes)
-    parent.tell("open", _tables(database))
+    parent.send("open", _tables(database))
     while message := parent.question():
         name, arguments = message
         try:
             for some in _in_parts(_ANSWERS[name](database, **arguments)):
-                parent.tell("rows", some)
-            parent.tell("end")
+                parent.send("rows", some)
+            parent.send("end")
         except (EngineError, ValueError) as error:
-            parent.tell("error", str(error))
+            parent.send("error", str(error))
 
 
 def main() -> None:
@@ -120,6 +120,6 @@ def main() -> None:
     try:
         _serve(parent, Path(sys.argv[1]), int(sys.argv[2]) << 20)
     except (EngineError, ValueError) as error:
-        parent.tell("error", str(error))
+        parent.send("error", str(error))
     # A copy needs no closing; and closing a damaged one may hang.
     os._exit(0)

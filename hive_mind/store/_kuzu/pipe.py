@@ -23,7 +23,7 @@ _LENGTH_BYTES = 4
 _LAST_WORDS_BYTES = 4000
 
 
-class Ended(Exception):
+class PipeClosed(Exception):
     """It has gone instead of answering: `code` is 0 where nobody asked any more, negative for a signal."""
 
     def __init__(self, code: int, said: str) -> None:
@@ -62,7 +62,7 @@ class Child:
             await self._stdin.drain()
 
     async def receive(self, patience_s: float) -> list[Any]:
-        """Its next message. Raises `Ended` or `TimeoutError`."""
+        """Its next message. Raises `PipeClosed` or `TimeoutError`."""
         try:
             async with asyncio.timeout(patience_s):
                 length = int.from_bytes(await self._stdout.readexactly(_LENGTH_BYTES), "big")
@@ -71,7 +71,7 @@ class Child:
         except asyncio.IncompleteReadError:
             stderr = cast(StreamReader, self.process.stderr)
             said = (await stderr.read(_LAST_WORDS_BYTES)).decode(errors="replace").strip().splitlines()
-            raise Ended(await self.process.wait(), said[-1] if said else "") from None
+            raise PipeClosed(await self.process.wait(), said[-1] if said else "") from None
 
     async def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -94,7 +94,7 @@ class Parent:
         self._asked: SimpleQueue[bytes] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def tell(self, *message: object) -> None:
+    def send(self, *message: object) -> None:
         self._out.write(framed(message))
         self._out.flush()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hive_mind.errors import BackendError
-from hive_mind.store._kuzu.pipe import Child, Ended, code_of
+from hive_mind.store._kuzu.pipe import Child, PipeClosed, code_of
 from hive_mind.store._kuzu.place import LOG, copied, part, size, unreadable
 
 # A cap, not a reservation: Kuzu takes it as needed.
@@ -38,7 +38,7 @@ class Failed(Exception):
         self.is_over, self.is_out_of_pool = is_over, "Buffer manager exception" in why
 
 
-class Reader:
+class GraphReader:
     """A process over a copy. Made by `opened`."""
 
     def __init__(self, path: Path, pool: int, child: Child) -> None:
@@ -57,7 +57,7 @@ class Reader:
             message = await self._child.receive(_SILENCE_MAX_S)
         except TimeoutError:
             raise Failed(f"no answer within {_SILENCE_MAX_S:.0f} s", is_over=True) from None
-        except Ended as ended:
+        except PipeClosed as ended:
             raise Failed(f"reading it ended with {ended}", is_over=True) from None
         if message[0] == "error":
             raise Failed(message[1], is_over=not self.tables)
@@ -67,7 +67,7 @@ class Reader:
         await self._child.end()
 
 
-async def opened(path: Path, pool: int = 0) -> Reader:
+async def opened(path: Path, pool: int = 0) -> GraphReader:
     """A reader of the copy at `path`, with the first pool from `pool` on that is large enough. Raises `Failed`."""
     while True:
         try:
@@ -78,12 +78,12 @@ async def opened(path: Path, pool: int = 0) -> Reader:
                 raise
 
 
-async def _opened_with(path: Path, pool: int) -> Reader:
+async def _opened_with(path: Path, pool: int) -> GraphReader:
     try:
         child = await Child.started(code_of("hive_mind.store._kuzu.old"), str(path), str(POOLS_MB[pool]))
     except OSError as error:
         raise BackendError("kuzu", f"no process can be started to read {path}: {error}") from error
-    reader = Reader(path, pool, child)
+    reader = GraphReader(path, pool, child)
     try:
         reader.tables = {table[0]: Table(*table) for table in (await reader.message())[1]}
     except BaseException:
@@ -92,7 +92,7 @@ async def _opened_with(path: Path, pool: int) -> Reader:
     return reader
 
 
-async def readable(path: Path, folder: Path, lose: Callable[[str], None]) -> tuple[Reader, Path | None]:
+async def readable(path: Path, folder: Path, lose: Callable[[str], None]) -> tuple[GraphReader, Path | None]:
     """A reader of a copy of `path` made in `folder`, the best there is; and another copy, where that has the older edges.
 
     A checkpoint that did not come to its end (a kill, too little memory) leaves the rows as they were and their index broken. So

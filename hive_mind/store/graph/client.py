@@ -17,9 +17,9 @@ import msgspec
 from hive_mind import errors
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable
 from hive_mind.sqlite.file import translating
-from hive_mind.store._kuzu.pipe import Child, Ended, code_of
+from hive_mind.store._kuzu.pipe import Child, PipeClosed, code_of
 from hive_mind.store.graph import questions
-from hive_mind.store.graph.seal import Place
+from hive_mind.store.graph.seal import GraphLocation
 from hive_mind.store.graph.values import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.values import Path as Way
 from hive_mind.store.sqlite.reading import RecordReader
@@ -119,7 +119,7 @@ class Graph:
     async def _answered(self, query: dict[str, Any], deadline_s: float) -> list[Any]:
         try:
             return await self._exchange(query, "", deadline_s)
-        except Ended as ended:
+        except PipeClosed as ended:
             if self._is_begun:
                 raise BackendError("graph", f"this query ended the graph's process ({ended}): ask in another way") from None
             # With code 0 it was idle, and has not seen the query.
@@ -127,7 +127,7 @@ class Graph:
         await self._end()
         try:
             return await self._exchange(query, why, deadline_s)
-        except Ended as ended:
+        except PipeClosed as ended:
             # First, as it gives back the room that the advice is about.
             await self._end()
             what = f"its process ended twice ({ended}); the memory itself is not touched: {_advice(self._record)}"
@@ -163,7 +163,7 @@ class Graph:
         child, self._child = self._child, None
         if child is not None:
             await child.end()
-            Place(self._record.parent).give_room_back()
+            GraphLocation(self._record.parent).give_room_back()
 
 
 def _error(name: str, message: str) -> errors.HiveError:

@@ -12,12 +12,12 @@ import msgspec
 
 from hive_mind.store._kuzu.engine import Engine
 from hive_mind.store.graph.schema import COLUMNS, FACT, KINDS, Pair, Row, kind_of, node_tables, relation_tables, row_of
-from hive_mind.store.sqlite.reading import Edge, Node, RecordReader
+from hive_mind.store.sqlite.reading import Edge, RecordNode, RecordReader
 
 Report = Callable[[int, int, str], None]
 """Takes how much is done of how much, with a word on what is under way."""
 
-Ticking = TypeVar("Ticking", Node, Edge)
+Ticking = TypeVar("Ticking", RecordNode, Edge)
 
 _REPORT_EVERY = 2000
 # Indexes of a million facts were made with half of it.

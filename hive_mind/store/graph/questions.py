@@ -29,14 +29,14 @@ _CONSIDERED_MAX = 1000
 _AT = "WHERE from_seq = ? OR to_seq = ?"
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """A thing and its row in the record."""
 
     place: int
     thing: Thing
 
 
-def found(reader: RecordReader, given: str) -> Node:
+def found(reader: RecordReader, given: str) -> GraphNode:
     """The one thing with this id, this name, or an id that begins like this. Raises `InvalidInput` for none and for several."""
     nodes = _nodes(reader, "WHERE id = ?", given) or _nodes(reader, "WHERE id = ?", entity_id(given))
     if not nodes:
@@ -189,8 +189,8 @@ def _walked(reader: RecordReader, start: int, ways: Iterable[list[EdgeRow]]) -> 
             yield Path(tuple(things.values()), tuple(_edge(edge, things) for edge in way))
 
 
-def _nodes(reader: RecordReader, where: str, *values: object) -> list[Node]:
-    return [Node(row.seq, _thing(row, value)) for row, value in reader.themselves(reader.rows(NodeRow, where, *values))]
+def _nodes(reader: RecordReader, where: str, *values: object) -> list[GraphNode]:
+    return [GraphNode(row.seq, _thing(row, value)) for row, value in reader.themselves(reader.rows(NodeRow, where, *values))]
 
 
 def _at(reader: RecordReader, places: Iterable[int]) -> dict[int, Thing]:

@@ -44,7 +44,7 @@ def closed(seal: Seal) -> Seal:
     return msgspec.structs.replace(seal, own_crc=zlib.crc32(body))
 
 
-class Place:
+class GraphLocation:
     """Where a graph lies: in a folder beside its record."""
 
     def __init__(self, folder: Path) -> None:

@@ -17,7 +17,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.store._kuzu.engine import VERSION, Engine, EngineError
 from hive_mind.store._kuzu.pipe import Parent
 from hive_mind.store.graph import guard, making
-from hive_mind.store.graph.seal import Place, Seal
+from hive_mind.store.graph.seal import GraphLocation, Seal
 from hive_mind.store.graph.values import Rows
 from hive_mind.store.sqlite.reading import RecordReader
 
@@ -32,7 +32,7 @@ class Server:
 
     def __init__(self, record: Path, tell: Callable[..., None]) -> None:
         self._record, self._tell = record, tell
-        self._place = Place(Path())
+        self._place = GraphLocation(Path())
         self._engine: Engine | None = None
         self._opened: tuple[object, ...] = ()
         """the record and the file as they were when it was opened"""
@@ -144,7 +144,7 @@ def main() -> None:
     record, idle_s = Path(sys.argv[1]), float(sys.argv[2])
     os.chdir(record.parent)
     parent = Parent()
-    server = Server(record, parent.tell)
+    server = Server(record, parent.send)
     while query := parent.question(idle_s):
-        parent.tell(*server.answer(*query))
+        parent.send(*server.answer(*query))
     server.close()

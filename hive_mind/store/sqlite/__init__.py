@@ -16,7 +16,7 @@ from hive_mind.store.base import Change, FactStore
 from hive_mind.store.sqlite.backup import backup, restore
 from hive_mind.store.sqlite.converting import convert_if_former
 from hive_mind.store.sqlite.reading import RecordReader, problems
-from hive_mind.store.sqlite.record import Health, Record
+from hive_mind.store.sqlite.record import Health, RecordFile
 from hive_mind.store.sqlite.repair import repair
 from hive_mind.store.sqlite.store import SqliteStore
 
@@ -31,7 +31,7 @@ async def open(path: Path) -> FactStore:
     """
     await convert_if_former(path)
     health = Health(path)
-    worker = Worker[Record, Change](partial(Record, path, health), name=f"record {path.name}")
+    worker = Worker[RecordFile, Change](partial(RecordFile, path, health), name=f"record {path.name}")
     await worker.start()
     return SqliteStore(worker, health)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from hive_mind.sqlite.file import log_path, owned, remove, sync_folder
 from hive_mind.sqlite.lock import lock_path
 from hive_mind.sqlite.worker import Worker
-from hive_mind.store._kuzu.conversion import Report, changes_from_kuzu
+from hive_mind.store._kuzu.conversion import ConversionReport, changes_from_kuzu
 from hive_mind.store.base import Change
-from hive_mind.store.sqlite.record import Health, Record
+from hive_mind.store.sqlite.record import Health, RecordFile
 from hive_mind.store.sqlite.schema import FORMAT
 
 _log = logging.getLogger(__name__)
@@ -43,10 +43,10 @@ def _is_former(path: Path) -> bool:
 
 
 async def _convert(path: Path) -> None:
-    former, made, report = former_path(path), path.with_name(path.name + ".converting"), Report()
+    former, made, report = former_path(path), path.with_name(path.name + ".converting"), ConversionReport()
     _log.warning("%s is of an older version: it is converted once, and stays where it is", former)
     remove(made)
-    worker = Worker[Record, Change](partial(Record, made, Health(made)), name=f"record {made.name}")
+    worker = Worker[RecordFile, Change](partial(RecordFile, made, Health(made)), name=f"record {made.name}")
     await worker.start()
     try:
         async for changes in changes_from_kuzu(former, report):
@@ -62,6 +62,6 @@ async def _convert(path: Path) -> None:
         _log.error("%s: lost, as they can't be read: %s%s", former, "; ".join(report.lost[:_LOST_SHOWN_MAX]), more)
 
 
-def _told(report: Report) -> str:
+def _told(report: ConversionReport) -> str:
     taken = report.taken
     return f"{taken['AddFact']:,} facts, {taken['AddEpisode']:,} episodes and {taken['Link']:,} links"

@@ -48,7 +48,7 @@ _DEGREE = (
 )
 
 
-class Node(NamedTuple):
+class RecordNode(NamedTuple):
     """A node as it is now. `tick` is that of its last change; `value` of an entity is its name."""
 
     tick: int
@@ -194,10 +194,10 @@ class RecordReader(Reading):
             self.close()
             raise
 
-    def nodes_since(self, tick: int) -> Iterator[Node]:
+    def nodes_since(self, tick: int) -> Iterator[RecordNode]:
         """What was added or revised after `tick`, in the order of its last change."""
         for row, value in self.themselves(self.rows(NodeRow, "WHERE changed > ? ORDER BY changed", tick)):
-            yield Node(row.changed, row.id.decode(), value)
+            yield RecordNode(row.changed, row.id.decode(), value)
 
     def edges_since(self, tick: int) -> Iterator[Edge]:
         """Edges added after `tick`, in their order."""

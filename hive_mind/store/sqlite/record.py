@@ -52,7 +52,7 @@ class Health:
             _log.error("%s: %s is damaged and left out; see: hive-mind doctor --repair", self.path, what)
 
 
-class Record:
+class RecordFile:
     """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
 
     def __init__(self, path: Path, health: Health) -> None:

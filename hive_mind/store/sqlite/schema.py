@@ -5,7 +5,7 @@ that of a node's last. So a derivation of the record (the graph) asks for everyt
 of `total` count the nodes of a kind (and edges) and add up their checksums: a row that is missing is noticed, too.
 """
 
-from hive_mind.sqlite.file import Format
+from hive_mind.sqlite.file import FileFormat
 
 EDGE_TOTAL = 0
 """The row of `total` for edges; the others have a node's kind."""
@@ -15,7 +15,7 @@ IDENTITY_KEY = "record.identity"
 PROBE_KEY = "record.probe"
 """Named value that is written to find out whether writing works again; neither is it shown."""
 
-FORMAT = Format(
+FORMAT = FileFormat(
     owner="agent",
     application_id=int.from_bytes(b"hvmr", "big"),
     # Only ever append: a record on somebody's disk may need any of these.

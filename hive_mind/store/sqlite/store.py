@@ -15,7 +15,7 @@ from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Narrow
 from hive_mind.store.sqlite import aside
 from hive_mind.store.sqlite.reading import Part, Reading
-from hive_mind.store.sqlite.record import Health, Record
+from hive_mind.store.sqlite.record import Health, RecordFile
 from hive_mind.store.sqlite.rows import EPISODE, FACT
 from hive_mind.store.sqlite.schema import FORMAT
 
@@ -28,7 +28,7 @@ PAGE_TICKS = 8192
 class SqliteStore:
     """See `base.FactStore`."""
 
-    def __init__(self, worker: Worker[Record, Change], health: Health) -> None:
+    def __init__(self, worker: Worker[RecordFile, Change], health: Health) -> None:
         self._worker, self._health = worker, health
         self._at_once: Reading | None = None
         # A store that is forgotten closes when it is collected, or at the latest when the interpreter ends.
@@ -92,11 +92,11 @@ class SqliteStore:
         return await self._worker.read(lambda _: aside.get(self._health.path))
 
     async def tidy(self) -> None:
-        await self._worker.read(Record.tidy)
+        await self._worker.read(RecordFile.tidy)
 
     async def scrub(self) -> None:
         self._close_at_once()
-        await self._worker.read(Record.scrub)
+        await self._worker.read(RecordFile.scrub)
 
     async def close(self) -> None:
         self._close_at_once()

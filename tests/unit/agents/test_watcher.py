@@ -12,7 +12,7 @@ import hive_mind.agents.watcher as watcher_module
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.runs.run_journal import RunJournal
 from hive_mind.agents.runs.run_parts import RunParts
-from hive_mind.agents.tools.fleet_tools import Fleet, fleet_tools
+from hive_mind.agents.tools.fleet_tools import FleetDirectory, fleet_tools
 from hive_mind.agents.watcher import Watcher
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.health import HealthSettings, item_of, ticket_of_dead
@@ -82,7 +82,7 @@ async def ground() -> Ground:
     return found
 
 
-def tools_of(fleet: Fleet) -> Toolbox:
+def tools_of(fleet: FleetDirectory) -> Toolbox:
     return Toolbox(fleet_tools(fleet))
 
 
@@ -137,7 +137,7 @@ async def test_a_run_that_is_paused_stops_where_it_is_and_goes_on_when_it_may() 
     await ada.keeper.start(SLOW, {}, "r")
     await ada.until("r", "replied")
     own = await memory.open()
-    box = tools_of(Fleet("queen", LedgerDesk(own), opener({"ada": ada.ledger}), {}))
+    box = tools_of(FleetDirectory("queen", LedgerDesk(own), opener({"ada": ada.ledger}), {}))
     assert (await call(box, "pause", agent="ada", run="r", why="it stalls"))["status"] == "paused"
     assert (await call(box, "pause", agent="ada", run="r"))["status"] == "paused"
     ada.gate.set()
@@ -154,7 +154,7 @@ async def test_a_run_is_begun_anew_with_what_it_was_given_and_once() -> None:
     ada.gate.set()
     await ada.keeper.start(SLOW, {"about": "pumps"}, "r")
     await ada.until("r", "ended")
-    box = tools_of(Fleet("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
+    box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {}))
     for _ in range(2):
         assert (await call(box, "restart", agent="ada", run="r"))["run"] == "r-again"
     await ada.until("r-again", "ended")
@@ -166,7 +166,9 @@ async def test_work_is_assigned_to_who_fits_it_best_and_begins_one_run() -> None
     ada = await ground()
     ada.keeper.worker = SLOW
     ada.gate.set()
-    fleet = Fleet("queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {"ada": ("pumps",), "ben": ("boats",)})
+    fleet = FleetDirectory(
+        "queen", LedgerDesk(await memory.open()), opener({"ada": ada.ledger}), {"ada": ("pumps",), "ben": ("boats",)}
+    )
     for _ in range(2):
         given = await call(tools_of(fleet), "assign", task="look at the pumps", inputs={"about": "D4"})
     assert (given["agent"], given["level"]) == ("ada", "best_fit")
@@ -185,7 +187,7 @@ async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str
     desk = LedgerDesk(await memory.open())
     item = item_of(ticket_of_dead("n1", 0), "watcher", 1)
     await desk.ask(item)
-    box = tools_of(Fleet("queen", desk, opener({"ada": ada.ledger}), {}))
+    box = tools_of(FleetDirectory("queen", desk, opener({"ada": ada.ledger}), {}))
     await call(box, "pause", agent="ada", run="r")
     ada.gate.set()
     ticket = {"id": item.id, "agent": "ada", "run": "r"}
@@ -202,7 +204,7 @@ async def test_what_a_person_says_about_a_ticket_is_done_and_closes_it(word: str
 
 def test_settings_come_from_the_manifest_and_a_run_of_another_agent_that_is_not_there_is_told() -> None:
     async def story() -> None:
-        box = tools_of(Fleet("queen", LedgerDesk(await memory.open()), opener({}), {}))
+        box = tools_of(FleetDirectory("queen", LedgerDesk(await memory.open()), opener({}), {}))
         with pytest.raises(InvalidInput, match="has no runs here"):
             await call(box, "pause", agent="ada", run="r")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hive_mind.bus import mailbox as mailbox_module
 from hive_mind.bus.base import EVERYONE, Subscription
-from hive_mind.bus.mailbox import Held, Mailbox
+from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.model.messages import Replicate
 from tests.contract.bus_builders import envelope, texts
 
@@ -29,11 +29,11 @@ class Kept:
     def ring(self) -> None:
         self.rings += 1
 
-    def settled(self, mailbox: Mailbox[int], delivery: Held[int]) -> None:
+    def settled(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int]) -> None:
         assert mailbox is self.box
         self.settled_natives.append(delivery.native)
 
-    def put_aside(self, mailbox: Mailbox[int], delivery: Held[int], reason: str) -> None:
+    def put_aside(self, mailbox: Mailbox[int], delivery: MailboxDelivery[int], reason: str) -> None:
         assert mailbox is self.box
         self.letters.append((delivery.native, delivery.attempt, reason))
 
@@ -175,7 +175,7 @@ def test_whatever_happens_each_envelope_is_settled_or_put_aside_once(
         kept = Kept(waiting_max=waiting_max, inflight_max=inflight_max, attempts_max=attempts_max)
         sent = [envelope(str(n)) for n in range(count)]
         offered = 0
-        out: list[Held[int]] = []
+        out: list[MailboxDelivery[int]] = []
         while len(kept.settled_natives) + len(kept.letters) < count:
             if offered < count and kept.box.room:
                 kept.box.offer(offered, sent[offered])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hive_mind.control.controller import HiveController
-from hive_mind.control.converging import Outcome
+from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.manifests.reading import Source, read_text
 from hive_mind.control.planning.plan import Plan
 from tests.unit.control.fake_platform import World, surroundings
@@ -22,7 +22,7 @@ def agents(*names: str, **more: str) -> str:
 FLAT = agents("ada", "bob", "cy")
 
 
-async def apply(home: Path, world: World, wanted: Source, **options: bool) -> Outcome:
+async def apply(home: Path, world: World, wanted: Source, **options: bool) -> ConvergenceResult:
     async with HiveController.open(home, wanted.manifest.metadata.name, around=surroundings(world)) as controller:
         return await controller.apply(wanted, **options)
 

@@ -13,7 +13,7 @@ import pytest
 
 from hive_mind.control import converging
 from hive_mind.control.controller import HiveController, fleets
-from hive_mind.control.converging import DataLoss, Outcome
+from hive_mind.control.converging import ConvergenceResult, DataLoss
 from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
@@ -26,7 +26,7 @@ from tests.unit.control.fake_platform import FakePlatform, World, played, surrou
 pytestmark = pytest.mark.usefixtures("no_disk")
 
 
-def kinds(outcome: Outcome) -> list[tuple[str, str]]:
+def kinds(outcome: ConvergenceResult) -> list[tuple[str, str]]:
     return [(action.kind, action.subject) for action in outcome.actions]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.control import controller, remembering
 from hive_mind.control.controller import HiveController
-from hive_mind.control.converging import Outcome
+from hive_mind.control.converging import ConvergenceResult
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.refounding import Remains
 from hive_mind.control.state import FleetFolder, FleetState
@@ -123,7 +123,7 @@ async def fresh(folder: Path, first: Source) -> AsyncIterator[tuple[int, Path, W
         shutil.copytree(kept, home)
 
 
-async def refound(home: Path, world: World) -> Outcome:
+async def refound(home: Path, world: World) -> ConvergenceResult:
     async with HiveController.open(home, "team", around=surroundings(world)) as opened:
         return await opened.refound()
 

@@ -6,13 +6,13 @@ from itertools import count
 from math import inf
 
 from hive_mind.devbroker.amqp.sections import split, value_message
-from hive_mind.devbroker.servicebus.message import Letter
+from hive_mind.devbroker.servicebus.message import BrokeredMessage
 
 _numbers = count()
 
 
-def letter(text="", *, id=None, ttl_s=inf, size=1) -> Letter:
-    return Letter(split(value_message(text, application={})), id=id, ttl_s=ttl_s, size=size)
+def letter(text="", *, id=None, ttl_s=inf, size=1) -> BrokeredMessage:
+    return BrokeredMessage(split(value_message(text, application={})), id=id, ttl_s=ttl_s, size=size)
 
 
 def text_of(kept) -> str:

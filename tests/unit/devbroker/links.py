@@ -3,11 +3,11 @@
 from itertools import count
 
 from hive_mind.devbroker.amqp.sections import split, value_message
-from hive_mind.devbroker.entity import Outcome
+from hive_mind.devbroker.entity import DeliveryOutcome
 
-ACCEPTED, RELEASED = Outcome("accepted"), Outcome("released")
-ABANDONED = Outcome("modified", has_failed=True)
-PUT_ASIDE = Outcome("modified", has_failed=True, is_undeliverable_here=True)
+ACCEPTED, RELEASED = DeliveryOutcome("accepted"), DeliveryOutcome("released")
+ABANDONED = DeliveryOutcome("modified", has_failed=True)
+PUT_ASIDE = DeliveryOutcome("modified", has_failed=True, is_undeliverable_here=True)
 
 
 class PlayedLink:

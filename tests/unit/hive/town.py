@@ -6,7 +6,7 @@ from random import Random
 
 from hive_mind.hive.effects import Done, Effect, Event, Now, Persist, Put, Received, Record, Say, Send, Tick
 from hive_mind.hive.replication.app_messages import AppMessages
-from hive_mind.hive.replication.reliable_channels import ChannelSettings, Told
+from hive_mind.hive.replication.reliable_channels import ChannelSettings, IncomingMessage
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 
 LOG = "app.log"
@@ -67,7 +67,7 @@ class Town:
     def writer(self, name: str):
         """Says how often something was acted on, and as which thing of its sender."""
 
-        def write(told: Told) -> Sequence[Record]:
+        def write(told: IncomingMessage) -> Sequence[Record]:
             former = self.journals[name].get((LOG, told.id.encode()), b"")
             return [Put(LOG, told.id.encode(), former + told.sender.encode() + b" " + told.data + b";")]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.judge.rollout import Record, chosen, next_share
+from hive_mind.judge.rollout import RolloutRecord, chosen, next_share
 
 CASES = [f"case {number}" for number in range(4_000)]
 
@@ -30,13 +30,13 @@ def test_another_key_chooses_other_cases():
 
 
 def test_a_rule_goes_on_step_by_step_once_people_agreed_often_enough():
-    assert next_share(0.1, Record(19, 19), 0.95) == 0.1
-    assert [next_share(share, Record(20, 20), 0.95) for share in (0.0, 0.1, 0.5, 1.0)] == [0.1, 0.5, 1.0, 1.0]
-    assert next_share(0.1, Record(18, 20), 0.95) == 0.1
+    assert next_share(0.1, RolloutRecord(19, 19), 0.95) == 0.1
+    assert [next_share(share, RolloutRecord(20, 20), 0.95) for share in (0.0, 0.1, 0.5, 1.0)] == [0.1, 0.5, 1.0, 1.0]
+    assert next_share(0.1, RolloutRecord(18, 20), 0.95) == 0.1
 
 
 def test_a_rule_that_people_contradict_is_taken_back():
-    assert Record(0, 0).is_refuted(0.95) is False
-    assert Record(19, 20).is_refuted(0.95) is False
-    assert Record(14, 20).is_refuted(0.95)
-    assert next_share(1.0, Record(14, 20), 0.95) == 0.0
+    assert RolloutRecord(0, 0).is_refuted(0.95) is False
+    assert RolloutRecord(19, 20).is_refuted(0.95) is False
+    assert RolloutRecord(14, 20).is_refuted(0.95)
+    assert next_share(1.0, RolloutRecord(14, 20), 0.95) == 0.0

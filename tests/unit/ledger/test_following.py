@@ -25,7 +25,7 @@ async def test_what_is_appended_while_a_follower_looks_and_finds_nothing_is_give
         found = appended[since:]
         if not appended:
             appended.append(ENTRY)
-            arrivals.tell()
+            arrivals.notify()
         return Page(found, since + len(found))
 
     assert await soon(anext(followed(newer, arrivals, 0, every_s=None))) == ENTRY
@@ -41,7 +41,7 @@ async def test_a_follower_that_waits_is_woken_from_another_thread() -> None:
     waiting = asyncio.ensure_future(anext(followed(newer, arrivals, 0, every_s=None)))
     await looked.wait()
     appended.append(ENTRY)
-    await asyncio.to_thread(arrivals.tell)
+    await asyncio.to_thread(arrivals.notify)
 
     assert await soon(waiting) == ENTRY
 
@@ -104,7 +104,7 @@ def test_a_follower_whose_event_loop_ended_harms_nobody_who_appends() -> None:
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
 
-    arrivals.tell()
+    arrivals.notify()
 
     assert arrivals.count == 1
     assert not waiting.done()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.memory.commits import Commits, Plan
+from hive_mind.memory.commits import Commits, PlannedCommit
 from hive_mind.store.base import Change, SetMeta
 
 SOMETHING = [SetMeta("k", "v")]
@@ -37,10 +37,10 @@ async def settled() -> None:
 async def test_plans_for_one_fact_see_what_the_one_before_did():
     store, commits, seen = GatedStore(), Commits(), []
 
-    def plan(number: int) -> Plan[None]:
+    def plan(number: int) -> PlannedCommit[None]:
         planned_on = list(seen)
         assert len(planned_on) == number, "planned before the write in front of it was applied"
-        return Plan(SOMETHING, lambda: seen.append(number))
+        return PlannedCommit(SOMETHING, lambda: seen.append(number))
 
     tasks = [asyncio.create_task(commits.run(store, ["a", str(n)], lambda n=n: plan(n))) for n in range(5)]
     store.gate.set()
@@ -53,7 +53,7 @@ async def test_plans_for_one_fact_see_what_the_one_before_did():
 
 async def test_plans_for_different_facts_are_under_way_together():
     store, commits = GatedStore(), Commits()
-    tasks = [asyncio.create_task(commits.run(store, [str(n)], lambda: Plan(SOMETHING, lambda: None))) for n in range(5)]
+    tasks = [asyncio.create_task(commits.run(store, [str(n)], lambda: PlannedCommit(SOMETHING, lambda: None))) for n in range(5)]
     await settled()
     store.gate.set()
     await asyncio.gather(*tasks)
@@ -63,7 +63,7 @@ async def test_plans_for_different_facts_are_under_way_together():
 
 async def test_nothing_is_shown_before_it_is_durable_and_nothing_of_a_write_that_failed():
     store, commits, shown = GatedStore(), Commits(), []
-    task = asyncio.create_task(commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(1))))
+    task = asyncio.create_task(commits.run(store, ["a"], lambda: PlannedCommit(SOMETHING, lambda: shown.append(1))))
     await settled()
     assert shown == []
 
@@ -73,13 +73,13 @@ async def test_nothing_is_shown_before_it_is_durable_and_nothing_of_a_write_that
         await task
     assert shown == []
     store.failure = None
-    await commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(2)))
+    await commits.run(store, ["a"], lambda: PlannedCommit(SOMETHING, lambda: shown.append(2)))
     assert shown == [2]
 
 
 async def test_a_caller_who_gives_up_does_not_stop_the_write_and_finishing_waits_for_it():
     store, commits, shown = GatedStore(), Commits(), []
-    task = asyncio.create_task(commits.run(store, ["a"], lambda: Plan(SOMETHING, lambda: shown.append(1))))
+    task = asyncio.create_task(commits.run(store, ["a"], lambda: PlannedCommit(SOMETHING, lambda: shown.append(1))))
     await settled()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -97,16 +97,16 @@ async def test_a_plan_that_fails_blocks_nobody():
     store, commits = GatedStore(), Commits()
     store.gate.set()
 
-    def impossible() -> Plan[None]:
+    def impossible() -> PlannedCommit[None]:
         raise ValueError("no plan")
 
     with pytest.raises(ValueError, match="no plan"):
         await commits.run(store, ["a"], impossible)
-    assert await commits.run(store, ["a"], lambda: Plan([], lambda: "done")) == "done"
+    assert await commits.run(store, ["a"], lambda: PlannedCommit([], lambda: "done")) == "done"
 
 
 async def test_a_plan_without_changes_writes_nothing():
     store = GatedStore()
 
-    assert await Commits().run(store, [], lambda: Plan([], lambda: 7)) == 7
+    assert await Commits().run(store, [], lambda: PlannedCommit([], lambda: 7)) == 7
     assert store.most_at_once == 0

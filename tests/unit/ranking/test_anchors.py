@@ -9,7 +9,7 @@ from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
-from hive_mind.ranking.pipeline import Evidence, rank
+from hive_mind.ranking.pipeline import FactSupport, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import fact
@@ -23,7 +23,7 @@ def first(query: str, right: str, *wrong: str) -> str:
     for text in (*wrong, right):
         index.add(text, weighted_terms(fact(text)), BETWEEN if text == right else EAST)
     probe = Probe(tuple(tokenize(query)), anchors(query), EAST)
-    return rank(index.pool(probe), lambda _: Evidence(), 1)[0].id
+    return rank(index.pool(probe), lambda _: FactSupport(), 1)[0].id
 
 
 @pytest.mark.parametrize(

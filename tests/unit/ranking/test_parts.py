@@ -8,7 +8,7 @@ from hive_mind.model.probe import Anchors, Pool, Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.inverted import Bm25Index
-from hive_mind.ranking.within import Kept
+from hive_mind.ranking.within import TermCache
 from tests.builders import words_vector
 
 DIMENSION, SIZE = 32, 400
@@ -96,7 +96,7 @@ def test_a_part_too_small_to_keep_anything_scores_the_same():
 
 
 def test_what_is_kept_of_a_part_is_bounded_and_the_longest_unused_goes_first():
-    kept = Kept()
+    kept = TermCache()
     for term in "abc":
         kept.put((term, 1.0), np.zeros(3, np.int32), np.zeros(3, np.float32), 9)
     kept.get(("a", 1.0))

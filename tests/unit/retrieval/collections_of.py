@@ -9,7 +9,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.found import Found
+from hive_mind.retrieval.indexing.found import QueryResult
 from hive_mind.retrieval.indexing.index import CollectionIndex, open_index
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
@@ -44,12 +44,12 @@ def config(**parts: Any) -> RetrievalConfig:
     return RetrievalConfig(name="c", collection="kb", retrieval={**own, **parts.pop("retrieval", {})}, **parts)
 
 
-async def found_in(folder: Path, query: str, **parts: Any) -> Found:
+async def found_in(folder: Path, query: str, **parts: Any) -> QueryResult:
     """One search of what is in a folder."""
     async with index_of(folder) as index:
         return await index.search(query, config(**parts))
 
 
-def shown(found: Found) -> list[tuple[str, float]]:
+def shown(found: QueryResult) -> list[tuple[str, float]]:
     """Chunks and scores, for comparing."""
     return [(one.chunk_id, round(one.score, 9)) for one in found.results]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.found import Found, Result
+from hive_mind.retrieval.indexing.found import QueryResult, Result
 from hive_mind.retrieval.measuring.evaluation import Bench
-from hive_mind.retrieval.measuring.measured import Evaluation, Row, Shown
+from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow, Shown
 
 RELEVANT, DISTRACTORS = ("r", "s", "t"), ("D", "E")
 QUESTIONS = 8
@@ -27,9 +27,9 @@ def shown(letters: str) -> tuple[Shown, ...]:
     return tuple(Shown(rank, letter, f"{letter}#{rank}", "", 1 / rank, 0.0, None) for rank, letter in enumerate(letters, 1))
 
 
-def row(number: int, letters: str, **more: object) -> Row:
+def row(number: int, letters: str, **more: object) -> QuestionRow:
     about = {"scored": 20, "method": "keyword", **more}
-    return Row(f"q{number}", f"question {number}", RELEVANT, DISTRACTORS, shown(letters), **about)
+    return QuestionRow(f"q{number}", f"question {number}", RELEVANT, DISTRACTORS, shown(letters), **about)
 
 
 def evaluation(*answers: str, name: str = "v1", of: RetrievalConfig | None = None, **more: object) -> Evaluation:
@@ -49,14 +49,14 @@ class Ranked:
         self._answers, self._error = answers, error
         self.asked: list[str] = []
 
-    async def search(self, query: str, config: RetrievalConfig) -> Found:
+    async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
         if self._error:
             raise self._error
         self.asked.append(config.name)
         answer = self._answers[config.name]
         letters = answer if isinstance(answer, str) else answer[int(query.split()[-1]) - 1]
         results = tuple(result(rank, letter, 1 / rank) for rank, letter in enumerate(letters, 1))
-        return Found(query, results, 20, None, "", "keyword", "none", 0.0)
+        return QueryResult(query, results, 20, None, "", "keyword", "none", 0.0)
 
     def facets(self) -> dict[str, dict[str, int]]:
         return {"category": {}}

@@ -8,7 +8,7 @@ from pathlib import Path
 from hive_mind.retrieval.files.changing import changed
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.found import Found, Result
+from hive_mind.retrieval.indexing.found import QueryResult, Result
 from hive_mind.retrieval.measuring.evaluation import Bench
 from hive_mind.retrieval.tuning.loop import Order, Report, Tuned, tune
 from hive_mind.retrieval.tuning.tuner import Proposal, Situation, Step, Tuner
@@ -26,7 +26,7 @@ class HelpfulIndex:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    async def search(self, query: str, config: RetrievalConfig) -> Found:
+    async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
         self.asked.append((config.name, query))
         allowed = config.filters.get("category", list(FACETS["category"]))
         found = [one for one in DOCUMENTS if one.split("/")[0] in allowed][: config.retrieval.top_k]
@@ -34,7 +34,7 @@ class HelpfulIndex:
             Result(rank, f"{one}#0", one, "Heading", "text", 1 / rank, 1 / rank, None, rank, None)
             for rank, one in enumerate(found, 1)
         )
-        return Found(query, results, 6, None, "", "keyword", "none", 0.0)
+        return QueryResult(query, results, 6, None, "", "keyword", "none", 0.0)
 
     def facets(self) -> dict[str, dict[str, int]]:
         return FACETS

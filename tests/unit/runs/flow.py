@@ -11,7 +11,7 @@ from hive_mind.runs.accepted import accepted
 from hive_mind.runs.fold import fold
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.routing import begin
-from hive_mind.runs.state import Place, RunState
+from hive_mind.runs.state import ActiveNode, RunState
 from hive_mind.runs.steps import Started, Step, entry_of, step_of
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
@@ -47,7 +47,7 @@ class Flow:
         *,
         has_model: bool = True,
     ) -> None:
-        self.plan = e.Plan(spec, traits or {}, has_model)
+        self.plan = e.WorkerPlan(spec, traits or {}, has_model)
         self.state, self.entries, self.now_ms, self.items = RunState(), list[Entry](), 1_000, 0
         writing = Writing(self.state, self.plan)
         begin(writing, Started(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True), dict(inputs or {})))
@@ -82,7 +82,7 @@ class Flow:
         assert len(found) == 1, f"{kind.__name__} of {node!r}: {self.wants}"
         return found[0]
 
-    def at(self, node: str) -> Place:
+    def at(self, node: str) -> ActiveNode:
         (place,) = [place for place in self.state.places.values() if place.node == node]
         return place
 
@@ -140,13 +140,13 @@ class Flow:
         found = [one for one in self.all(e.AskPerson, node) if node or not one.place]
         assert len(found) == 1, self.wants
         self.items += 1
-        self.give(e.Asked(found[0].id, f"i{self.items}"))
+        self.give(e.ItemOpened(found[0].id, f"i{self.items}"))
         return f"i{self.items}"
 
     def decide(
         self, item: str, action: JudgmentAction = ACCEPT, because: str = "", edit: Any = None, after_ms: int = 0
     ) -> tuple[Step, ...]:
-        return self.give(e.Said(item, action, "ines", because, edit), after_ms)
+        return self.give(e.PersonDecided(item, action, "ines", because, edit), after_ms)
 
     def answer(self, node: str, action: JudgmentAction = ACCEPT, because: str = "", edit: Any = None) -> None:
         """A person is asked, and decides."""

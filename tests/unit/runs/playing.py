@@ -7,7 +7,7 @@ from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
 from hive_mind.runs.accepted import accepted
-from hive_mind.runs.effects import Plan, ToolResult, ToolTraits
+from hive_mind.runs.effects import ToolResult, ToolTraits, WorkerPlan
 from hive_mind.runs.fold import fold
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.routing import begin
@@ -25,7 +25,7 @@ class Play:
         self, worker: dict[str, Any], inputs: dict[str, Any] | None = None, *, model: bool = True, **traits: ToolTraits
     ) -> None:
         spec = WorkerSpec.model_validate(worker)
-        self.plan, self.ms = Plan(spec, traits, model), 1_000
+        self.plan, self.ms = WorkerPlan(spec, traits, model), 1_000
         self.steps: list[s.Step] = []
         self.state = RunState()
         writing = Writing(self.state, self.plan)
@@ -85,12 +85,12 @@ class Play:
         """Somebody is asked; the item is there."""
         self.proceeds()
         effect: e.AskPerson = self.one(e.AskPerson)
-        self.happens(e.Asked(effect.id, f"item-{effect.id}"))
+        self.happens(e.ItemOpened(effect.id, f"item-{effect.id}"))
         return effect
 
     def decided(self, action: JudgmentAction = YES, because: str = "", edit: Any = None) -> None:
         """The first item that waits."""
-        self.happens(e.Said(next(iter(self.state.waiting)), action, "ines", because, edit))
+        self.happens(e.PersonDecided(next(iter(self.state.waiting)), action, "ines", because, edit))
 
     @property
     def at(self) -> list[str]:

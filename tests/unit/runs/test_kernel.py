@@ -407,7 +407,7 @@ def test_after_any_prefix_of_steps_the_same_is_wanted_again_but_for_uncertain_ca
             assert ids(again, play.plan) == ids(state, play.plan)
 
 
-def ids(state: RunState, plan: e.Plan) -> list[str]:
+def ids(state: RunState, plan: e.WorkerPlan) -> list[str]:
     return [one.id for one in wanted(state, plan)]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hive_mind.model.dialogue import Message
 from hive_mind.runs import effects as e
-from hive_mind.runs.prompt import INPUT_CHARACTERS, Surroundings, instructions, messages
+from hive_mind.runs.prompt import INPUT_CHARACTERS, PromptContext, instructions, messages
 from tests.unit.runs.flow import RETRY, Flow, call, worker
 
 IDENTITY = "You are a keeper of gates.\nYou state nothing without its source."
@@ -17,10 +17,10 @@ CRITERIA = [
     {"id": "HIDDEN-ID", "description": "HIDDEN-WORDS", "hidden": True, "metric": "condition", "target": "'TARGET-2' in output.x"},
 ]
 CONSTRAINTS = [{"id": "CONSTRAINT", "description": "gossip", "check": "'TARGET-3' not in output.x"}]
-NOTHING = Surroundings()
+NOTHING = PromptContext()
 
 
-def prompt(flow: Flow, node: str, around: Surroundings = NOTHING, *, is_last: bool = False) -> str:
+def prompt(flow: Flow, node: str, around: PromptContext = NOTHING, *, is_last: bool = False) -> str:
     return instructions(flow.state, flow.at(node), around, is_last=is_last)
 
 
@@ -28,7 +28,7 @@ def test_identity_is_first_and_the_same_to_the_byte_in_every_turn_of_a_run() -> 
     flow = Flow(worker(TALK, "b", edges=["a b"], identity=IDENTITY), {"notes": "x"})
     seen = [prompt(flow, "a")]
     flow.turn("a", call("look", q="1"))
-    seen.append(prompt(flow, "a", Surroundings("remember", ["look_1.txt"]), is_last=True))
+    seen.append(prompt(flow, "a", PromptContext("remember", ["look_1.txt"]), is_last=True))
     flow.says("a", text="well")
     flow.judge("a", RETRY)
     seen.append(prompt(flow, "a"))
@@ -41,7 +41,7 @@ def test_identity_is_first_and_the_same_to_the_byte_in_every_turn_of_a_run() -> 
 
 def test_a_turn_has_its_sections_in_their_order() -> None:
     flow = Flow(worker(TALK, identity=IDENTITY), {"notes": "gate 2"})
-    told = prompt(flow, "a", Surroundings("- be brief", ["look_1.txt"], ["conversation_1.md"]), is_last=True)
+    told = prompt(flow, "a", PromptContext("- be brief", ["look_1.txt"], ["conversation_1.md"]), is_last=True)
     parts = [
         "You are",
         "Done so far",

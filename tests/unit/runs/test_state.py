@@ -51,9 +51,9 @@ def events_for(effect: e.Effect, draw: st.DrawFn, number: int) -> Iterator[e.Eve
         case e.AskJudge():
             yield e.JudgeSaid(effect.id, Judgment(action=draw(actions), reasoning=f"r{number}"))
         case e.AskPerson():
-            yield e.Asked(effect.id, f"i{number}")
+            yield e.ItemOpened(effect.id, f"i{number}")
         case e.AwaitDecision():
-            yield e.Said(effect.id, draw(actions), "ines", edit=draw(st.none() | st.just({"x": 1})))
+            yield e.PersonDecided(effect.id, draw(actions), "ines", edit=draw(st.none() | st.just({"x": 1})))
         case e.Compact() | e.Proceed():
             yield e.Done(effect.id)
         case e.WakeIn() if draw(st.integers(0, 30)) == 0:
@@ -118,7 +118,9 @@ def test_what_comes_for_the_second_time_or_too_late_means_nothing(run: tuple[Flo
 @given(runs())
 def test_no_effect_that_was_done_is_ever_wanted_again_under_its_name(run: tuple[Flow, list[e.Event]]) -> None:
     flow, events = run
-    done = {one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.Asked | e.Said)}
+    done = {
+        one.effect for one in events if isinstance(one, e.ModelSaid | e.ToolGave | e.JudgeSaid | e.ItemOpened | e.PersonDecided)
+    }
     assert not done & {one.id for one in flow.wants}
 
 
@@ -155,7 +157,7 @@ def test_events_of_nobody_mean_nothing() -> None:
     flow = Flow(SPEC)
     assert flow.give(e.Done("nothing")) == ()
     assert flow.give(e.Word("hello")) == ()
-    assert flow.give(e.Said("i9", ACCEPT, "ines")) == ()
+    assert flow.give(e.PersonDecided("i9", ACCEPT, "ines")) == ()
 
 
 def test_a_newer_definition_takes_over_where_the_run_is() -> None:

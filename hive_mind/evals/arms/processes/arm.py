@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout
-from hive_mind.evals.arms.base import Cost, Means, Outcome
+from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import prepare
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import candidate_of, facts_of, lessons, worded
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, groups_of, refuse
 from hive_mind.evals.arms.processes.child import Child, Guardian, open_child, open_guardian
-from hive_mind.evals.arms.processes.member_wire import Found, Keep, Look, Search, Start, State, Stop
+from hive_mind.evals.arms.processes.member_wire import Keep, Look, MembersState, Search, SearchFound, Start, Stop
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
@@ -54,7 +54,7 @@ class _Remote:
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
-        found = await self.child.ask(Search(self.agent, asked.text, asked.limit, asked.method, self.vector), Found)
+        found = await self.child.ask(Search(self.agent, asked.text, asked.limit, asked.method, self.vector), SearchFound)
         self.fan_out, self.completeness = max(self.fan_out, found.fan_out), min(self.completeness, found.completeness)
         self.cpu_s, self.wall_s = self.cpu_s + found.cpu_s, self.wall_s + found.wall_s
         return SearchResult(found.hits, completeness=found.completeness)
@@ -89,7 +89,7 @@ class ProcessesArm(PerAgentArm):
         self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, self._memory_per_agent())
         await self._stop(down_of(self._cell))
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Ask twice: once for what it finds and costs, once for how long that takes."""
         first, second = [await self._remote(question) for _ in range(2)]
         await self._states()
@@ -98,7 +98,7 @@ class ProcessesArm(PerAgentArm):
         await self._find(second, question.text, limit)
         messages, size = (sum(column) for column in zip(*(state.asking for state in states), strict=True))
         cost = Cost(messages, size, first.fan_out, first.completeness)
-        return Outcome(tuple(hits), cost, second.cpu_s, second.wall_s)
+        return ArmResult(tuple(hits), cost, second.cpu_s, second.wall_s)
 
     async def close(self) -> None:
         """End all processes and the server, and remove the folder."""
@@ -150,10 +150,10 @@ class ProcessesArm(PerAgentArm):
         if down:
             await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "who is down is known")
 
-    async def _states(self) -> list[State]:
-        return await _all(child.ask(Look(), State) for child in self._children)
+    async def _states(self) -> list[MembersState]:
+        return await _all(child.ask(Look(), MembersState) for child in self._children)
 
-    async def _until(self, holds: Callable[[State], bool], what: str) -> float:
+    async def _until(self, holds: Callable[[MembersState], bool], what: str) -> float:
         """Return when it holds in every process, and after how many seconds. Raises `BackendTimeout`."""
         began_s = time.perf_counter()
         while True:
@@ -196,7 +196,7 @@ def _members(arm: Arm) -> tuple[str, ...]:
     return tuple(f"{group}:{name}" for group, names in groups_of(arm).items() for name in names)
 
 
-def _sent(states: Sequence[State], before: Sequence[State]) -> tuple[int, int]:
+def _sent(states: Sequence[MembersState], before: Sequence[MembersState]) -> tuple[int, int]:
     """Messages and bytes that were no questions, of all processes, between two looks."""
     totals = [tuple(map(sum, zip(*(state.learning for state in some), strict=True))) for some in (states, before)]
     return totals[0][0] - totals[1][0], totals[0][1] - totals[1][1]

@@ -13,8 +13,8 @@ import psutil
 from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendError, BackendNotInstalled, BackendTimeout, BackendUnavailable, ConfigError
-from hive_mind.evals.arms.processes.member_wire import LINE_BYTES_MAX, Reply, Request
-from hive_mind.evals.arms.processes.process_guardian import Kept
+from hive_mind.evals.arms.processes.member_wire import LINE_BYTES_MAX, MemberReply, Request
+from hive_mind.evals.arms.processes.process_guardian import GuardianReady
 
 _SERVER_WITHIN_S = 90.0
 _GONE_WITHIN_S = 60.0
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 class Guardian:
     """The program that keeps folder and server. Open it with `open_guardian`."""
 
-    def __init__(self, process: Process, kept: Kept) -> None:
+    def __init__(self, process: Process, kept: GuardianReady) -> None:
         self._process = process
         self.folder, self.url, self.credential = Path(kept.folder), kept.url, kept.credential
 
@@ -51,7 +51,7 @@ async def open_guardian() -> Guardian:
         raise ConfigError(text + "install redis), or let the arm run in-process or in the simulator") from error
     process = await _begun("hive_mind.evals.arms.processes.process_guardian")
     try:
-        kept = msgspec.json.decode(await asyncio.wait_for(_line(process), _SERVER_WITHIN_S), type=Kept)
+        kept = msgspec.json.decode(await asyncio.wait_for(_line(process), _SERVER_WITHIN_S), type=GuardianReady)
     except BaseException:
         await _ended(process)
         raise
@@ -81,7 +81,7 @@ class Child:
             raise BackendError("process", f"{reply.kind}: {reply.error}")
         return msgspec.json.decode(reply.ok, type=answer)
 
-    async def _reply(self, request: Request) -> Reply:
+    async def _reply(self, request: Request) -> MemberReply:
         if self._is_out_of_step:
             raise BackendUnavailable("process", "a process of members did not answer before, and is not asked again")
         # Until a reply is here, whatever comes next would be taken for the reply to something else.
@@ -95,7 +95,7 @@ class Child:
         except TimeoutError:
             raise BackendTimeout("process", f"no answer to {type(request).__name__} in {_ANSWERS_WITHIN_S:g} s") from None
         self._is_out_of_step = False
-        return msgspec.json.decode(line, type=Reply)
+        return msgspec.json.decode(line, type=MemberReply)
 
     def memory_bytes(self) -> int | None:
         """What it takes, pages it shares with others divided among them; None where the system does not tell."""

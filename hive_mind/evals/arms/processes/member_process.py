@@ -24,14 +24,14 @@ from hive_mind.embed.base import Matrix
 from hive_mind.errors import HiveError
 from hive_mind.evals.arms.processes.member_wire import (
     LINE_BYTES_MAX,
-    Found,
     Keep,
     Look,
-    Reply,
+    MemberReply,
+    MembersState,
     Request,
     Search,
+    SearchFound,
     Start,
-    State,
     Stop,
 )
 from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
@@ -162,7 +162,7 @@ class Members:
     def _memory(self, agent: str) -> DistributedCognitiveMemory:
         return self._running[agent].memory
 
-    async def _search(self, request: Search) -> Found:
+    async def _search(self, request: Search) -> SearchFound:
         memory = self._memory(request.agent)
         if request.vector:
             self._embedder.know({request.text: request.vector})
@@ -170,11 +170,11 @@ class Members:
         hits = await memory.search_facts(Query(request.text, request.limit, request.method))
         cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
         asked = hits.gathered.asked if hits.gathered else ()
-        return Found(tuple(hits), len(asked), hits.completeness, cpu_s, wall_s)
+        return SearchFound(tuple(hits), len(asked), hits.completeness, cpu_s, wall_s)
 
-    def _state(self) -> State:
+    def _state(self) -> MembersState:
         members = self._running.values()
-        return State(
+        return MembersState(
             unwritten=sum(len(one.member.node.outbox) for one in members),
             is_busy=any(one.is_busy for one in members),
             dead={name: tuple(sorted(one.member.node.questions.latencies.suspects)) for name, one in self._running.items()},
@@ -223,9 +223,9 @@ async def _serve() -> None:
             else:
                 assert members is not None  # noqa: S101 - the parent sends Start first
                 ok = await members.do(request)
-            reply = Reply(msgspec.Raw(msgspec.json.encode(ok)))
+            reply = MemberReply(msgspec.Raw(msgspec.json.encode(ok)))
         except HiveError as error:
-            reply = Reply(error=str(error), kind=type(error).__name__)
+            reply = MemberReply(error=str(error), kind=type(error).__name__)
         sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
         sys.stdout.buffer.flush()
 

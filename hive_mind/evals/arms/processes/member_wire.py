@@ -40,7 +40,7 @@ class Keep(msgspec.Struct, frozen=True, tag=True):
 
 
 class Search(msgspec.Struct, frozen=True, tag=True):
-    """Let an agent search. `vector` is the question's, b"" without a model. Answered by `Found`."""
+    """Let an agent search. `vector` is the question's, b"" without a model. Answered by `SearchFound`."""
 
     agent: str
     text: str
@@ -49,7 +49,7 @@ class Search(msgspec.Struct, frozen=True, tag=True):
     vector: bytes = b""
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchFound(msgspec.Struct, frozen=True):
     """What it found, at what price, in seconds of that process."""
 
     hits: tuple[Hit, ...]
@@ -60,10 +60,10 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True, tag=True):
-    """Say how it goes. Answered by `State`."""
+    """Say how it goes. Answered by `MembersState`."""
 
 
-class State(msgspec.Struct, frozen=True):
+class MembersState(msgspec.Struct, frozen=True):
     """How the members of one process are."""
 
     unwritten: int
@@ -86,7 +86,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
 Request = Start | Keep | Search | Look | Stop
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class MemberReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """An answer, or the error in words and its kind."""
 
     ok: msgspec.Raw = msgspec.Raw(b"null")

@@ -24,7 +24,7 @@ _END_BY_THEMSELVES_S = 5.0
 _LOOK_S = 0.02
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class GuardianReady(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where things are; or `error` says why not."""
 
     folder: str = ""
@@ -49,15 +49,15 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
-async def _begin(folder: Path) -> Kept:
+async def _begin(folder: Path) -> GuardianReady:
     try:
         bus = await private_redis.ensure(folder)
-        return Kept(str(folder), bus.url, resolved_here(bus.credential))
+        return GuardianReady(str(folder), bus.url, resolved_here(bus.credential))
     except HiveError as error:
-        return Kept(error=str(error))
+        return GuardianReady(error=str(error))
 
 
-def _say(kept: Kept) -> None:
+def _say(kept: GuardianReady) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(kept) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -16,7 +16,7 @@ from hive_mind.runtime.texts.documents import formats
 PACKAGES_MISSING = "needs a reader that is not installed: pip install hive-mind[readers]"
 
 
-class Format(Protocol):
+class DocumentFormat(Protocol):
     """A module of `formats`. It imports its package only in `read`: this list is needed by commands that read nothing."""
 
     SUFFIXES: tuple[str, ...]
@@ -33,14 +33,14 @@ class Format(Protocol):
 
 
 @cache
-def known() -> dict[str, Format]:
+def known() -> dict[str, DocumentFormat]:
     """All formats by name."""
     return {module.name: named(module.name) for module in pkgutil.iter_modules(formats.__path__)}
 
 
-def named(name: str) -> Format:
+def named(name: str) -> DocumentFormat:
     """One format, without loading the others."""
-    return cast(Format, import_module(f"{formats.__name__}.{name}"))
+    return cast(DocumentFormat, import_module(f"{formats.__name__}.{name}"))
 
 
 @cache

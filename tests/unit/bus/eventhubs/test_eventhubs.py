@@ -11,7 +11,7 @@ from azure.eventhub.amqp import AmqpAnnotatedMessage
 from hive_mind.bus.base import EVERYONE, Envelope, EventBus
 from hive_mind.bus.eventhubs import keeping as _eventhubs_keeping
 from hive_mind.bus.eventhubs.partitions import partition_of
-from hive_mind.bus.eventhubs.state import State
+from hive_mind.bus.eventhubs.state import ConsumerState
 from hive_mind.devbroker import BrokerThread
 from tests.contract.bus_builders import Listener, envelope, listener, text
 from tests.contract.buses.eventhubs import PARTITIONS
@@ -67,7 +67,7 @@ async def test_a_name_goes_on_where_it_stopped_in_an_earlier_life(broker: Broker
 
 def done_by_bob(folder: Path) -> int:
     """How far he is as another process sees it, that only knows what was written."""
-    state = State(folder, "127.0.0.1/hive")
+    state = ConsumerState(folder, "127.0.0.1/hive")
     at = state.positions("hive")["bob"].at
     state.close()
     return at.next - len(at.open)

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.bus.eventhubs import state as _eventhubs_state
 from hive_mind.bus.eventhubs.partitions import Position
-from hive_mind.bus.eventhubs.state import Dead, Place, State, Stop
+from hive_mind.bus.eventhubs.state import ConsumerName, ConsumerState, Dead, Stop
 from hive_mind.errors import BackendError
 
 
@@ -15,29 +15,29 @@ def letter(number: int, name: str = "bob") -> Dead:
 
 
 def test_positions_are_kept_by_hub_hive_and_name(tmp_path: Path) -> None:
-    state = State(tmp_path, "here/hive")
-    state.save({Place("hive", "bob"): Stop(1, Position(7, (3, 5))), Place("hive", "cid"): Stop(2, Position(1))})
-    state.save({Place("other", "bob"): Stop(0, Position(9)), Place("hive", "cid"): Stop(3, Position(2))})
+    state = ConsumerState(tmp_path, "here/hive")
+    state.save({ConsumerName("hive", "bob"): Stop(1, Position(7, (3, 5))), ConsumerName("hive", "cid"): Stop(2, Position(1))})
+    state.save({ConsumerName("other", "bob"): Stop(0, Position(9)), ConsumerName("hive", "cid"): Stop(3, Position(2))})
     state.close()
 
-    again = State(tmp_path, "here/hive")
+    again = ConsumerState(tmp_path, "here/hive")
     assert again.positions("hive") == {"bob": Stop(1, Position(7, (3, 5))), "cid": Stop(3, Position(2))}
     assert again.positions("other") == {"bob": Stop(0, Position(9))}
     again.close()
-    elsewhere = State(tmp_path, "there/hive")
+    elsewhere = ConsumerState(tmp_path, "there/hive")
     assert elsewhere.positions("hive") == {}
     elsewhere.close()
 
 
 def test_dead_letters_outlive_the_process_and_are_found_by_their_id(tmp_path: Path) -> None:
-    state = State(tmp_path, "hub")
+    state = ConsumerState(tmp_path, "hub")
     for number in range(3):
-        state.keep_dead(Place("hive", "bob"), letter(number))
-    state.keep_dead(Place("hive", "cid"), letter(9, "cid"))
-    state.keep_dead(Place("other", "bob"), letter(4))
+        state.keep_dead(ConsumerName("hive", "bob"), letter(number))
+    state.keep_dead(ConsumerName("hive", "cid"), letter(9, "cid"))
+    state.keep_dead(ConsumerName("other", "bob"), letter(4))
     state.close()
 
-    again = State(tmp_path, "hub")
+    again = ConsumerState(tmp_path, "hub")
     kept = again.dead("hive", 10)
     assert [dead._replace(id=0) for dead in kept] == [letter(0), letter(1), letter(2), letter(9, "cid")]
     assert again.dead_counts("hive") == {"bob": 3, "cid": 1}
@@ -49,9 +49,9 @@ def test_dead_letters_outlive_the_process_and_are_found_by_their_id(tmp_path: Pa
 
 
 def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
-    state = State(tmp_path, "hub")
+    state = ConsumerState(tmp_path, "hub")
     for number in range(20):
-        state.keep_dead(Place("hive", "bob"), letter(number)._replace(data=b"Ada Lovelace" * 300))
+        state.keep_dead(ConsumerName("hive", "bob"), letter(number)._replace(data=b"Ada Lovelace" * 300))
     assert any(b"Lovelace" in path.read_bytes() for path in tmp_path.iterdir())
 
     assert state.forget("hive", [dead.id for dead in state.dead("hive", 100)]) == 20
@@ -62,18 +62,18 @@ def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
 
 def test_dead_letters_have_a_bound_and_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_eventhubs_state, "DEAD_LETTERS_MAX", 2)
-    state = State(tmp_path, "hub")
+    state = ConsumerState(tmp_path, "hub")
     for number in range(4):
-        state.keep_dead(Place("hive", "bob"), letter(number))
+        state.keep_dead(ConsumerName("hive", "bob"), letter(number))
 
     assert [dead.number for dead in state.dead("hive", 10)] == [2, 3]
     state.close()
 
 
 def test_two_processes_may_have_the_file_open(tmp_path: Path) -> None:
-    one, two = State(tmp_path, "hub"), State(tmp_path, "hub")
-    one.keep_dead(Place("hive", "bob"), letter(1))
-    two.keep_dead(Place("hive", "bob"), letter(2))
+    one, two = ConsumerState(tmp_path, "hub"), ConsumerState(tmp_path, "hub")
+    one.keep_dead(ConsumerName("hive", "bob"), letter(1))
+    two.keep_dead(ConsumerName("hive", "bob"), letter(2))
 
     assert [dead.number for dead in one.dead("hive", 10)] == [1, 2]
     one.close()
@@ -81,11 +81,11 @@ def test_two_processes_may_have_the_file_open(tmp_path: Path) -> None:
 
 
 def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
-    State(tmp_path / "new", "hub").close()
+    ConsumerState(tmp_path / "new", "hub").close()
     assert (tmp_path / "new" / "eventhubs.sqlite").stat().st_mode & 0o077 == 0
 
 
 def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BackendError, match="file"):
-        State(tmp_path / "file", "hub")
+        ConsumerState(tmp_path / "file", "hub")

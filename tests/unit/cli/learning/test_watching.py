@@ -11,7 +11,7 @@ import pytest
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cli.learning.learners import LocalLearner
-from hive_mind.cli.learning.watching import Watcher
+from hive_mind.cli.learning.watching import FolderWatcher
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.store.base import Change
@@ -42,13 +42,13 @@ class MortalHome(Home):
         await self._write(changes)
 
 
-def watcher(home: Home, *folders: Path) -> tuple[Watcher, CognitiveMemory]:
+def watcher(home: Home, *folders: Path) -> tuple[FolderWatcher, CognitiveMemory]:
     """As after a start."""
     memory = home.memory()
-    return Watcher(folders, LocalLearner(LearningAgent("ada", memory, ExtractiveReader()))), memory
+    return FolderWatcher(folders, LocalLearner(LearningAgent("ada", memory, ExtractiveReader()))), memory
 
 
-async def caught_up(watching: Watcher) -> None:
+async def caught_up(watching: FolderWatcher) -> None:
     for _ in range(10):
         if await watching.look():
             return
@@ -111,13 +111,13 @@ async def test_what_the_folder_says_is_known_after_edits_renames_deletes_and_kil
     assert await known(memory) == await said(tmp_path), seed
 
 
-def scenario(work: Callable[[Watcher, CognitiveMemory], object], home: Home, *folders: Path) -> None:
+def scenario(work: Callable[[FolderWatcher, CognitiveMemory], object], home: Home, *folders: Path) -> None:
     watching, memory = watcher(home, *folders)
     asyncio.run(work(watching, memory))  # type: ignore[arg-type]
 
 
 def test_a_file_is_not_read_while_it_changes_from_look_to_look(tmp_path: Path) -> None:
-    async def life(watching: Watcher, memory: CognitiveMemory) -> None:
+    async def life(watching: FolderWatcher, memory: CognitiveMemory) -> None:
         (tmp_path / "a.md").write_text("The mill is")
         assert not await watching.look()
         replace_whole(tmp_path / "a.md", "The mill is old.")
@@ -134,7 +134,7 @@ def test_a_folder_that_vanishes_changes_nothing_and_is_read_again_when_it_is_bac
     folder.mkdir()
     (folder / "a.md").write_text("The mill is old.")
 
-    async def life(watching: Watcher, memory: CognitiveMemory) -> None:
+    async def life(watching: FolderWatcher, memory: CognitiveMemory) -> None:
         await caught_up(watching)
         folder.rename(away)
         assert [await watching.look() for _ in range(3)] == [False] * 3
@@ -153,7 +153,7 @@ def test_after_a_start_only_what_changed_is_read(tmp_path: Path) -> None:
     (tmp_path / "b.md").write_text("The dam is new.")
     home = MortalHome()
 
-    async def life(watching: Watcher, _: CognitiveMemory) -> None:
+    async def life(watching: FolderWatcher, _: CognitiveMemory) -> None:
         await caught_up(watching)
 
     scenario(life, home, tmp_path)
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_any_more_stays_and_what_is_empty_says_nothing(tmp_p
     (tmp_path / "a.md").write_text("The mill is old.")
     (tmp_path / "b.md").write_text("The dam is new.")
 
-    async def life(watching: Watcher, memory: CognitiveMemory) -> None:
+    async def life(watching: FolderWatcher, memory: CognitiveMemory) -> None:
         await caught_up(watching)
         (tmp_path / "a.md").write_bytes(bytes(range(256)))
         (tmp_path / "b.md").write_text("")
@@ -202,7 +202,7 @@ def test_files_in_other_places_are_left_alone(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.md").write_text(f"The mill of {name} is old.")
 
-    async def life(watching: Watcher, memory: CognitiveMemory) -> None:
+    async def life(watching: FolderWatcher, memory: CognitiveMemory) -> None:
         await caught_up(watcher_of_others)
         (tmp_path / "notes-of-others" / "a.md").unlink()
         await caught_up(watching)
@@ -210,5 +210,5 @@ def test_files_in_other_places_are_left_alone(tmp_path: Path) -> None:
 
     home = Home()
     watching, memory = watcher(home, tmp_path / "notes")
-    watcher_of_others = Watcher([tmp_path / "notes-of-others"], watching.learner)
+    watcher_of_others = FolderWatcher([tmp_path / "notes-of-others"], watching.learner)
     asyncio.run(life(watching, memory))

@@ -17,7 +17,7 @@ from hive_mind.devbroker.amqp.sections import (
     value_message,
 )
 from hive_mind.devbroker.amqp.types import Symbol
-from hive_mind.devbroker.entity import Outcome
+from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.servicebus.management import OPERATIONS
 from hive_mind.devbroker.servicebus.namespace import Namespace
 from tests.unit.devbroker.letters import TurnedHost
@@ -83,7 +83,7 @@ def test_any_message_is_taken_or_refused_and_what_was_taken_can_be_received(head
 
     for link in receivers:
         while link.unsettled:
-            link.settle(Outcome("rejected", info={"DeadLetterReason": "why"}))
+            link.settle(DeliveryOutcome("rejected", info={"DeadLetterReason": "why"}))
     PlayedLink(credit=3, is_presettled=True).attach(dead)
 
 
@@ -96,5 +96,5 @@ def test_any_outcome_is_an_end_of_the_delivery(kind, info):
     queue = world()[0]
     queue.on_message(PlayedLink(receives=False), message("x"), 0)
     link = PlayedLink(credit=1).attach(queue)
-    link.settle(Outcome(kind, info=info))
+    link.settle(DeliveryOutcome(kind, info=info))
     assert queue.queue.counts()["locked"] == 0

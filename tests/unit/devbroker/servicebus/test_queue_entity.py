@@ -5,7 +5,7 @@ import pytest
 from hive_mind.devbroker.amqp.encoding import encode
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ID, value_message
-from hive_mind.devbroker.entity import Outcome
+from hive_mind.devbroker.entity import DeliveryOutcome
 from hive_mind.devbroker.servicebus.queue import Queue
 from hive_mind.devbroker.servicebus.queue_entity import QueueEntity
 from hive_mind.devbroker.servicebus.settings import QueueSettings
@@ -60,7 +60,7 @@ def test_what_was_completed_or_is_a_dead_letter_does_not_come_again():
     link = PlayedLink(credit=9).attach(entity)
 
     link.settle()
-    link.settle(Outcome("rejected", info={b"DeadLetterReason": b"why"}))
+    link.settle(DeliveryOutcome("rejected", info={b"DeadLetterReason": b"why"}))
     entity._host.run(3600)
 
     assert link.texts == ["a", "b"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hive_mind.embed.base import Embedder, Matrix
-from hive_mind.evals.arms.base import Means, Outcome
+from hive_mind.evals.arms.base import ArmResult, Means
 from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
@@ -24,7 +24,7 @@ SETTINGS = Settings(embed="none", ann="exact")
 class Told:
     """What an arm did."""
 
-    outcomes: list[Outcome]
+    outcomes: list[ArmResult]
     documents: dict[str, list[str]]
     learned: Learned
 

@@ -6,7 +6,7 @@ import json
 from hive_mind.cognition.budget import Budget
 from hive_mind.evals.answers.answering import ModelAnswerer
 from hive_mind.evals.answers.judging import ModelJudge
-from hive_mind.evals.arms.base import Outcome
+from hive_mind.evals.arms.base import ArmResult
 from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.evals.rows import Learned, Row
 from hive_mind.evals.running.question import Asking, put
@@ -26,8 +26,8 @@ class Finds:
         self.learned = Learned()
         self.documents: dict[str, list[str]] = {}
 
-    async def ask(self, question: LabelledQuestion, limit: int) -> Outcome:  # noqa: ARG002 - whatever is asked
-        return Outcome((hit("Pump D4 runs at 42 bar."),))
+    async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:  # noqa: ARG002 - whatever is asked
+        return ArmResult((hit("Pump D4 runs at 42 bar."),))
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.running.workers import Ended, Job, Tell, Told, run_jobs
+from hive_mind.evals.running.workers import Job, JobProgress, JobResult, Tell, run_jobs
 
 
 def doubled(given: int, tell: Tell) -> int:
@@ -33,14 +33,14 @@ def endless(_: None, tell: Tell) -> None:
     signal.pause()
 
 
-def ended(*jobs: Job) -> dict[str, Ended]:
-    return {news.name: news for news in run_jobs(jobs, 2) if isinstance(news, Ended)}
+def ended(*jobs: Job) -> dict[str, JobResult]:
+    return {news.name: news for news in run_jobs(jobs, 2) if isinstance(news, JobResult)}
 
 
 def test_a_job_gives_its_result_and_tells_how_far_it_is():
     news = [one for one in run_jobs([Job("a", doubled, 4)], 2) if one]
 
-    assert news == [Told("a", "doubling", 1, 1), Ended("a", 8)]
+    assert news == [JobProgress("a", "doubling", 1, 1), JobResult("a", 8)]
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_what_one_job_dies_of_is_told_and_the_others_go_on():
 def test_whoever_stops_listening_stops_the_jobs():
     listening = run_jobs([Job("a", endless, None)], 1)
     told = next(news for news in listening if news)
-    assert isinstance(told, Told)
+    assert isinstance(told, JobProgress)
     child = int(told.what)
     assert psutil.pid_exists(child)
 

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from hive_mind.hive.index.compacting_index import CompactingIndex, Evidence, Indexed
+from hive_mind.hive.index.compacting_index import CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import NOWHERE, Anchors, Probe
 from hive_mind.ranking.index import FactIndex
@@ -19,7 +19,7 @@ WORDS = ("pump", "valve", "door", "red", "green", "open", "closed", "seal")
 def indexed(chance: Random) -> Indexed:
     vector = np.array([chance.gauss(0, 1) for _ in range(4)], np.float32)
     words = dict.fromkeys(tokenize(" ".join(chance.choices(WORDS, k=4))), 1.0)
-    evidence = Evidence(chance.random(), chance.random(), (chance.choice("abc"), "d"))
+    evidence = IndexedEvidence(chance.random(), chance.random(), (chance.choice("abc"), "d"))
     return Indexed(words, vector / np.linalg.norm(vector), evidence)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.hive.effects import Now, Persist, Put, Received, Reconnected, Record, Say, Send, Tick
 from hive_mind.hive.replication.app_messages import AppMessages
-from hive_mind.hive.replication.reliable_channels import Told
+from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.model.messages import Tell, TellReceipt
 from tests.unit.hive.town import LOG, SETTINGS, Plain, Town
 
@@ -165,7 +165,7 @@ def test_a_handler_that_fails_or_writes_where_it_may_not_holds_up_nothing() -> N
     write = town.nodes["bob"].handler
     assert write is not None
 
-    def moody(told: Told) -> Sequence[Record]:
+    def moody(told: IncomingMessage) -> Sequence[Record]:
         if told.data == b"bad":
             raise ValueError("I can't")
         return [Put("dots", b"", b"")] if told.data == b"sly" else write(told)

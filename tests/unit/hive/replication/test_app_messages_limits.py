@@ -5,7 +5,7 @@ import pytest
 from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.effects import Received, Record, Say
 from hive_mind.hive.replication.app_messages import DATA_BYTES_MAX
-from hive_mind.hive.replication.reliable_channels import Receiver, Told
+from hive_mind.hive.replication.reliable_channels import IncomingMessage, Receiver
 from hive_mind.model.messages import Tell, TellReceipt
 from tests.unit.hive.town import SETTINGS, Town
 
@@ -50,9 +50,9 @@ def test_a_nonsensical_tell_breaks_nothing(tell: Tell, number: int) -> None:
 
 
 def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_heard_all_the_same() -> None:
-    heard, told = Receiver(SETTINGS), list[Told]()
+    heard, told = Receiver(SETTINGS), list[IncomingMessage]()
 
-    def act(one: Told) -> list[Record]:
+    def act(one: IncomingMessage) -> list[Record]:
         told.append(one)
         return []
 

@@ -7,7 +7,7 @@ from benchmarks.crowd import ALL
 from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.replication.digest import Digest
 from hive_mind.hive.replication.exchange import Answer
-from hive_mind.hive.replication.exchange_steps import Named, joinable
+from hive_mind.hive.replication.exchange_steps import NamedSpan, joinable
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.proofs import Proofs
 from hive_mind.model.evidence import Removal, Stamp, actor_id, counter_of, dot
@@ -108,7 +108,7 @@ def outline_of(*counters: int) -> Digest:
     return Digest(members, Proofs())
 
 
-def joined(digest: Digest, named: Named, up_to: int = 0, beyond: tuple[int, ...] = ()) -> tuple[int, tuple[int, ...]]:
+def joined(digest: Digest, named: NamedSpan, up_to: int = 0, beyond: tuple[int, ...] = ()) -> tuple[int, tuple[int, ...]]:
     """What may be joined of a sender that named these dots, has seen everything up to `up_to`, and single dots beyond."""
     step = SyncStep(
         b"s" * 16,
@@ -122,8 +122,8 @@ def joined(digest: Digest, named: Named, up_to: int = 0, beyond: tuple[int, ...]
     return counters.get(ACTOR, 0), tuple(map(counter_of, single))
 
 
-def named_dots(low: int, high: int, *counters: int) -> Named:
-    return Named(dot(ACTOR, low), dot(ACTOR, high) if high else b"", tuple(dot(ACTOR, counter) for counter in counters))
+def named_dots(low: int, high: int, *counters: int) -> NamedSpan:
+    return NamedSpan(dot(ACTOR, low), dot(ACTOR, high) if high else b"", tuple(dot(ACTOR, counter) for counter in counters))
 
 
 def test_a_forged_bound_that_is_longer_than_a_dot_ends_no_node():

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.measuring.comparing import Place, compare
+from hive_mind.retrieval.measuring.comparing import RankChange, compare
 from tests.unit.retrieval.measurements import config, evaluation
 
 ANSWERS = st.lists(st.tuples(st.text("rstDE.", max_size=6), st.text("rstDE.", max_size=6)), min_size=1, max_size=8)
@@ -18,11 +18,11 @@ def test_what_moved_is_told_for_each_question_that_changed():
     found = both([("rDs", "rs."), ("r", "r"), ("rs", "srE")])
 
     assert [(move.id, move.came, move.went) for move in found.moves] == [("q3", ("E",), ()), ("q1", (), ("D",))]
-    assert found.moves[1].places == (Place("s", "relevant", 3, 2), Place("D", "distractor", 2, None))
+    assert found.moves[1].places == (RankChange("s", "relevant", 3, 2), RankChange("D", "distractor", 2, None))
     assert found.moves[0].places == (
-        Place("r", "relevant", 1, 2),
-        Place("s", "relevant", 2, 1),
-        Place("E", "distractor", None, 3),
+        RankChange("r", "relevant", 1, 2),
+        RankChange("s", "relevant", 2, 1),
+        RankChange("E", "distractor", None, 3),
     )
 
 

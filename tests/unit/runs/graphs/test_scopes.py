@@ -6,7 +6,7 @@ from hive_mind.errors import WorkerFileError
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import effects as e
 from hive_mind.runs.graphs.worker_file import worker_of
-from hive_mind.runs.prompt import Surroundings, instructions
+from hive_mind.runs.prompt import PromptContext, instructions
 from tests.unit.runs.flow import Flow, worker
 
 READS = {"id": "a", "inputs": ["rate"], "outputs": ["sum"]}
@@ -14,7 +14,7 @@ OTHER = {"id": "b", "outputs": ["note"]}
 
 
 def prompt_at(flow: Flow, node: str) -> str:
-    return instructions(flow.state, flow.at(node), Surroundings())
+    return instructions(flow.state, flow.at(node), PromptContext())
 
 
 def test_what_others_share_is_read_when_a_node_begins_and_shown_to_no_other() -> None:
@@ -22,7 +22,7 @@ def test_what_others_share_is_read_when_a_node_begins_and_shown_to_no_other() ->
     wanted = flow.one(e.ReadShared, "a")
     assert wanted.keys == {"rate": "fleet"}
     assert not flow.all(e.CallModel)
-    flow.give(e.Found(wanted.id, {"rate": "0.25"}))
+    flow.give(e.SharedValuesRead(wanted.id, {"rate": "0.25"}))
     assert "rate: 0.25" in prompt_at(flow, "a")
     flow.do("a", sum=1)
     assert "0.25" not in prompt_at(flow, "b")
@@ -49,7 +49,7 @@ def test_what_a_run_writes_is_told_before_the_next_node_reads() -> None:
     flow.do("a", sum=7)
     assert not flow.all(e.ReadShared)
     flow.give(e.Done(flow.one(e.Share).id))
-    flow.give(e.Found(flow.one(e.ReadShared, "b").id, {"sum": 8}))
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "b").id, {"sum": 8}))
     assert "sum: 8" in prompt_at(flow, "b"), "somebody wrote later"
 
 
@@ -65,13 +65,13 @@ def test_a_pause_comes_before_the_reading_so_that_it_is_not_old() -> None:
     flow = Flow(worker(READS, scopes={"rate": "fleet"}, pause_nodes=["a"]))
     assert not flow.all(e.ReadShared)
     flow.decide(flow.ask("a"))
-    flow.give(e.Found(flow.one(e.ReadShared, "a").id, {"rate": 3}))
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "a").id, {"rate": 3}))
     assert flow.all(e.CallModel, "a")
 
 
 def test_values_are_kept_while_a_node_is_tried_again() -> None:
     flow = Flow(worker(READS, scopes={"rate": "fleet"}))
-    flow.give(e.Found(flow.one(e.ReadShared, "a").id, {"rate": 3}))
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "a").id, {"rate": 3}))
     flow.sets("a", sum=1)
     flow.judge("a", JudgmentAction.RETRY, "no")
     assert "rate: 3" in prompt_at(flow, "a")
@@ -81,9 +81,9 @@ def test_conditions_and_arguments_see_what_was_read() -> None:
     pay = {"id": "pay", "kind": "tool", "tool": "pay", "args": {"rate": "$rate"}, "inputs": ["rate"]}
     edge = {"source": "a", "target": "pay", "on": "condition", "when": "output.rate > 2"}
     flow = Flow(worker(READS, pay, edges=[edge], scopes={"rate": "fleet"}))
-    flow.give(e.Found(flow.one(e.ReadShared, "a").id, {"rate": 3}))
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "a").id, {"rate": 3}))
     flow.do("a", sum=1)
-    flow.give(e.Found(flow.one(e.ReadShared, "pay").id, {"rate": 4}))
+    flow.give(e.SharedValuesRead(flow.one(e.ReadShared, "pay").id, {"rate": 4}))
     (proceed,) = flow.all(e.Proceed, "pay")
     flow.give(e.Done(proceed.id))
     assert flow.one(e.CallTool, "pay").call.arguments == {"rate": 4}

@@ -9,13 +9,13 @@ import msgspec
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.hive.effects import Put
-from hive_mind.hive.replication.reliable_channels import Told
+from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import Decision, Item, ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.ids import item_id
 from hive_mind.runtime.judging.desk_post import DeskPost
-from hive_mind.runtime.judging.post import TABLE, Letter, Post
+from hive_mind.runtime.judging.post import TABLE, DeskLetter, Post
 from hive_mind.runtime.workers.config import DeskConfig
 
 ACCEPT, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
@@ -65,7 +65,7 @@ class Town:
         self.posts: dict[str, Post] = {}
         self.running: dict[str, asyncio.Task[None]] = {}
         self.agents: dict[str, Agent] = {}
-        self.other: list[Told] = []
+        self.other: list[IncomingMessage] = []
         self.told = 0
 
     async def agent(self, name: str, node: str = "") -> Agent:
@@ -83,11 +83,11 @@ class Town:
     def tells(self, me: str) -> Callable[[Sequence[str], str, bytes], Awaitable[None]]:
         async def tell(to: Sequence[str], kind: str, data: bytes) -> None:
             for node in to:
-                self.bring(node, Told(f"told-{self.told}", me, kind, data))
+                self.bring(node, IncomingMessage(f"told-{self.told}", me, kind, data))
 
         return tell
 
-    def bring(self, node: str, told: Told) -> None:
+    def bring(self, node: str, told: IncomingMessage) -> None:
         self.told += 1
         journal = self.journals.setdefault(node, {})
         for record in self.post_of(node).write(told):
@@ -120,8 +120,8 @@ async def opened():
         await town.close()
 
 
-def letter(to: str, id: str, kind: str, value: Item | Decision) -> Letter:
-    return Letter(to, id, kind, msgspec.json.encode(value), 7)
+def letter(to: str, id: str, kind: str, value: Item | Decision) -> DeskLetter:
+    return DeskLetter(to, id, kind, msgspec.json.encode(value), 7)
 
 
 async def there(agent: Agent, id: str) -> bool:

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.hive.replication.reliable_channels import Told
+from hive_mind.hive.replication.reliable_channels import IncomingMessage
 from hive_mind.judge.items import DECIDED, OPENED, Decision, Item
-from hive_mind.runtime.judging.post import KIND, Letter, Post, packed
+from hive_mind.runtime.judging.post import KIND, DeskLetter, Post, packed
 from tests.unit.runtime.judging.desk_town import ACCEPT, Town, is_open, letter, there
 from tests.waiting import until
 
@@ -35,7 +35,7 @@ async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCapture
     ]
     with caplog.at_level(logging.WARNING):
         for node, one in hostile:
-            town.bring(node, Told("m", "node-mallory", KIND, packed(one)))
+            town.bring(node, IncomingMessage("m", "node-mallory", KIND, packed(one)))
         await until(lambda: caplog.text.count("may not say anything") == len(hostile))
 
     for agent, id in ((ann, asked), (ben, asked), (ann, own)):
@@ -49,24 +49,24 @@ async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCapture
     [
         b"",
         b"\xc1" * 100,
-        packed(Letter("ann", "f00d", "opened", b"{}", 1)),
-        packed(Letter("ann", "f00d", "burnt", b"{}", 1)),
-        packed(Letter("ann", "f00d", "decided", b'{"item": "other", "action": "accept", "by": "mallory"}', 1)),
+        packed(DeskLetter("ann", "f00d", "opened", b"{}", 1)),
+        packed(DeskLetter("ann", "f00d", "burnt", b"{}", 1)),
+        packed(DeskLetter("ann", "f00d", "decided", b'{"item": "other", "action": "accept", "by": "mallory"}', 1)),
     ],
 )
 def test_what_is_no_letter_is_refused_before_it_is_kept(data: bytes) -> None:
     post = Post("node-ann", lambda _: [])
     with pytest.raises(Exception, match="letter that can't be read"):
-        post.write(Told("m", "node-mallory", KIND, data))
+        post.write(IncomingMessage("m", "node-mallory", KIND, data))
 
 
 def test_what_is_told_otherwise_goes_where_it_went() -> None:
-    heard: list[Told] = []
-    told = Told("1", "ann", "greeting", b"hello")
+    heard: list[IncomingMessage] = []
+    told = IncomingMessage("1", "ann", "greeting", b"hello")
     assert Post("ben", lambda one: heard.append(one) or []).write(told) == []
     assert heard == [told]
 
 
 async def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
     with pytest.raises(BackendUnavailable, match="the desk of ann: it takes nothing now"):
-        await Post("node", lambda _: []).hand_over(Letter("ann", "f00d", OPENED, b"", 1))
+        await Post("node", lambda _: []).hand_over(DeskLetter("ann", "f00d", OPENED, b"", 1))

@@ -6,7 +6,7 @@ import pytest
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.messages import Beat, FactsReply, FactsRequest, Message, Receipt, Tell
-from hive_mind.runtime.node.effect_executor import EffectExecutor, Host, Outlet
+from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, Outlet
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from hive_mind.runtime.node.effect_executor import EffectExecutor, Host, Outlet
     ],
 )
 def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
-    executor = EffectExecutor("ann", "hive", cast("Outlet", None), cast("Host", None))
+    executor = EffectExecutor("ann", "hive", cast("Outlet", None), cast("EffectHost", None))
     assert executor.envelope(("bob",), message, Now(0, 0)).is_brief == is_brief

@@ -14,7 +14,7 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
 from hive_mind.runtime.runs import triggers as under_test
-from hive_mind.runtime.runs.event_streams import EVENT_BYTES_MAX, Ended, EventReader, ServerEvent, events_from, shown_url
+from hive_mind.runtime.runs.event_streams import EVENT_BYTES_MAX, EventReader, ServerEvent, StreamEnded, events_from, shown_url
 from hive_mind.runtime.runs.triggers import Triggers
 from hive_mind.runtime.workers.config import TriggerConfig
 from tests.servers.event_source import EventSource
@@ -60,7 +60,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
     assert shown_url("https://user:pw@x.example:8443/events?key=1#a") == "https://x.example:8443/events"
 
 
-@pytest.mark.parametrize(("status", "kind"), [(204, Ended), (500, BackendUnavailable), (302, BackendUnavailable)])
+@pytest.mark.parametrize(("status", "kind"), [(204, StreamEnded), (500, BackendUnavailable), (302, BackendUnavailable)])
 async def test_what_a_server_refuses_is_told_without_the_secrets_of_its_address(status: int, kind: type[Exception]) -> None:
     async with EventSource([], status=status) as source:
         with pytest.raises(kind) as refused:

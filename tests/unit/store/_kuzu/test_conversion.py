@@ -117,7 +117,7 @@ def without_opening(monkeypatch: pytest.MonkeyPatch, *copies: str) -> None:
     """As Kuzu does where a checkpoint that was killed has broken an index."""
     opened = reader.opened
 
-    async def opened_unless(path: Path, pool: int = 0) -> reader.Reader:
+    async def opened_unless(path: Path, pool: int = 0) -> reader.GraphReader:
         if path.name in copies:
             raise reader.Failed("duplicated primary key", is_over=True)
         return await opened(path, pool)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from hive_mind.store.graph import Graph
-from hive_mind.store.graph.seal import Place, Seal, closed
+from hive_mind.store.graph.seal import GraphLocation, Seal, closed
 from tests.chance import seed_of_this_run
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 
@@ -47,7 +47,7 @@ def record(made, tmp_path):
 def why_not(record, seal=None):
     """Why the graph may not be opened."""
     seal = seal or msgspec.json.decode(record.with_name("graph.json").read_bytes(), type=Seal)
-    return Place(record.parent).distrust(seal.record, seal.fingerprint, seal.kuzu)
+    return GraphLocation(record.parent).distrust(seal.record, seal.fingerprint, seal.kuzu)
 
 
 def assert_right(record):
