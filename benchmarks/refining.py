@@ -53,6 +53,8 @@ WAYS: Mapping[str, RankingSettings] = {
     "feedback, 20 again": replace(LOOKED_AT, expansion="feedback"),
     "second hop": RankingSettings(second_hop=True),
     "second hop, 20 again": replace(LOOKED_AT, second_hop=True),
+    "30 again": replace(LOOKED_AT, rerank=30),
+    "second hop, 30 again": replace(LOOKED_AT, second_hop=True, rerank=30),
     "second hop, feedback, 20 again": replace(LOOKED_AT, second_hop=True, expansion="feedback"),
 }
 

@@ -4,9 +4,9 @@
 passage are a second question, and what it finds gains by it. Names lead on from documents only: in dialogue the best turn names
 who speaks and little else.
 
-"What ended INC-9037?" is answered where "juniper-10" stands, which only the passage that names both says. So where those that
+"What ended INC-9037?" is answered where "juniper-10" stands, which only a statement that names both says. So where those that
 name the question's identifiers say with them another one, and one only, the question is asked with that in their place, in
-dialogue, too. A passage that names several lists them.
+dialogue, too. A statement that names several lists them, and a paragraph tells of much that is not the same.
 
 In a hive a second hop costs one fetch and one more round of questions, so `RankingSettings.second_hop` has to allow it.
 """
@@ -29,9 +29,11 @@ INSTEAD_WEIGHT = 0.5
 """What the best match gains that has another identifier in place of the question's. From 0.4 to 0.7 it finds the same
 (docs/adr/0003-ranking.md)."""
 LOOKED_AT = 10
-"""Among so many of the best another identifier is looked for: they are what a search shows anyway."""
+"""Another identifier is looked for among this many of the best: a search shows them anyway."""
 # A passage names its subject and what matters about it first. More terms find more passages that share any of them.
 _TERMS_MAX = 16
+# A statement is no longer than this; what paragraphs name besides leads astray (docs/adr/0003-ranking.md).
+_STATEMENT_TERMS_MAX = 32
 _WORD = regex(r"[^\W\d_][\w'’-]+")
 
 
@@ -83,9 +85,9 @@ def second_probe(probe: Probe, best: Passage, naming: Iterable[Passage] = ()) ->
 def _other_name(probe: Probe, naming: Iterable[Passage]) -> tuple[str, ...]:
     """The identifier that is said most often with those of the question; of several the first."""
     asked, said = frozenset(probe.terms), Counter[tuple[str, ...]]()
-    for passage in naming:
-        others = [code for code in codes(said_by(passage)) if not asked.issuperset(code)]
-        said.update(others if len(others) == 1 else ())
+    for text in map(said_by, naming):
+        others = [code for code in codes(text) if not asked.issuperset(code)]
+        said.update(others if len(others) == 1 and len(tokenize(text)) <= _STATEMENT_TERMS_MAX else ())
     return max(said, key=said.__getitem__, default=())
 
 

@@ -1,4 +1,4 @@
-"""What the best passage names is asked for, too, and never outranks what the question itself finds by much."""
+"""What the best passages name is asked for, too, and never outranks what the question itself finds by much."""
 
 from dataclasses import replace
 
