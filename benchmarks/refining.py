@@ -1,20 +1,20 @@
 """What do a second look by a cross-encoder and words of the first answer win, and what does the first cost?
 
-LoCoMo (each conversation by itself, three to choose settings by and two to judge them), HotpotQA and SciFact, one memory, MiniLM.
+LoCoMo (each conversation by itself, three to choose settings by and two to judge them), HotpotQA, SciFact, Cranfield and
+generated corpora, one memory, MiniLM.
 The cross-encoder is ms-marco-MiniLM-L-12 with eight-bit weights on one thread (`benchmarks.ms_marco`, needs `onnxruntime`); its
 time is CPU time per question.
 
-    python -m benchmarks.refining --data DATA --cache FOLDER [--only NAME …] [--json FILE]
+    python -m benchmarks.refining --data DATA --cache FOLDER [--only NAME …] [--ways WAY …] [--json FILE]
 
-Figures are recall@10 and nDCG@10 times 100; differences with their 95 % interval over questions.
+Figures are recall@10 and nDCG@10 times 100; they and their differences from the first way with 95 % intervals over questions.
 """
 
 import argparse
 import asyncio
 import json
-import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,11 +27,12 @@ from hive_mind.evals.arms.methods import search_by
 from hive_mind.evals.arms.opening import open_here
 from hive_mind.evals.datasets import Scope, load_jsonl, load_locomo
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
+from hive_mind.evals.generating import generate
 from hive_mind.evals.rows import Row
 from hive_mind.evals.running.retrieval import ask_all
 from hive_mind.evals.running.vector_cache import remembering
-from hive_mind.measure.differences import differences
-from hive_mind.measure.intervals import macro_mean
+from hive_mind.measure.differences import Difference, differences
+from hive_mind.measure.intervals import Estimate, estimate
 from hive_mind.memory.refining.cross_encoders import of_this_process
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.settings import Settings
@@ -53,6 +54,9 @@ WAYS: Mapping[str, RankingSettings] = {
     "feedback, 20 again": replace(LOOKED_AT, expansion="feedback"),
     "second hop": RankingSettings(second_hop=True),
     "second hop, 20 again": replace(LOOKED_AT, second_hop=True),
+    "30 again": replace(LOOKED_AT, rerank=30),
+    "second hop, 30 again": replace(LOOKED_AT, second_hop=True, rerank=30),
+    "second hop, feedback, 20 again": replace(LOOKED_AT, second_hop=True, expansion="feedback"),
 }
 
 
@@ -81,22 +85,15 @@ class Counted:
         return sum(self._known[key][1] for key in wanted)
 
 
-def sets(data: Path) -> dict[str, list[Scope]]:
-    conversations = some_of(load_locomo(data / "locomo").scopes, 600)
+def sets(data: Path) -> dict[str, Sequence[Scope]]:
+    conversations = load_locomo(data / "locomo").scopes
     return {
-        "hotpotqa": some_of(load_jsonl(data, "hotpotqa").scopes, 100),
+        "locomo": conversations,
         "locomo, chosen by": [scope for scope in conversations if scope.name in CHOSEN_BY],
         "locomo, the others": [scope for scope in conversations if scope.name not in CHOSEN_BY],
-        # Fewer: abstracts take ten times as long as turns.
-        "scifact": some_of(load_jsonl(data, "scifact").scopes, 150),
+        **{f"generated, seed {seed}": generate(1_000, 10, seed).scopes for seed in (1, 2, 3)},
+        **{name: load_jsonl(data, name).scopes for name in ("hotpotqa", "cranfield", "scifact")},
     }
-
-
-def some_of(scopes: Sequence[Scope], count: int) -> list[Scope]:
-    """With `count` of their questions, drawn by chance and always the same."""
-    all_of = [(scope.name, question.id) for scope in scopes for question in scope.questions]
-    drawn = set(random.Random(1).sample(all_of, count))
-    return [replace(one, questions=tuple(q for q in one.questions if (one.name, q.id) in drawn)) for one in scopes]
 
 
 async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means) -> list[Row]:
@@ -107,23 +104,30 @@ async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means)
     return found
 
 
-async def rows_of(name: str, scopes: Sequence[Scope], embedder: Embedder, cache: Path) -> list[dict[str, object]]:
+async def rows_of(
+    name: str, scopes: Sequence[Scope], ways: Iterable[str], embedder: Embedder, cache: Path
+) -> list[dict[str, object]]:
     means, rows = Means(Settings(), embedder, keep=cache), []
     first: dict[str, list[float | None]] = {}
     of_this_process().put(MODEL, counted := Counted(MsMarco(cache / "ms-marco"), cache / "pairs.json"))
-    for way, ranking in WAYS.items():
-        found = await asked(scopes, ranking, means)
+    for way in ways:
+        found = await asked(scopes, WAYS[way], means)
         values = {metric: [row.metrics[metric] for row in found] for metric in (f"recall@{K}", f"ndcg@{K}")}
         first = first or values
         row: dict[str, object] = {"set": name, "way": way, "questions": len(found)}
         for metric, column in values.items():
             (moved,) = differences([list(zip(column, first[metric], strict=True))])
-            told = [round(100 * one, 1) for one in (moved.difference, moved.low, moved.high)] if moved else None
-            row |= {metric: round(100 * (macro_mean(column) or 0.0), 1), f"{metric} moved": told}
+            row |= {metric: told(estimate(column)), f"{metric} moved": told(moved)}
         row |= {"second look, CPU ms": round(1e3 * counted.taken_s() / len(found))}
         print(row, flush=True)
         rows.append(row)
     return rows
+
+
+def told(of: Estimate | Difference | None) -> list[float] | None:
+    if of is None:
+        return None
+    return [round(100 * one, 1) for one in (of.mean if isinstance(of, Estimate) else of.difference, of.low, of.high)]
 
 
 async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
@@ -132,7 +136,9 @@ async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
     cached = remembering(embedder, options.cache)
     try:
         wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
-        return [row for name, scopes in wanted.items() for row in await rows_of(name, scopes, cached, options.cache)]
+        return [
+            row for name, scopes in wanted.items() for row in await rows_of(name, scopes, options.ways, cached, options.cache)
+        ]
     finally:
         await embedder.close()
 
@@ -142,6 +148,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with *.corpus.jsonl and locomo/")
     parser.add_argument("--cache", type=Path, required=True, help="folder for memories, embeddings and the model")
     parser.add_argument("--only", nargs="*", help="these sets")
+    parser.add_argument(
+        "--ways", nargs="*", choices=WAYS, default=list(WAYS), help="these, the first of which the others are compared with"
+    )
     parser.add_argument("--json", type=Path, help="also write the rows here")
     options = parser.parse_args()
     rows = asyncio.run(measured(options))

@@ -30,7 +30,7 @@ from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import speakers_named
-from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
+from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
 from hive_mind.ranking.tokens import tokenize
 
 # A fact may be taken back between being found and being fetched; then the next best takes its place, at most this often.
@@ -87,7 +87,7 @@ class Asking:
     async def _expanded(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
         """What the question finds with words of the best of them. Where the hive is away meanwhile, as they are."""
         try:
-            best = await self._best(found, query)
+            best = next(iter(await self._facts_in(found, self._first(found, 1), query)), None)
             again = expanded(probe, best) if best else None
             more = await self._found(again, found.method, query) if again else None
         except BackendError:
@@ -96,25 +96,30 @@ class Asking:
 
     async def _second_hop(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
         """With what the best of them finds in turn. Where the hive is away meanwhile, as they are."""
+        first = self._first(found, LOOKED_AT)
+        naming = naming_all(probe, found.pool, first)
         try:
-            best = await self._best(found, query)
-            further = second_probe(probe, best) if best else None
+            best, *others = await self._facts_in(found, [*first[:1], *naming], query) or [None]
+            further = second_probe(probe, best, filter(None, others)) if best else None
             second = await self._found(further, found.method, query) if further else None
         except BackendError:
             return found
-        if best is None or second is None:
+        if best is None or further is None or second is None:
             return found
         columns = [found.evidence, second.evidence]
         pool, merged = merge_replicas([found.pool, unscored(second.pool)], columns)
         gathered = found.gathered.with_more(second.gathered)
-        return Candidates(pool, merged, found.method, gathered, lent(second.pool, best.id), found.named)
+        return Candidates(pool, merged, found.method, gathered, lent(further, second.pool, found.pool, best.id), found.named)
 
-    async def _best(self, found: Candidates, query: Query) -> Fact | None:
-        """The first of what was found, None where nobody has it any more. Raises `BackendError`."""
+    def _first(self, found: Candidates, count: int) -> list[str]:
+        """The best of what was found, by id."""
         evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-        first = rank(found.pool, evidence, 1, found.method, settings, found.related)
-        facts = await self._facts([one.id for one in first], found.gathered.holders, query)
-        return next(map(_as_fact, facts.values()), None)
+        return [one.id for one in rank(found.pool, evidence, count, found.method, settings, found.related)]
+
+    async def _facts_in(self, found: Candidates, ids: Sequence[str], query: Query) -> list[Fact | None]:
+        """These facts, None where nobody has one any more. Raises `BackendError`."""
+        facts = await self._facts(dict.fromkeys(ids), found.gathered.holders, query)
+        return [_as_fact(facts[id]) if id in facts else None for id in ids]
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
         """What one question finds, of the hive and of the agent's own."""

@@ -26,7 +26,7 @@ from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import FactSupport, RankingSettings, Related, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
 from hive_mind.ranking.related.neighbours import place_of, speakers_named
-from hive_mind.ranking.related.second_hop import lent, may_hop, second_probe, unscored
+from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Narrow, Vector, VectorArm
@@ -202,19 +202,19 @@ class Recall:
         """What a query finds, with what its best leads to in turn where that is allowed."""
         pool, named = self._pool(probe, query), speakers_named(query.text)
 
-        def best() -> Fact | None:
+        def first(count: int) -> list[Fact]:
             related = Related(self.places(pool.ids), named=named)
-            return next((self.facts[one.id] for one in rank(pool, self._evidence, 1, method, self.settings, related)), None)
+            return [self.facts[one.id] for one in rank(pool, self._evidence, count, method, self.settings, related)]
 
         if may_hop(probe) and self.settings.expansion == "feedback":
-            again = (fact := best()) and expanded(probe, fact)
+            again = (best := first(1)) and expanded(probe, best[0])
             pool = self._pool(again, query) if again else pool
-        if may_hop(probe) and self.settings.second_hop:
-            further = (fact := best()) and second_probe(probe, fact)
-            if fact and further:
+        if may_hop(probe) and self.settings.second_hop and (best := first(LOOKED_AT)):
+            naming = naming_all(probe, pool, [fact.id for fact in best])
+            if further := second_probe(probe, best[0], [self.facts[id] for id in naming]):
                 second = self._pool(further, query)
-                pool = union([pool, unscored(second)])
-                return pool, Related(self.places(pool.ids), lent(second, fact.id), named)
+                both = union([pool, unscored(second)])
+                return both, Related(self.places(both.ids), lent(further, second, pool, best[0].id), named)
         return pool, Related(self.places(pool.ids), named=named)
 
     def _pool(self, probe: Probe, query: Query) -> Pool:

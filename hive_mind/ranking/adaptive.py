@@ -45,6 +45,11 @@ def asked_terms(query: str) -> list[str]:
     return [term for term in tokenize(query) if term not in _ASKING_TERMS]
 
 
+def codes(text: str) -> list[tuple[str, ...]]:
+    """The terms of each code in a text that begins with a letter, each once: the others are dates, times and quantities."""
+    return list(dict.fromkeys(terms for run in _codes(text) if run[0].isalpha() and (terms := _strictest(run))))
+
+
 def _codes(query: str) -> list[str]:
     return [run for run in _RUN.findall(query) if len(run) <= _CODE_CHARACTERS_MAX and _is_code(run)]
 

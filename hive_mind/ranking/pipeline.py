@@ -7,7 +7,7 @@ it:
     relevance  = 0.4 · BM25 / best BM25 + 0.6 · cosine
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
                         + 0.2 where the question names who speaks)
-                 + 0.2 · share of the best second hop's, where that is on
+                 + 0.2 · share of the best second hop's, where that is on (0.5 of one by another identifier)
     + what a second look adds, where that is on (memory.refining)
 
 With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
@@ -52,7 +52,7 @@ class RankingSettings:
     neighbour_weight: float = 0.4
     """What the turns around a fact of a conversation add to it. Raise it and the right conversation outranks the right turn."""
     second_hop: bool = False
-    """Whether to ask for what the best passage names, too: finds what is two steps away, for one more round of questions."""
+    """Whether to ask for what the best passages name, too: finds what is two steps away, for one more round of questions."""
     expansion: Literal["none", "feedback", "model"] = "none"
     """feedback: ask again with words of the best passage, too, for one more round of questions (docs/adr/0003-ranking.md). model:
     ask with words that a language model gives."""

@@ -332,7 +332,7 @@ class Retrieval(ManifestSection):
         _RANKING.neighbour_weight, description="What matches around a turn of a conversation adds to it."
     )
     second_hop: bool = Field(
-        _RANKING.second_hop, description="Ask for what the best passage names, too: one more round of questions."
+        _RANKING.second_hop, description="Ask for what the best passages name, too: one more round of questions."
     )
     expansion: Literal["none", "feedback", "model"] = Field(
         _RANKING.expansion,

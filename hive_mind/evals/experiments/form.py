@@ -99,7 +99,7 @@ class RankingForm(_Part):
     fusion: Literal["linear", "rrf"] | None = Field(None, description="By scores or by ranks.")
     rrf_k: int | None = Field(None, ge=1, le=1000, description="rrf: the larger, the less first ranks count.")
     neighbour_weight: Share | None = Field(None, description="What matches around a turn of a conversation adds to it.")
-    second_hop: bool | None = Field(None, description="Ask for what the best passage names, too.")
+    second_hop: bool | None = Field(None, description="Ask for what the best passages name, too.")
     expansion: Literal["none", "feedback"] | None = Field(None, description="feedback: ask again with words of the best passage.")
     rerank: int | None = Field(None, ge=0, le=1000, description="How many of the best a cross-encoder looks at again.")
     rerank_model: str | None = Field(None, min_length=1, max_length=300, description="Its name on the hub, or its folder.")

@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from hive_mind.model.probe import Pool, Probe
-from hive_mind.ranking.related.second_hop import Passage
+from hive_mind.ranking.related.second_hop import Passage, said_by
 from hive_mind.ranking.tokens import tokenize
 
 # More of them, of more passages, or at more weight, lose on HotpotQA what they win on LoCoMo (docs/adr/0003-ranking.md).
@@ -26,8 +26,7 @@ _OWN_MAX = 64
 
 def expanded(probe: Probe, best: Passage) -> Probe | None:
     """The question with the most frequent words of its first answer, the first of them first; None where that has no others."""
-    said = best.content.removeprefix(f"{best.speaker}: ") if best.speaker else best.content
-    frequent = [term for term, _ in Counter(tokenize(said)).most_common()]
+    frequent = [term for term, _ in Counter(tokenize(said_by(best))).most_common()]
     terms = with_more(probe.terms, frequent)
     return replace(probe, terms=terms, statistics=None, beside=None) if terms != probe.terms else None
 

@@ -1,24 +1,39 @@
-"""The second hop: what the best passage names and the question doesn't is asked for, too.
+"""The second hop: what the best passages name and the question doesn't is asked for, too.
 
 "Where was the author of X born?" is answered where his name stands, which only the passage about X says. So the names in the best
-passage are a second question, and what it finds gains by it. Off in dialogue, where the best turn names who speaks and little
-else. In a hive it costs one fetch and one more round of questions, so `RankingSettings.second_hop` has to allow it.
+passage are a second question, and what it finds gains by it. Names lead on from documents only: in dialogue the best turn names
+who speaks and little else.
+
+"What ended INC-9037?" is answered where "juniper-10" stands, which only a statement that names both says. So where those that
+name the question's identifiers say with them another one, and one only, the question is asked with that in their place, in
+dialogue, too. A statement that names several lists them, and a paragraph tells of much that is not the same.
+
+In a hive a second hop costs one fetch and one more round of questions, so `RankingSettings.second_hop` has to allow it.
 """
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.ranking.adaptive import codes
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
 WEIGHT = 0.2
 """What the best match of the names gains. Raise it and they outrank what the question itself finds (docs/adr/0003-ranking.md)."""
+INSTEAD_WEIGHT = 0.5
+"""What the best match gains that has another identifier in place of the question's. From 0.4 to 0.7 it finds the same
+(docs/adr/0003-ranking.md)."""
+LOOKED_AT = 10
+"""Another identifier is looked for among this many of the best: a search shows them anyway."""
 # A passage names its subject and what matters about it first. More terms find more passages that share any of them.
 _TERMS_MAX = 16
+# A statement is no longer than this; what paragraphs name besides leads astray (docs/adr/0003-ranking.md).
+_STATEMENT_TERMS_MAX = 32
 _WORD = regex(r"[^\W\d_][\w'’-]+")
 
 
@@ -41,10 +56,39 @@ def may_hop(probe: Probe) -> bool:
     return bool(probe.terms) and not probe.anchors.is_pure
 
 
-def second_probe(probe: Probe, best: Passage) -> Probe | None:
-    """The second question, None where the passage names nothing more. `best` is the first answer to `probe`."""
+def said_by(passage: Passage) -> str:
+    """What a passage says, without who speaks."""
+    return passage.content.removeprefix(f"{passage.speaker}: ") if passage.speaker else passage.content
+
+
+def naming_all(probe: Probe, pool: Pool, first: Sequence[str]) -> list[str]:
+    """Those of the first `LOOKED_AT`, best first, that name all identifiers of the question; none where it has none."""
+    exact = dict(zip(pool.ids, pool.exact.tolist(), strict=True))
+    # Shares of the weight are added up in floats.
+    return [id for id in first[:LOOKED_AT] if exact[id] >= 0.999 * probe.anchors.weight] if probe.anchors.required else []
+
+
+def second_probe(probe: Probe, best: Passage, naming: Iterable[Passage] = ()) -> Probe | None:
+    """The second question, None where there is nothing more to ask for.
+
+    `best` is the first answer to `probe`, `naming` are those of its answers that name all its identifiers.
+    """
+    if probe.anchors.required and (other := _other_name(probe, naming)):
+        own = {part for terms in probe.anchors.required for term in terms for part in tokenize(term)}
+        rest = tuple(term for term in probe.terms if term not in own)
+        terms = rest + tuple(dict.fromkeys(part for term in other for part in tokenize(term)))
+        return replace(probe, terms=terms, anchors=Anchors((other,)), statistics=None, beside=None)
     names = names_beyond(best.content, frozenset(probe.terms)) if not best.speaker else ()
     return replace(probe, terms=names, anchors=Anchors(), statistics=None, beside=None) if names else None
+
+
+def _other_name(probe: Probe, naming: Iterable[Passage]) -> tuple[str, ...]:
+    """The identifier that is said most often with those of the question; of several the first."""
+    asked, said = frozenset(probe.terms), Counter[tuple[str, ...]]()
+    for text in map(said_by, naming):
+        others = [code for code in codes(text) if not asked.issuperset(code)]
+        said.update(others if len(others) == 1 and len(tokenize(text)) <= _STATEMENT_TERMS_MAX else ())
+    return max(said, key=said.__getitem__, default=())
 
 
 def names_beyond(text: str, asked: Collection[str]) -> tuple[str, ...]:
@@ -53,8 +97,21 @@ def names_beyond(text: str, asked: Collection[str]) -> tuple[str, ...]:
     return tuple(term for term in terms if term not in asked)[:_TERMS_MAX]
 
 
-def lent(second: Pool, best: str) -> dict[str, float]:
-    """What each candidate gains, by id: `WEIGHT` for the one that matches the names best, and for the passage that has them.
+def lent(further: Probe, second: Pool, first: Pool, best: str) -> dict[str, float]:
+    """What each candidate gains of what the second question found, by id."""
+    return _instead(second, first) if further.anchors.required else _by_names(second, best)
+
+
+def _instead(second: Pool, first: Pool) -> dict[str, float]:
+    """Only for those that name the other identifier and none of the question's: the rest have their points for it."""
+    own = {id for id, exact in zip(first.ids, first.exact.tolist(), strict=True) if exact > 0}
+    highest = float(second.keyword.max(initial=0.0)) or 1.0
+    found = zip(second.ids, second.keyword.tolist(), second.exact.tolist(), strict=True)
+    return {id: INSTEAD_WEIGHT * score / highest for id, score, exact in found if exact > 0 and id not in own}
+
+
+def _by_names(second: Pool, best: str) -> dict[str, float]:
+    """`WEIGHT` for the one that matches the names best, and for the passage that has them.
 
     Without that the passage would fall behind what it led to.
     """

@@ -244,6 +244,22 @@ async def test_what_is_two_steps_away_is_found_where_a_second_hop_is_allowed():
         assert POET not in await found(ada, query)
 
 
+ALERT, MENDED = "CRIT juniper-10 does not answer, opened INC-9037", "A new power brick and juniper-10 is back."
+
+
+async def test_what_is_called_by_another_identifier_is_found_where_a_second_hop_is_allowed():
+    ada_home, bo_home = two(SmallHive())
+    more = [said(f"Ivo: Anything on INC-9037 in week {n}?", concept="", speaker="Ivo") for n in range(4)]
+
+    async with ada_home.memory() as ada, bo_home.memory(ranking=HOPPING) as bo:
+        await ada.store_facts([said(text, concept="") for text in (ALERT, MENDED)], "log")
+        await bo.store_facts(more, "room")
+        query = Query("What ended INC-9037?", 10, "keyword")
+
+        assert MENDED in await found(bo, query)
+        assert MENDED not in await found(ada, query)
+
+
 def test_where_the_hive_goes_away_before_the_second_hop_the_first_one_counts():
     ada_home, bo_home = two(hive := SmallHive())
 

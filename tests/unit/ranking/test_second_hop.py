@@ -1,4 +1,4 @@
-"""What the best passage names is asked for, too, and never outranks what the question itself finds by much."""
+"""What the best passages name is asked for, too, and never outranks what the question itself finds by much."""
 
 from dataclasses import replace
 
@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 from hive_mind.model.probe import Anchors, Pool, Probe
-from hive_mind.ranking.related.second_hop import WEIGHT, lent, may_hop, names_beyond, second_probe, unscored
+from hive_mind.ranking.related.second_hop import (
+    INSTEAD_WEIGHT,
+    LOOKED_AT,
+    WEIGHT,
+    lent,
+    may_hop,
+    names_beyond,
+    naming_all,
+    second_probe,
+    unscored,
+)
 from tests.builders import fact
 
 PROBE = Probe(("author", "ash"), Anchors((("ash",),)), np.float32([1, 0]), depth=7)
+BY_NAMES = replace(PROBE, anchors=Anchors())
+CASE = Probe(("end", "inc", "9037", "inc-9037"), Anchors((("inc-9037",),)), np.float32([1, 0]), depth=7)
+OPENED = fact("CRIT juniper-10 no answer for 90s at 2026-03-18T10:00, opened INC-9037")
 NOVEL = fact("Ash is a novel that the poet Ivo Kern wrote in Trieste.")
 
 
@@ -44,13 +57,65 @@ def test_a_question_without_words_or_of_identifiers_alone_goes_no_further(probe:
 
 
 def test_the_best_match_of_the_names_gains_most_and_the_passage_that_has_them_as_much():
-    assert lent(pool_of(novel=9.0, poet=4.0, town=1.0), "novel") == pytest.approx(
-        {"novel": WEIGHT, "poet": WEIGHT, "town": WEIGHT / 4}
-    )
+    second = pool_of(novel=9.0, poet=4.0, town=1.0)
+
+    assert lent(BY_NAMES, second, pool_of(), "novel") == pytest.approx({"novel": WEIGHT, "poet": WEIGHT, "town": WEIGHT / 4})
 
 
 def test_where_nothing_else_has_the_names_nothing_changes():
-    assert lent(pool_of(novel=9.0), "novel") == {"novel": 0.0}
+    assert lent(BY_NAMES, pool_of(novel=9.0), pool_of(), "novel") == {"novel": 0.0}
+
+
+def test_what_is_said_of_an_identifier_is_asked_of_the_other_one_that_is_named_with_it():
+    further = second_probe(CASE, NOVEL, [OPENED])
+
+    assert further is not None
+    assert further.terms == ("end", "junip", "10", "juniper-10")
+    assert (further.anchors, further.vector, further.depth) == (Anchors((("juniper-10",),)), CASE.vector, 7)
+
+
+def test_of_several_other_identifiers_the_one_that_is_named_most_often_is_asked_for():
+    passages = [
+        fact("INC-9037: I am at rowan-7."),
+        OPENED,
+        replace(OPENED, speaker="bot-3", content="bot-3: INC-9037, juniper-10."),
+    ]
+
+    further = second_probe(CASE, NOVEL, passages)
+
+    assert further is not None
+    assert further.anchors.required == (("juniper-10",),)
+
+
+@pytest.mark.parametrize(
+    "text", ["Anything on INC-9037 yet?", "INC-9037 for 90s", "INC-9037, rowan-7 and juniper-10: all closed"]
+)
+def test_what_names_no_other_identifier_or_several_leads_no_further(text: str):
+    assert second_probe(CASE, replace(fact(text), speaker="Ada"), [fact(text)]) is None
+
+
+def test_those_of_the_best_that_name_all_identifiers_may_name_another_one():
+    ids = [f"d{n}" for n in range(LOOKED_AT + 1)]
+    both = replace(CASE, anchors=Anchors((("inc-9037",), ("d40",))))
+    exact = np.full(len(ids), both.anchors.weight, np.float32)
+    exact[1] /= 2
+    pool = Pool(tuple(ids), exact, exact, exact)
+
+    assert naming_all(both, pool, ids) == [ids[0], *ids[2:LOOKED_AT]]
+    assert naming_all(BY_NAMES, pool, ids) == []
+
+
+def test_what_names_the_other_identifier_alone_gains_by_how_well_it_answers():
+    further = replace(CASE, anchors=Anchors((("juniper-10",),)))
+    first = Pool(("opened",), np.float32([3]), np.float32([0.5]), np.float32([0.3]))
+    second = Pool(
+        ("opened", "mended", "dark", "of it"),
+        np.float32([4, 4, 1, 3]),
+        np.full(4, 0.5, np.float32),
+        np.float32([0.3, 0.3, 0.3, 0]),
+    )
+
+    assert lent(further, second, first, "opened") == pytest.approx({"mended": INSTEAD_WEIGHT, "dark": INSTEAD_WEIGHT / 4})
 
 
 def test_the_second_question_decides_no_words_of_the_first():

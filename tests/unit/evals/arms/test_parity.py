@@ -5,16 +5,17 @@
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hive_mind.evals.arms.dealing import DEALS
-from hive_mind.evals.datasets import Scope
+from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.generating import generate
 from hive_mind.ranking.pipeline import RankingSettings
 from tests.cross_encoders import Reading, looked_at_by
-from tests.unit.evals.arms.notes import told
+from tests.unit.evals.arms.notes import drawn, told
 
 CORPORA = int(os.environ.get("HIVE_CORPORA", "1"))
 SOME = slice(None, None, 9)
@@ -97,3 +98,41 @@ def test_looked_at_again_every_hive_finds_what_one_memory_finds_for_no_more_roun
     plain, fetched = messages_of(scope, agents, looked_at_by(Reading()))
 
     assert plain <= fetched < 2 * plain
+
+
+EVERY_IDEA: dict[str, Any] = {"second_hop": True, "expansion": "feedback", "neighbour_weight": 0.4, "rerank": 20}
+NONE = {"second_hop": False, "expansion": "none", "neighbour_weight": 0.0, "rerank": 0}
+
+
+@pytest.fixture(scope="module")
+def of_every_kind(scope: Scope) -> Scope:
+    """A conversation of two, where neighbours count, and written texts, which lead on by names and by identifiers."""
+    talk = drawn()
+    written = [replace(document, speaker="", before="", said_at="") for document in scope.documents]
+    log = [
+        replace(written[0], id=f"log{n}", text=text)
+        for n, text in enumerate(("INC-9037 opened: ermine-7 is dark.", "A fuse and ermine-7 is back."))
+    ]
+    questions = (*talk.questions[:4], *scope.questions[::30], LabelledQuestion("code", "What did it take to end INC-9037?", {}))
+    return Scope("of every kind", (*talk.documents, *written, *log), questions)
+
+
+@pytest.mark.parametrize("agents", [10, pytest.param(100, marks=pytest.mark.thorough)])
+def test_with_every_idea_at_once_every_hive_finds_what_one_memory_finds_also_where_messages_are_lost(
+    of_every_kind: Scope, agents: int
+):
+    reading = Reading()
+    alone = told(Arm(), of_every_kind, "hybrid", ranking=looked_at_by(reading, **EVERY_IDEA))
+    for idea, off in NONE.items():
+        without = told(Arm(), of_every_kind, "hybrid", ranking=looked_at_by(reading, **(EVERY_IDEA | {idea: off})))
+        assert without.scored != alone.scored, idea
+        assert idea != "second_hop" or without.facts[-1] != alone.facts[-1], "by identifiers"
+
+    for kind, groups in (("flat", 0), ("federated", 5), ("sharded", 0)):
+        for fault in (Fault(), Fault(loss=0.05)):
+            arm = Arm(kind, agents, groups, place="simulator" if fault.loss else "in-process")
+            shared = told(arm, of_every_kind, "hybrid", ranking=looked_at_by(reading, **EVERY_IDEA), fault=fault)
+            reached = [place for place, outcome in enumerate(shared.outcomes) if outcome.cost.completeness == 1.0]
+            assert [shared.scored[place] for place in reached] == [alone.scored[place] for place in reached], arm
+            assert len(reached) == len(alone.scored) or fault.loss, arm
+            assert reached, arm
