@@ -108,7 +108,7 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
 
 def _goes_on(fact: Fact) -> bool:
     """Whether a fact begins with a word for what stands before it: "Then Tomas does it"."""
-    first = fact.content.removeprefix(f"{fact.speaker}: ").split(maxsplit=1)[0]
+    first = next(iter(fact.content.removeprefix(f"{fact.speaker}: ").split(maxsplit=1)), "")
     return first.casefold() in REFERRING
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE
+from hive_mind.cognition.answering.quoting import NOT_KNOWN, PREFACE, quotation
 from tests.unit.cognition.reading import answer, hit
 
 QUOTED = re.compile(r"^“(.*)”(?: — [^“”]*)?(?: \(.*\))?$", re.DOTALL)
@@ -170,3 +170,12 @@ def test_what_begins_with_a_word_for_what_stands_before_brings_it():
 
     assert answer("Who lifts the gearbox?", hit("Then Tomas lifts the gearbox.", **known)).text.endswith(f"(after “{before}”)")
     assert before not in answer("Who lifts the gearbox?", hit("Tomas lifts the gearbox.", **known)).text
+
+
+@pytest.mark.parametrize("content", ["Mallory: ", " "])
+def test_a_fact_of_others_in_which_nobody_says_anything_does_no_harm(content: str):
+    """Those of a hive come as their authors wrote them."""
+    said = hit(content, speaker="Mallory", before="Ana: Who lifts the gearbox?", semantic=0.9)
+
+    assert quotation(said).startswith(f"“{content}”")
+    assert answer("What does Mallory say?", said, hit("Mallory lifts the gearbox.")).is_known
