@@ -281,7 +281,7 @@ class Lines:
     def __init__(self, pipe):
         self._pipe, self._read = pipe, []
 
-    def wait_until(self, part):
+    def until(self, part):
         for line in self._pipe:
             self._read.append(line.decode())
             if part in self._read[-1]:

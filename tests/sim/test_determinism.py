@@ -13,10 +13,10 @@ OPERATIONS = 40
 DIGESTS = f"""
 from random import Random
 from hive_mind.sim.faults import parse
-from hive_mind.sim.run import Plan, run
+from hive_mind.sim.run import SimulationPlan, run
 for topology in ("flat", "federated", "sharded"):
     for seed in range({SEEDS}):
-        report = run(Plan(topology, seed, parse("all"), {OPERATIONS}), Random)
+        report = run(SimulationPlan(topology, seed, parse("all"), {OPERATIONS}), Random)
         print(topology, seed, report.digest, report.messages, report.events, report.virtual_ms)
 """
 

@@ -12,7 +12,7 @@ from hive_mind.evals.generating import generate
 
 def ran(*words: str) -> Result:
     app = typer.Typer()
-    command.register(app)
+    app.add_typer(command.group)
     # A second command, or Typer leaves out the first one's name.
     app.command("other")(lambda: None)
     return CliRunner().invoke(app, ["generate", *words])
