@@ -1,5 +1,6 @@
 """Agents of a worker fall asleep when nobody wants them, unless they would forget, and wake when they are asked."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,25 @@ async def test_an_agent_nobody_wants_falls_asleep_and_wakes_when_it_is_asked(tmp
         found = await worker.call("ada", "search", query="green wall")
         assert found["hits"][0]["content"] == "The wall is green."
         assert agent(worker, "ada").phase == "ready"
+
+
+async def test_an_agent_that_is_busy_with_a_request_does_not_fall_asleep(tmp_path: Path) -> None:
+    given = with_agent(config(tmp_path, "single", "sqlite"), "ada", sleep_after_s=0.001)
+    async with running(given) as worker:
+        await until(lambda: worker.status().is_ready)
+        ada = worker._agents["ada"]
+        seen: list[str] = []
+
+        async def look(*_: object) -> None:
+            await asyncio.sleep(0.01)
+            await ada.sleep_if_idle()
+            seen.append(agent(worker, "ada").phase)
+
+        ada._calls.do = look  # type: ignore[method-assign]
+        await worker.call("ada", "stats")
+
+        assert seen == ["ready"]
+        await until(lambda: agent(worker, "ada").phase == "asleep")
 
 
 async def test_an_agent_that_keeps_nothing_on_disk_never_sleeps(tmp_path: Path) -> None:

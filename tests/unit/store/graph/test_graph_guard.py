@@ -77,6 +77,7 @@ HIDDEN = (
     *(
         "",
         ";",
+        "RETURN 1; RETURN 2",
         "  // nothing",
         "LOAD",
         "RETURN " + "(" * 5000 + "1" + ")" * 5000,
