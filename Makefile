@@ -50,9 +50,9 @@ bench: $(VENV)/.dev redis-server  ## measure: speed, memory and retrieval qualit
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.all --data $(DATA)
 
 # By hand, on a machine that does nothing else: the machine's neighbours are its noise. UPDATE=1 stores what was measured.
-bench-check: $(VENV)/.dev redis-server  ## did anything get slower? against benchmarks/ratios.json: ONLY="merge bus" RUNS=3 UPDATE=1
+bench-check: $(VENV)/.dev redis-server  ## did anything get slower? against benchmarks/ratios.json, or FORMER=<folder of another state>: ONLY="merge bus" RUNS=3 UPDATE=1
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.check $(if $(wildcard $(DATA)),--data $(DATA)) $(if $(ONLY),--only $(ONLY)) \
-		--runs $(or $(RUNS),1) $(if $(UPDATE),--update)
+		--runs $(or $(RUNS),1) $(if $(FORMER),--former $(FORMER)) $(if $(UPDATE),--update)
 
 screenshots: $(VENV)/.dev chromium  ## make the pictures of the console in docs/howto/console anew, in a real browser
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks.console --facts 2000 --rounds 1 --screenshots docs/howto/console

@@ -7,6 +7,7 @@ nothing changed, five rounds against five do the first once in 252 times by chan
 has no chance in it, as bytes, counts when it changes for the worse at all.
 
     python -m benchmarks.check --data DATA --cache FOLDER [--only merge bus …] [--runs 2]     # measures, compares
+    python -m benchmarks.check --data DATA --cache FOLDER --former FORMER                     # compares two states of the project
     python -m benchmarks.check --new FILE                                                     # compares what evidence.py wrote
     python -m benchmarks.check --data DATA --cache FOLDER --runs 3 --update                   # measures, stores
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.evidence import arguments, measured, number
+from benchmarks.evidence import HOME, arguments, measured, measured_in, number
 from benchmarks.figure import Figure, Written, read, write
 
 LEAST_CHANGE = 1.05
@@ -45,8 +46,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--new", type=Path, help="a file of figures; nothing is measured")
     parser.add_argument("--stored", type=Path, default=STORED, help="what to compare with")
+    parser.add_argument("--former", type=Path, help="folder of another state of the project, measured in turn and compared with")
     parser.add_argument("--update", action="store_true", help="store the new ratios instead")
     options = arguments(parser)
+    if options.former:
+        former, now = measured_in([options.former.resolve(), HOME], options)
+        return report(compare(former, now), now.failed | former.failed)
     written = read(options.new) if options.new else measured(options)
     if options.update:
         return update(options.stored, written)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -36,6 +37,7 @@ WORK = {
     "answerable": "answerable:measured",
 }
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+HOME = Path(__file__).resolve().parents[1]
 LATEST = Path(".cache/benchmarks/evidence.json")
 
 
@@ -81,26 +83,32 @@ def measured_here(work: str, means: Means, file: Path) -> int:
 
 
 def measured(options: argparse.Namespace) -> Written:
+    (written,) = measured_in([HOME], options)
+    return written
+
+
+def measured_in(homes: Sequence[Path], options: argparse.Namespace) -> list[Written]:
+    """The figures of each state of the project. Work by work in turn: so that all of them see the same machine and hour."""
     before = os.getloadavg()[0]
-    runs: list[list[Figure]] = []
-    failed: dict[str, str] = {}
-    for _ in range(options.runs):
-        runs.append([])
-        for work in options.only:
-            print(f"measuring {work} …", file=sys.stderr, flush=True)
-            done = in_a_process(work, options)
-            runs[-1] += signed(done.figures, f"python -m benchmarks.evidence --only {work}")
-            failed |= done.failed
-    return Written(tuple(together(runs)), (before, os.getloadavg()[0]), failed)
+    runs: list[list[list[Figure]]] = [[] for _ in homes]
+    failed: list[dict[str, str]] = [{} for _ in homes]
+    for _, work, (number, home) in product(range(options.runs), options.only, enumerate(homes)):
+        print(f"measuring {work}{f' in {home}' if home != HOME else ''} …", file=sys.stderr, flush=True)
+        done = in_a_process(work, home, options)
+        runs[number].append(signed(done.figures, f"python -m benchmarks.evidence --only {work}"))
+        failed[number] |= done.failed
+    load = (before, os.getloadavg()[0])
+    return [Written(tuple(together(figures)), load, why) for figures, why in zip(runs, failed, strict=True)]
 
 
-def in_a_process(work: str, options: argparse.Namespace) -> Written:
+def in_a_process(work: str, home: Path, options: argparse.Namespace) -> Written:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figures.json"
-        given = ["--only", work, "--cache", str(options.cache), "--rounds", str(options.rounds), "--json", str(file)]
-        given += ["--data", str(options.data)] if options.data else []
+        given = ["--only", work, "--cache", str(options.cache.resolve()), "--rounds", str(options.rounds), "--json", str(file)]
+        given += ["--data", str(options.data.resolve())] if options.data else []
         command = [sys.executable, "-m", "benchmarks.evidence", "--here", *given]
-        code = subprocess.run(command, env=os.environ | ONE_THREAD, check=False, stdout=sys.stderr).returncode
+        env = os.environ | ONE_THREAD | {"PYTHONPATH": str(home)}
+        code = subprocess.run(command, cwd=home, env=env, check=False, stdout=sys.stderr).returncode
         return read(file) if file.is_file() else Written((), failed={work: f"ended with {code}; see above"})
 
 
