@@ -55,7 +55,7 @@ from hive_mind.ranking.pipeline import FactSupport, rank
 from hive_mind.ranking.tokens import tokenize
 
 FIRST_MS = 1_700_000_000_000
-HOUR_MS = 3_600_000
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 MODERATOR = "mo"
 PUMP = "The pump is red."
 PUMP_ID = fact_id(PUMP)
@@ -87,8 +87,8 @@ class Clock:
     def __init__(self) -> None:
         self.wall_ms, self.mono_ms = FIRST_MS, 1_000
 
-    def __call__(self) -> Now:
-        return Now(self.wall_ms, self.mono_ms)
+    def __call__(self, ahead_ms: int = 0) -> Now:
+        return Now(self.wall_ms + ahead_ms, self.mono_ms)
 
     def pass_(self, ms: int) -> None:
         self.wall_ms += ms
@@ -116,6 +116,8 @@ class Hive:
         self.damaged: dict[str, list[SetAside]] = {}
         """Records that a node's journal can't give back when it boots next."""
         self.down: set[str] = set()
+        self.ahead_ms: dict[str, int] = {}
+        """By how much a node's wall clock is ahead of the others'."""
         self.dies_after: dict[str, int] = {}
         """Effects a node still carries out before it is killed."""
         self.is_lost: Callable[[str, str, Message], bool] = lambda *_: False
@@ -145,7 +147,7 @@ class Hive:
         aside, kept = self.damaged.pop(name, []), self.kept.setdefault(name, {})
         lost = {(record.table, record.key) for record in aside}
         records = [Put(*place, value) for place, value in kept.items() if place not in lost]
-        self.perform(name, [Persist(aside), *node.start([*records, *aside], self.clock())])
+        self.perform(name, [Persist(aside), *node.start([*records, *aside], self.now(name))])
         return node
 
     def rearrange(self, topology: Topology, *, knows_former: bool = False) -> None:
@@ -158,10 +160,14 @@ class Hive:
             if name not in self.down:
                 self.tell(name, Rearrange(topology))
 
+    def now(self, name: str) -> Now:
+        """What a node's clocks say."""
+        return self.clock(self.ahead_ms.get(name, 0))
+
     # ── events ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def tell(self, name: str, event: Event) -> list[Effect]:
-        effects = self.nodes[name].handle(event, self.clock())
+        effects = self.nodes[name].handle(event, self.now(name))
         self.perform(name, effects)
         self.deliver()
         return effects
@@ -170,7 +176,7 @@ class Hive:
         while self._inbox:
             to, sender, message = self._inbox.popleft()
             if to in self.nodes and to not in self.down and not self.is_lost(sender, to, message):
-                self.perform(to, self.nodes[to].handle(Received(sender, message), self.clock()))
+                self.perform(to, self.nodes[to].handle(Received(sender, message), self.now(to)))
 
     def perform(self, name: str, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -195,7 +201,7 @@ class Hive:
                 self.sent += [(name, one, message) for one in to]
                 self._inbox.extend((one, name, message) for one in to)
             case SearchLocal(request, reply_to):
-                if (reply := self.nodes[name].search(request, self.clock())) is not None:
+                if (reply := self.nodes[name].search(request, self.now(name))) is not None:
                     if reply_to != name:
                         self.sent.append((name, reply_to, reply))
                     self._inbox.append((reply_to, name, reply))
@@ -209,7 +215,7 @@ class Hive:
         for _ in range(max(1, ms // step_ms)):
             self.clock.pass_(step_ms)
             for name, node in list(self.nodes.items()):
-                if name not in self.down and node.wake_at_ms(self.clock()) <= self.clock.mono_ms:
+                if name not in self.down and node.wake_at_ms(self.now(name)) <= self.clock.mono_ms:
                     self.tell(name, Tick())
 
     # ── what agents do ────────────────────────────────────────────────────────────────────────────────────────────
@@ -256,7 +262,7 @@ class Hive:
         return found
 
     def fact(self, name: str, id: str = PUMP_ID) -> HiveFact | None:
-        return self.nodes[name].fact(id, self.clock())
+        return self.nodes[name].fact(id, self.now(name))
 
     def who_has(self, content: str = PUMP) -> set[str]:
         """Nodes with a live assertion of it."""

@@ -46,6 +46,16 @@ async def test_a_clock_that_was_set_makes_no_process_a_stranger(ground: Ground) 
     assert await ground.platform.observe() == {}
 
 
+async def test_one_that_began_after_the_last_report_is_not_asked_where_that_one_listened(ground: Ground) -> None:
+    found = await ground.start("ada")
+    gone = contact_of(ground, "ada") | {"pid": 2**22 + 1}
+    (ground.folder / "run" / "ada.json").write_text(json.dumps(gone))
+
+    seen = (await ground.platform.observe())["ada"]
+
+    assert (seen.pid, seen.status, seen.error) == (found.pid, None, "")
+
+
 async def test_one_that_was_killed_from_outside_is_listed_until_it_is_stopped(ground: Ground) -> None:
     found = await ground.start("ada")
     kill(found.pid)

@@ -1,7 +1,7 @@
 """What was said while a clock ran ahead, and taken back since: its stamp is later than any retraction."""
 
 from hive_mind.hive.effects import Retracted
-from tests.hives import HOUR_MS, MODERATOR, PUMP_ID, Hive, keyring, sharded
+from tests.hives import HOUR_MS, MINUTE_MS, MODERATOR, PUMP_ID, Hive, keyring, sharded
 
 
 def ahead(**options) -> tuple[Hive, str, str]:
@@ -70,3 +70,22 @@ def test_an_author_who_took_it_back_and_said_it_again_has_said_it():
     put_right(hive)
 
     assert len(hive.who_has()) == 2
+
+
+def test_nothing_is_taken_back_while_half_of_those_heard_have_another_time():
+    hive = Hive(sharded(3, replicas=1), seal_of=lambda name: keyring(name, MODERATOR))
+    hive.wait(40_000)
+    (holder,) = hive.topology.holders(hive.topology.home(PUMP_ID, ""))
+    author, other = (name for name in hive.topology.nodes if name != holder)
+    hive.is_lost = lambda sender, to, _: author in (sender, to)
+    hive.ahead_ms[holder] = -10 * MINUTE_MS
+    hive.boot(author)
+    hive.take_back(other, by=MODERATOR)
+    hive.wait(7 * MINUTE_MS)
+    hive.say(author, agent=author)
+    hive.wait(5 * MINUTE_MS)
+
+    hive.is_lost = lambda sender, to, _: {sender, to} == {author, other}
+    hive.wait(90_000)
+
+    assert hive.who_has() == {author, holder}
