@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -11,6 +10,7 @@ from hive_mind.errors import Problem
 from hive_mind.forms.fields import everywhere, fields, section
 from hive_mind.forms.form import Form
 from hive_mind.forms.tree import Path, Tree, spelled
+from hive_mind.suggestions import did_you_mean, similar
 
 _CALLED = {
     "string_type": "text",
@@ -57,8 +57,7 @@ def suggested(path: Path, form: Form[Any]) -> str:
     here, name = section(form.model, path[:-1]), str(path[-1])[:64]
     known = list(fields(here)) if here else []
     alike = {_bare(one): one for one in known}
-    close = get_close_matches(_bare(name), alike, n=1, cutoff=0.6)
-    return alike[close[0]] if close else ""
+    return alike.get(similar(_bare(name), alike), "")
 
 
 def _bare(name: str) -> str:
@@ -100,9 +99,9 @@ def _message(error: ErrorDetails, found: Tree, path: Path, form: Form[Any]) -> s
 
 def _other_word(expected: str, found: Tree, form: Form[Any]) -> str:
     words = [word for word in expected.replace("'", " ").replace(",", " ").split() if word != "or"]
-    close = get_close_matches(found.written[:64].lower(), words, n=1)
+    meant = did_you_mean(found.written, words)
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-    return f"has to be {listed}, not {_shown(found, form)}" + (f"; did you mean {close[0]}?" if close else "")
+    return f"has to be {listed}, not {_shown(found, form)}" + (f"; {meant}" if meant else "")
 
 
 def _no_text(found: Tree, path: Path, form: Form[Any]) -> str:

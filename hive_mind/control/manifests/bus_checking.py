@@ -1,7 +1,6 @@
 """What contradicts itself about buses: their URLs, and whether they reach every process. Pure."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from hive_mind.bus import schemes
 from hive_mind.bus.address import CONNECTION_STRING, BusAddress, address_of, is_connection_string
@@ -11,6 +10,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
 from hive_mind.hive.topology.spec import is_shared
+from hive_mind.suggestions import did_you_mean
 
 _BUS: Path = ("spec", "bus")
 _PLATFORM: Path = ("spec", "platform")
@@ -60,9 +60,9 @@ def _url_findings(url: str, path: Path) -> Iterator[Finding]:
     name = url.partition(":")[0].lower()
     scheme = schemes.scheme_of(name)
     if scheme is None:
-        close = get_close_matches(name, schemes.known(), n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        yield Finding(path, f"there is no bus {name[:30]}; known are {', '.join(schemes.known())}{meant}")
+        known = schemes.known()
+        meant = did_you_mean(name, known, f"known are {', '.join(known)}")
+        yield Finding(path, f"there is no bus {name[:30]}; {meant}")
     elif scheme.has_broker and not address.host:
         yield Finding(path, f"names no host; write it like {scheme.example}")
     elif scheme.encrypted and not (address.is_encrypted or address.is_loopback or "${" in address.host):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -16,12 +15,12 @@ from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
 from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
 from hive_mind.runtime.runs.cron import cron_due
+from hive_mind.suggestions import did_you_mean
 
 _TOPOLOGY: Path = ("spec", "topology")
 _KIND: Path = (*_TOPOLOGY, "kind")
 _AGENTS: Path = ("spec", "agents")
 # Comparing letter by letter with ten thousand names takes seconds.
-_COMPARED_MAX = 500
 # A topology's fields: their names in a manifest, and the setting of `Founding` that a kind must read to have them.
 _MADE_FOR = {
     "groups": ("groups", "groups"),
@@ -328,6 +327,5 @@ def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    some = sorted(known)[:_COMPARED_MAX]
-    close = get_close_matches(name[:64], some, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(some[:8])}"
+    some = sorted(known)
+    return "; " + did_you_mean(name, some, f"known are {', '.join(some[:8])}")

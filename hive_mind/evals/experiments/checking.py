@@ -4,7 +4,6 @@ Files it names are looked for elsewhere (`reading`), since whether they are ther
 """
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
 from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.experiments.form import ArmForm, DataForm, ExperimentForm, arms_in, faults_in
@@ -13,6 +12,7 @@ from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
 from hive_mind.hive.topology.spec import readers
+from hive_mind.suggestions import did_you_mean
 
 _WITHOUT_FILES = ("generated", "demo", "memory")
 
@@ -102,5 +102,5 @@ def _too_many_down(fault: Fault) -> str:
 
 
 def _no_such(what: str, name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name[:64], list(known), n=1)
-    return f"there is no {what} called {name[:64]}; " + (f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}")
+    meant = did_you_mean(name, known, f"known: {', '.join(known)}")
+    return f"there is no {what} called {name[:64]}; {meant}"

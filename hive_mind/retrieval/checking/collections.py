@@ -3,18 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Some
 from datetime import date
-from difflib import get_close_matches
-from itertools import islice
 
 from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path
 from hive_mind.retrieval.files.collection import BUILT_IN, Collection
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN, Golden, GoldenQuery
+from hive_mind.suggestions import did_you_mean
 
 _TOLD_MAX = 20
 
 # Comparing letter by letter with ten thousand names takes seconds.
-_COMPARED_MAX = 2000
 
 
 def collection_findings(collection: Collection) -> Iterator[Finding]:
@@ -147,8 +145,7 @@ def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
         return ""
     if name.startswith(("/", "~")) or ".." in name.replace("\\", "/").split("/"):
         return "leads out of the collection's folder; name documents by their path below it"
-    close = get_close_matches(name[:200], list(islice(documents, _COMPARED_MAX)), n=1)
-    meant = f"did you mean {close[0]}?" if close else "correct its path below the collection's folder, or take it out"
+    meant = did_you_mean(name, documents, "correct its path below the collection's folder, or take it out")
     return f"there is no document {name[:80]}; {meant}"
 
 

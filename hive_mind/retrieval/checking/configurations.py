@@ -1,7 +1,6 @@
 """Contradictions in a configuration whose form is right, what in it has no effect, and filters that match nothing. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,12 +10,12 @@ from hive_mind.forms.finding import Finding
 from hive_mind.forms.tree import Path, Tree
 from hive_mind.retrieval.files.collection import DATE_FIELDS, Collection
 from hive_mind.retrieval.files.configuration import RESULTS_MAX, RetrievalConfig
+from hive_mind.suggestions import did_you_mean
 
 _EMBED = "index it with an embedding model"
 
 _LISTED = 8
 # Comparing letter by letter with a hundred thousand values takes seconds.
-_COMPARED = 2000
 
 
 def config_findings(
@@ -182,18 +181,14 @@ def _values(name: str, values: list[str], counts: Mapping[str, int]) -> Iterator
 def _fields(name: str, collection: Collection) -> str:
     if not collection.filterable:
         return 'none of its fields can filter; declare one with "filterable": true'
-    close = get_close_matches(name[:64].lower(), collection.filterable, n=1)
-    return f"did you mean {close[0]}?" if close else f"these can filter: {', '.join(collection.filterable[:_LISTED])}"
+    return did_you_mean(name, collection.filterable, f"these can filter: {', '.join(collection.filterable[:_LISTED])}")
 
 
 def _meant(value: str, counts: Mapping[str, int]) -> str:
     if not counts:
         return "no document has any value of it; give them one, or remove the filter"
-    alike = {one.lower(): one for one in list(counts)[:_COMPARED]}
-    close = get_close_matches(value[:64].lower(), alike, n=1)
-    return (
-        f"did you mean {alike[close[0]]}?{_there(counts).replace('; t', ' T', 1)}" if close else _there(counts).removeprefix("; ")
-    )
+    meant = did_you_mean(value, counts)
+    return f"{meant}{_there(counts).replace('; t', ' T', 1)}" if meant else _there(counts).removeprefix("; ")
 
 
 def _there(counts: Mapping[str, int]) -> str:

@@ -7,7 +7,6 @@ without effect.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -27,6 +26,7 @@ from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.documents import left_out
 from hive_mind.retrieval.files.golden import Golden
 from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
+from hive_mind.suggestions import did_you_mean
 
 Level = Literal["error", "warning"]
 M = TypeVar("M", bound=BaseModel)
@@ -189,9 +189,8 @@ def _named(name: str, file: Path) -> list[Unlocated]:
 
 
 def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(name, known, n=1)
     there = f"there are {', '.join(known[:20])}" if known else "there is none yet; see docs/howto/retrieval.md"
-    return f"there is no {kind} {name}; " + (f"did you mean {close[0]}?" if close else there)
+    return f"there is no {kind} {name}; " + did_you_mean(name, known, there)
 
 
 def _told(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:

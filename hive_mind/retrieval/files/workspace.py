@@ -8,7 +8,6 @@ Names become paths, and documents are found by paths that files give, so nothing
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,6 +21,7 @@ from hive_mind.retrieval.files.collection import FIELD_NAME, Collection
 from hive_mind.retrieval.files.configuration import NAME, Active, RetrievalConfig
 from hive_mind.retrieval.files.documents import Listing, listed
 from hive_mind.retrieval.files.golden import Golden
+from hive_mind.suggestions import did_you_mean
 
 _PATTERNS = {
     NAME: "has to be 1 to 64 letters, digits, '.', '_' and '-', with a letter or digit first",
@@ -172,9 +172,8 @@ class Workspace:
         if file.exists():
             return file
         names, kind = _names(file.parent, without=_ACTIVE), file.parent.name
-        close = get_close_matches(file.stem, names, n=1)
         known = f"there are {', '.join(names[:20])}" if names else "there is none yet; begin with `hive-mind retrieval init`"
-        raise InvalidInput(f"there is no {file.stem} in {kind}/; " + (f"did you mean {close[0]}?" if close else known))
+        raise InvalidInput(f"there is no {file.stem} in {kind}/; " + did_you_mean(file.stem, names, known))
 
     def _value(self, file: Path, form: Form[M]) -> M:
         text, problems = self.text_of(file, form)
