@@ -122,8 +122,7 @@ class Network:
             machine.topology,
             self._settings,
             Random(self.chance.getrandbits(64)),
-            wants_in=machine.wants_in,
-            group=machine.group,
+            joins=machine.group if machine.wants_in else None,
             seal=keyring(name) if self._is_sealed else UNSEALED,
         )
         machine.process = OnlyMembership(membership) if self._only_beats else Member(self._node_of(name), membership)

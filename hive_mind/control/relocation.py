@@ -20,6 +20,8 @@ async def relocate(
     wanted: Desired, running: Mapping[str, Running], applying: Applying, move: MoveFacts, *, allow_loss: bool
 ) -> None:
     """Raises `HiveError` where facts can't be moved; the fleet rests then, and nothing is lost."""
+    from hive_mind.runtime.members.generations import Move
+
     remembered, report = applying.remembered, applying.report
     await applying.stop_all(running)
     if applying.problems:
@@ -28,7 +30,7 @@ async def relocate(
     if old is not None and is_shared(wanted.hive.topology):
         report(f"move facts from {old.id} ({old.topology}) to {wanted.hive.id} ({wanted.hive.topology})")
         like = next(iter(wanted.processes.values()))
-        moved = await move(
+        asked = Move(
             remembered.folder.home,
             old,
             remembered.state.nodes,
@@ -39,5 +41,6 @@ async def relocate(
             allow_loss=allow_loss,
             seal=await asyncio.to_thread(movers_seal, like),
         )
+        moved = await move(asked)
         report(f"{counted(moved.facts, 'fact')} moved")
     remembered.intend(wanted, is_new_generation=True)

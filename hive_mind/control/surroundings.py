@@ -6,50 +6,30 @@ Handed in, so a test can put another world around the same decisions.
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hive_mind.control.platforms.base import Platform
 from hive_mind.control.processes import private_redis
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.waiting import Patience
 from hive_mind.errors import ConfigError
-from hive_mind.hive.policy.seal import Seal
-from hive_mind.hive.settings import HiveSettings
 from hive_mind.runtime.buses import purge, reach
-from hive_mind.runtime.workers.config import BusConfig, HiveConfig
+from hive_mind.runtime.workers.config import BusConfig
 
 if TYPE_CHECKING:
-    from hive_mind.runtime.members.generations import Moved
+    from hive_mind.runtime.members.generations import Move, Moved
 
 Report = Callable[[str], None]
+MoveFacts = Callable[["Move"], Awaitable["Moved"]]
+"""How facts come into the next generation."""
 
 
 def silent(line: str) -> None:
     """Tell nobody."""
     del line
-
-
-class MoveFacts(Protocol):
-    """How facts come into the next generation: `runtime.members.generations.move`."""
-
-    async def __call__(
-        self,
-        home: Path,
-        old: HiveConfig,
-        old_nodes: Sequence[str],
-        new: HiveConfig,
-        attached: Mapping[str, str],
-        tuning: HiveSettings,
-        *,
-        replace: bool,
-        allow_loss: bool,
-        seal: Seal,
-    ) -> "Moved":
-        """See there."""
-        ...
 
 
 class PrivateBus(Protocol):
@@ -92,11 +72,11 @@ async def open_platform(kind: str, folder: FleetFolder) -> Platform:
     raise ConfigError(f"platform {kind!r} is not run from here: {what}")
 
 
-async def move(*given: Any, **named: Any) -> "Moved":
-    """See `MoveFacts`. What reads journals is loaded when one has to be read."""
+async def move(asked: "Move") -> "Moved":
+    """See `runtime.members.generations`. What reads journals is loaded when one has to be read."""
     from hive_mind.runtime.members.generations import move as moved
 
-    return await moved(*given, **named)
+    return await moved(asked)
 
 
 def _wall_ms() -> int:

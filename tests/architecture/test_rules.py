@@ -42,6 +42,7 @@ RUNNERS = {"eval", "exec", "compile", "__import__"}
 LINES_MAX = 450
 FILES_MAX = 20
 FUNCTION_LINES_MAX = 60
+PARAMETERS_MAX = 8
 NAMESAKES_MAX = 3
 
 
@@ -212,6 +213,20 @@ def test_files_and_functions_stay_short():
 def long_functions(source: Source) -> list[str]:
     functions = [node for node in source.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [one.name for one in functions if (one.end_lineno or 0) - one.lineno > FUNCTION_LINES_MAX]
+
+
+def test_a_function_with_many_parameters_gets_a_value():
+    # A command's parameters are its options.
+    sources = [source for source in SOURCES if not source.name.startswith("cli/")]
+    assert [f"{source.name}: {name}" for source in sources for name in functions_with_many_parameters(source)] == []
+
+
+def functions_with_many_parameters(source: Source) -> Iterator[str]:
+    for node in source.nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            if len(given) - (given[:1] in (["self"], ["cls"])) > PARAMETERS_MAX:
+                yield node.name
 
 
 def test_folders_show_what_is_in_them():

@@ -80,9 +80,7 @@ class Attacked:
         self.bus = bus
         chance = Random(f"{seed} {name} {len(kept)}")
         seal: Seal = keyring(name, f"agent of {name}", *([MODERATOR] if name == NODES[0] else [])) if is_sealed else UNSEALED
-        self.membership = Membership(
-            name, chance.randbytes(8), _TOPOLOGY, _MEMBERSHIP, chance, wants_in=True, seal=seal, hive=hive
-        )
+        self.membership = Membership(name, chance.randbytes(8), _TOPOLOGY, _MEMBERSHIP, chance, joins="", seal=seal, hive=hive)
         self.member = Member(
             lambda topology, founding: HiveNode(
                 name, topology, chance=chance, settings=_SETTINGS, seal=seal, is_founding=founding

@@ -71,8 +71,7 @@ class Membership:
         settings: MembershipSettings,
         chance: Chance,
         *,
-        wants_in: bool = False,
-        group: str = "",
+        joins: str | None = None,
         seal: Seal = UNSEALED,
         hive: str = "",
     ) -> None:
@@ -82,7 +81,7 @@ class Membership:
         self.is_leaving = False
         self.is_learned = False
         """Whether the topology is another than the one this node was made with."""
-        self._incarnation, self._chance, self._wants_in, self._group = incarnation, chance, wants_in, group
+        self._incarnation, self._chance, self._joins = incarnation, chance, joins
         self._heartbeats, self._boots = Heartbeats(name, settings.suspect_after_ms), LivingBoots(incarnation)
         self._number = 0
         self._beat_at_ms = self._awake_ms = 0
@@ -322,8 +321,8 @@ class Membership:
     def _said(self, now: Now, *, asks: bool = False, answers: bytes = b"") -> Beat:
         """The next beat."""
         self._number += 1
-        wants_in, past = self._wants_in and not self.is_leaving, self._past
-        told = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._group)
+        wants_in, past = self._joins is not None and not self.is_leaving, self._past
+        told = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._joins or "")
         beat = sealed_beat(self._seal, self._hive, self.name, Beat(*told, asks=asks, answers=answers))
         self._heartbeats.touch(beat, now.mono_ms)
         return beat

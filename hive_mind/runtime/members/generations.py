@@ -47,33 +47,37 @@ def founded(hive: HiveConfig) -> Topology | None:
     return spec_of(hive.topology).build(founding)
 
 
-async def move(
-    home: Path,
-    old: HiveConfig,
-    old_nodes: Sequence[str],
-    new: HiveConfig,
-    attached: Mapping[str, str],
-    tuning: HiveSettings,
-    *,
-    replace: bool = False,
-    allow_loss: bool = False,
-    seal: Seal = UNSEALED,
-) -> Moved:
-    """Make the journals of `new` out of those of `old`. `attached` are new nodes by agent.
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is to become of the journals of `old`: those of `new`."""
 
-    `replace`: also where they were made before, if no node ever began with them. `allow_loss`: also where a journal is missing
-    whose node is known to have written what no other journal has. `seal`: of who moves them, for a hive of sealed facts.
+    home: Path
+    old: HiveConfig
+    old_nodes: Sequence[str]
+    new: HiveConfig
+    attached: Mapping[str, str]
+    """New nodes by agent."""
+    tuning: HiveSettings
+    replace: bool = False
+    """Whether to make them also where they were made before, if no node ever began with them."""
+    allow_loss: bool = False
+    """Whether to go on where a journal is missing whose node is known to have written what no other journal has."""
+    seal: Seal = UNSEALED
+    """Of the one that moves them, for a hive of sealed facts."""
 
-    Raises `HiveError`, and has changed nothing then.
-    """
+
+async def move(asked: Move) -> Moved:
+    """Make the journals of the next generation. Raises `HiveError`, and has changed nothing then."""
+    old, new = asked.old, asked.new
     if old.id == new.id:
         raise InvalidInput(f"a new generation needs another id than {old.id!r}")
     if founded(new) is None or not is_shared(old.topology):
         return Moved()
-    estate = await estate_of(home, old, old_nodes, tuning)
-    if estate.lost and not allow_loss:
+    estate = await estate_of(asked.home, old, asked.old_nodes, asked.tuning)
+    if estate.lost and not asked.allow_loss:
         raise _lost(estate.lost)
-    return await settle(home, estate, new, attached, tuning, former=_group_of(old), replace=replace, seal=seal)
+    parts = (asked.home, estate, new, asked.attached, asked.tuning)
+    return await settle(*parts, former=_group_of(old), replace=asked.replace, seal=asked.seal)
 
 
 async def settle(

@@ -110,38 +110,26 @@ class MemberPlan:
         )
 
 
+@dataclass(eq=False)
 class RunningMember:
     """Open one with `open_member`; close it, or use it with `async with`."""
 
-    def __init__(
-        self,
-        plan: MemberPlan,
-        member: Member,
-        app_messages: AppMessages,
-        told: ToldLog,
-        post: Post,
-        runner: NodeRunner,
-        release: Callable[[], Awaitable[None]],
-        *,
-        signing: Signing | None,
-        unread: Counter[str],
-        is_kept: bool,
-    ) -> None:
-        self.signing = signing
-        self.unread = unread
-        """What came and was not encrypted for it, by reason."""
-        self.is_kept = is_kept
-        """Whether its agents' memories outlive the process."""
-        self.plan, self.member, self.app_messages, self.told, self.post, self.runner = (
-            plan,
-            member,
-            app_messages,
-            told,
-            post,
-            runner,
-        )
+    plan: MemberPlan
+    member: Member
+    app_messages: AppMessages
+    told: ToldLog
+    post: Post
+    runner: NodeRunner
+    _release: Callable[[], Awaitable[None]]
+    signing: Signing | None
+    unread: Counter[str]
+    """What came and was not encrypted for it, by reason."""
+    is_kept: bool
+    """Whether its agents' memories outlive the process."""
+
+    def __post_init__(self) -> None:
         self.agents: dict[str, LearningAgent] = {}
-        self._release, self._news, self._eraser = release, News(runner), Eraser(plan.name, runner)
+        self._news, self._eraser = News(self.runner), Eraser(self.plan.name, self.runner)
 
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
         """Let an agent share this node: its memory is its own, and what it may share goes to the hive from here."""
@@ -345,9 +333,9 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         post,
         runner,
         release,
-        signing=signing,
-        unread=unread,
-        is_kept=settings.store != "memory",
+        signing,
+        unread,
+        settings.store != "memory",
     )
 
 
@@ -359,7 +347,7 @@ def _signing(plan: MemberPlan) -> Signing | None:
 
 def _membership(plan: MemberPlan, founding: Topology | None, chance: Chance, seal: Seal) -> Membership:
     boot, settings = secrets.token_bytes(8), plan.membership
-    return Membership(plan.name, boot, founding, settings, chance, wants_in=True, group=plan.group, seal=seal, hive=plan.hive)
+    return Membership(plan.name, boot, founding, settings, chance, joins=plan.group, seal=seal, hive=plan.hive)
 
 
 def _carrier(bus: EventBus, signing: Signing | None, plan: MemberPlan, unread: Counter[str]) -> EventBus:

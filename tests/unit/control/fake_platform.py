@@ -16,9 +16,7 @@ from hive_mind.control.platforms.base import OBSERVE_S, Platform, Running
 from hive_mind.control.state import FleetFolder
 from hive_mind.control.surroundings import Surroundings
 from hive_mind.errors import BackendTimeout, BackendUnavailable
-from hive_mind.hive.policy.seal import Seal
-from hive_mind.hive.settings import HiveSettings
-from hive_mind.runtime.members.generations import Moved
+from hive_mind.runtime.members.generations import Move, Moved
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import BusConfig, HiveConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, WorkerStatus
@@ -224,25 +222,14 @@ def surroundings(world: World) -> Surroundings:
         del kind, folder
         return FakePlatform(world)
 
-    async def move(
-        home: Path,
-        old: HiveConfig,
-        old_nodes: Sequence[str],
-        new: HiveConfig,
-        attached: Mapping[str, str],
-        tuning: HiveSettings,
-        *,
-        replace: bool,
-        allow_loss: bool,
-        seal: Seal,
-    ) -> Moved:
-        del home, tuning, replace, allow_loss, seal
+    async def move(asked: Move) -> Moved:
+        old, new, attached = asked.old, asked.new, asked.attached
         world.step("move")
         if world.alive:
             world.violations.append("facts move while processes run")
         known = {node for hive, node in world.journals if hive == old.id}
-        if known - set(old_nodes):
-            world.violations.append(f"journals of {known - set(old_nodes)} are forgotten")
+        if known - set(asked.old_nodes):
+            world.violations.append(f"journals of {known - set(asked.old_nodes)} are forgotten")
         held = set().union(*(facts for (hive, _), facts in world.journals.items() if hive == old.id))
         founders = {name for names in new.founders.values() for name in names}
         if unknown := set(attached.values()) - founders:

@@ -90,7 +90,7 @@ def test_who_is_no_member_yet_does_not_begin_the_hive():
 
 
 def test_who_knows_only_the_bus_can_do_nothing_until_it_hears_of_a_topology():
-    one, built, effects = member(None, [Put("meta", b"clock", b"\x93\x01\x01\xc4\x01a")], wants_in=True)
+    one, built, effects = member(None, [Put("meta", b"clock", b"\x93\x01\x01\xc4\x01a")], joins="")
     assert [type(effect) for effect in effects] == [Send]
 
     for event in (Promote("1", (promotion(),)), Listing("2", 9, 9)):

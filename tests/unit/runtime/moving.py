@@ -10,7 +10,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.members.generations import Moved, held, move, settle
+from hive_mind.runtime.members.generations import Move, Moved, held, move, settle
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.hives import assertion
 
@@ -48,7 +48,7 @@ def all_of(home: Path, hive: HiveConfig) -> tuple[HiveFact, ...]:
 
 
 def moved(home: Path, new: HiveConfig = SHARDED, **options: Any) -> Moved:
-    done: Moved = run(move(home, OLD, ("a", "b"), new, {}, TUNING, **options))
+    done: Moved = run(move(Move(home, OLD, ("a", "b"), new, {}, TUNING, **options)))
     return done
 
 

@@ -14,7 +14,7 @@ from tests.unit.hive.beating import ABC, SETTINGS, Others, membership, now
 
 
 def test_a_node_says_to_all_that_it_lives_what_it_knows_and_what_it_wants():
-    one = Membership("d", b"boot one", ABC, SETTINGS, Random(1), wants_in=True, group="north")
+    one = Membership("d", b"boot one", ABC, SETTINGS, Random(1), joins="north")
 
     (send,) = one.start([], now(5_000))
 
@@ -27,7 +27,7 @@ def test_a_node_says_to_all_that_it_lives_what_it_knows_and_what_it_wants():
 
 
 def test_who_is_to_leave_says_so_and_wants_in_no_more():
-    one = membership(wants_in=True)
+    one = membership(joins="")
 
     (send,) = one.leave(now(10))
 

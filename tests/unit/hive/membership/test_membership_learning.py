@@ -103,7 +103,7 @@ def test_an_arrangement_that_leaves_something_out_is_asked_about_and_not_taken()
 
 
 def test_who_knows_no_topology_takes_the_one_it_is_told_and_has_nothing_to_tell():
-    one = membership("x", None, wants_in=True)
+    one = membership("x", None, joins="")
     assert one.topology is None
     assert one.receive("a", ArrangementRequest(0), now(0)) == []
     assert one.suspected(now(9_000)) == set()

@@ -66,7 +66,7 @@ def test_of_two_the_first_can_go_on_alone(name, is_proposer):
 
 
 def test_who_leaves_is_left_out_though_it_makes_the_topology_itself():
-    one = membership(wants_in=True)
+    one = membership(joins="")
     others = Others(one)
     one.leave(now(0))
 

@@ -8,7 +8,7 @@ from hive_mind import backends
 from hive_mind.errors import BackendRejected
 from hive_mind.hive.effects import Put
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.runtime.members.generations import Moved, founded, move, settle
+from hive_mind.runtime.members.generations import Move, Moved, founded, move, settle
 from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import plan_of
 from tests.hives import PUMP_ID, assertion
@@ -46,7 +46,7 @@ def test_single_has_no_journals(tmp_path: Path) -> None:
     begun(tmp_path)
     single = HiveConfig("fleet.g2", "single")
     assert moved(tmp_path, single) == Moved()
-    assert run(move(tmp_path, single, (), HiveConfig("fleet.g3", "flat", {"": ("a",)}), {}, TUNING)) == Moved()
+    assert run(move(Move(tmp_path, single, (), HiveConfig("fleet.g3", "flat", {"": ("a",)}), {}, TUNING))) == Moved()
     assert hives(tmp_path) == ["fleet"]
 
 

@@ -11,7 +11,7 @@ from hive_mind.bus.memory import MemoryBus
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.model.fact import Sharing
-from hive_mind.runtime.members.generations import held, move
+from hive_mind.runtime.members.generations import Move, held, move
 from hive_mind.runtime.members.member import RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
@@ -94,7 +94,7 @@ async def test_agents_know_what_they_knew_and_tell_nothing_twice(tmp_path: Path,
         await until(lambda: not (ann.is_busy or ben.is_busy))
     town.promoted.clear()
 
-    await move(tmp_path, OLD, ("a", "b"), NEXT[topology], ATTACHED, TUNING)
+    await move(Move(tmp_path, OLD, ("a", "b"), NEXT[topology], ATTACHED, TUNING))
 
     async with town.hive(NEXT[topology], "a", "b") as (ann, ben):
         for member in (ann, ben):
@@ -115,7 +115,7 @@ async def test_a_holder_speaks_for_all_it_holds_though_it_is_alone(tmp_path: Pat
     async with town.hive(OLD, "a", "b") as (ann, ben):
         await ann.memory.store_fact("pump", "Pump 1 is red.")
         await until(lambda: not (ann.is_busy or ben.is_busy))
-    await move(tmp_path, OLD, ("a", "b"), NEXT["flat"], ATTACHED, TUNING)
+    await move(Move(tmp_path, OLD, ("a", "b"), NEXT["flat"], ATTACHED, TUNING))
 
     ben = await town.begin(NEXT["flat"], "b")
     try:
@@ -134,7 +134,7 @@ async def test_what_an_agent_learned_and_took_back_while_it_was_alone_reaches_th
         await alone.retract_fact(red.id)
     town.promoted.clear()
 
-    await move(tmp_path, OLD, ("a", "b"), NEXT["sharded"], ATTACHED, TUNING)
+    await move(Move(tmp_path, OLD, ("a", "b"), NEXT["sharded"], ATTACHED, TUNING))
 
     async with town.hive(NEXT["sharded"], "a", "b") as (ann, ben):
         await until(lambda: not (ann.is_busy or ben.is_busy))
@@ -152,7 +152,7 @@ async def test_what_was_cut_short_is_told_again_and_once(tmp_path: Path, town: T
     await ann.close()
     assert Sharing.HELD in states
 
-    await move(tmp_path, alone, ("a", "b", "c", "d"), NEXT["sharded"], ATTACHED, TUNING)
+    await move(Move(tmp_path, alone, ("a", "b", "c", "d"), NEXT["sharded"], ATTACHED, TUNING))
 
     async with town.hive(NEXT["sharded"], "a", "b") as (ann, ben):
         await until(lambda: not (ann.is_busy or ben.is_busy))

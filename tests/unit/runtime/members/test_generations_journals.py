@@ -10,7 +10,7 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import DatabaseLocked, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
-from hive_mind.runtime.members.generations import estate_of, held, move
+from hive_mind.runtime.members.generations import Move, estate_of, held, move
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.unit.runtime.moving import OLD, SHARDED, TUNING, begun, contents, hives, moved, run
 
@@ -59,7 +59,7 @@ def test_a_hive_that_runs_is_not_moved_but_can_be_looked_at(tmp_path: Path) -> N
         try:
             await journal.write([Put("app.x", b"new", b"in the log")])
             with pytest.raises(DatabaseLocked):
-                await move(tmp_path, OLD, (), SHARDED, {}, TUNING)
+                await move(Move(tmp_path, OLD, (), SHARDED, {}, TUNING))
             assert await held(tmp_path, OLD, (), TUNING, while_open=True) == before
             seen = await estate_of(tmp_path, OLD, (), TUNING, while_open=True)
             assert Put("app.x", b"new", b"in the log") in seen.own["a"]
@@ -129,5 +129,5 @@ def test_a_journal_is_whole_however_much_is_written_while_it_is_read(tmp_path: P
 def test_what_makes_no_sense_is_refused(tmp_path: Path, new: HiveConfig, attached: dict[str, str]) -> None:
     begun(tmp_path)
     with pytest.raises(InvalidInput):
-        run(move(tmp_path, OLD, (), new, attached, TUNING))
+        run(move(Move(tmp_path, OLD, (), new, attached, TUNING)))
     assert hives(tmp_path) == ["fleet"]
