@@ -1,9 +1,8 @@
 """The public names, by subject; `hive_mind` has each of them. Everything else may move."""
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
+from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
 from hive_mind.agents.learning import Learned
-from hive_mind.agents.runs.inputs import listed
 from hive_mind.cognition.reader import Extraction, Reader
 from hive_mind.crdt.gset import GSet
 from hive_mind.crdt.lww import LWWRegister

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
 from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
 from hive_mind.cognition.answering.described import described_in
-from hive_mind.cognition.answering.indirect import direct
-from hive_mind.cognition.answering.intent import Intent, intent_of
-from hive_mind.cognition.answering.parts import parts_of
+from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
 from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.cognition.reader import Reader

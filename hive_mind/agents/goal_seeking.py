@@ -2,12 +2,16 @@
 
 `process` does it at once; `pursue` does the same as a run of the bundled workers `learn` and `answer`, which is journaled, goes
 on after a kill, and is judged by a goal. The agent never knows the topology behind its memory; that is its memory's business.
+
+Where an agent's inputs come from: a list, a file, standard input, or a queue that a bus fills. All are used alike.
 """
 
+import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Protocol, TextIO, TypeVar
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import AnsweringSteps
@@ -15,7 +19,6 @@ from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps
 from hive_mind.agents.loop import Steps, turn
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.inputs import InputSource
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.workers import worker_called
 from hive_mind.cognition.reader import Reader
@@ -26,6 +29,34 @@ from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Content
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.state import RunState
+
+_Input = TypeVar("_Input", covariant=True)
+
+
+class InputSource(Protocol[_Input]):
+    """Inputs one after the other; it ends when there are no more."""
+
+    def __aiter__(self) -> AsyncIterator[_Input]:
+        """Each of them."""
+        ...
+
+
+async def listed(inputs: Iterable[_Input]) -> AsyncIterator[_Input]:
+    """What is there already."""
+    for one in inputs:
+        yield one
+
+
+async def lines_of(file: Path | TextIO) -> AsyncIterator[str]:
+    """Each line that says something, of a file or of an open stream such as standard input."""
+    stream = await asyncio.to_thread(file.open, encoding="utf-8", errors="replace") if isinstance(file, Path) else file
+    try:
+        while line := await asyncio.to_thread(stream.readline):
+            if line.strip():
+                yield line.strip()
+    finally:
+        if isinstance(file, Path):
+            stream.close()
 
 
 @dataclass(frozen=True, slots=True)

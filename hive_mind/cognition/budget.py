@@ -1,6 +1,10 @@
 """The token budget: what a language model may cost, checked before anything is sent.
 
 A call reserves the most it can cost and settles what it did cost, so calls that run side by side can't overspend together.
+
+What a language model's tokens cost in money, by the providers' published prices; nothing where no price is known.
+
+The prices come with the extra `llm` (genai-prices) and are those of the installed version: nothing is looked up over the network.
 """
 
 import asyncio
@@ -108,3 +112,19 @@ def used_by(prompt: Prompt, completion: Completion) -> Usage:
     if completion.usage.tokens:
         return completion.usage
     return Usage(estimated_input_tokens(prompt), len(completion.text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1, 1)
+
+
+def usd_of(model: str, usage: Usage) -> float | None:
+    """US dollars for these tokens of a model named "provider:model", as if nothing was cached; None where no price is known."""
+    provider, colon, name = model.partition(":")
+    if not (provider and colon and name):
+        return None
+    try:
+        import genai_prices
+    except ImportError:
+        return None
+    tokens = genai_prices.Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    try:
+        return float(genai_prices.calc_price(tokens, name, provider_id=provider).total_price)
+    except LookupError:
+        return None

@@ -2,21 +2,24 @@
 
 It copies and never rephrases, so it can't invent; the price is that it can't reason either, and it says so. `blocks`,
 `sentences`, `entities` and `temporal` do the reading, `concept_map` and `quoting` the writing; this file puts them together.
+
+The concept map: what a content is about, one line per concept with what it is linked to.
+
+Counts and copies only; two concepts are linked when one statement names both.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
 from hive_mind.cognition.dates.temporal import resolved_dates
 from hive_mind.cognition.extraction.blocks import Layout, blocks
-from hive_mind.cognition.extraction.concept_map import concept_map
-from hive_mind.cognition.extraction.cutting import STATED, Piece, cut
 from hive_mind.cognition.extraction.dating import Dates, dates_of
 from hive_mind.cognition.extraction.exchanges import exchanged
 from hive_mind.cognition.extraction.log_patterns import summed_up
 from hive_mind.cognition.extraction.logs import message_of
-from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX
+from hive_mind.cognition.extraction.sentences import SENTENCE_CHARS_MAX, STATED, Piece, cut
 from hive_mind.cognition.extraction.statements import (
     confidence_of,
     is_brief_statement,
@@ -38,6 +41,10 @@ GENERAL = "general"
 
 _CONCEPT_CHARS_MAX = 80
 _PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
+
+# A map is read at a glance. What is left out is counted on the last line.
+_CONCEPTS_MAX = 40
+_LINKS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +200,23 @@ def _concept_of(piece: Piece, named: Sequence[str], previous: str, content: Cont
         return previous
     topics = (*named[:1], content.title, piece.block.speaker, content.speaker, GENERAL)
     return next(topic for topic in map(canonical, topics) if topic)[:_CONCEPT_CHARS_MAX].rstrip()
+
+
+def concept_map(candidates: Sequence[Candidate], title: str = "") -> str:
+    """One line per concept, the most often mentioned first; "" for no candidates."""
+    counts: Counter[str] = Counter()
+    links: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for candidate in candidates:
+        counts[candidate.concept] += 1
+        links[candidate.concept].update(name for name in candidate.entities if name != candidate.concept)
+    lines = [_line(concept, counts[concept], links[concept]) for concept, _ in counts.most_common(_CONCEPTS_MAX)]
+    if len(counts) > _CONCEPTS_MAX:
+        lines.append(f"… and {len(counts) - _CONCEPTS_MAX} more concepts")
+    return "\n".join([title, *lines] if title and lines else lines)
+
+
+def _line(concept: str, count: int, links: Counter[str]) -> str:
+    statements = "1 statement" if count == 1 else f"{count} statements"
+    linked = ", ".join(name for name, _ in links.most_common(_LINKS_MAX))
+    more = f", … {len(links) - _LINKS_MAX} more" if len(links) > _LINKS_MAX else ""
+    return f"{concept} ({statements}): {linked}{more}" if linked else f"{concept} ({statements})"

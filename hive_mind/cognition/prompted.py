@@ -2,6 +2,10 @@
 
 Every call passes one place that checks the budget first, tries again when the provider is in trouble, and asks once more when
 a reply is not what was asked. What the prompts say is in `prompts/*.md`; what a reply may be is in `replies`.
+
+Batches: a long text cut into parts that fit one request, without overlap, where a reader would pause.
+
+Overlap would let one statement be extracted twice in two wordings, which no identifier can tell apart.
 """
 
 import asyncio
@@ -13,7 +17,6 @@ from typing import TypeVar
 from hive_mind.cognition.answering.quoting import not_known
 from hive_mind.cognition.budget import Budget, reply_of
 from hive_mind.cognition.dates.temporal import normalised, resolved_dates
-from hive_mind.cognition.extraction.batches import batches
 from hive_mind.cognition.prompts import prompt
 from hive_mind.cognition.reader import Extraction
 from hive_mind.cognition.replies import (
@@ -39,6 +42,10 @@ from hive_mind.model.query import Hit
 from hive_mind.retry import RetrySettings, Sleep
 
 _T = TypeVar("_T")
+
+# In order of preference. Below three quarters of a full batch any end of a line or sentence beats a better one further ahead.
+_PAUSES = ("\n\n", "\n", ". ", " ")
+_FILLED_MIN = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +194,28 @@ def _shown(hit: Hit) -> str:
     past = " (no longer true)" if fact.superseded_by else ""
     disputed = f" ({dispute})" if (dispute := dispute_told(hit)) else ""
     return f"{fact.content}{f' ({told})' if told else ''}{past}{disputed}"
+
+
+def batches(text: str, chars_max: int) -> list[str]:
+    """Parts of at most `chars_max` characters that together hold every word of the text in order; none is blank."""
+    parts: list[str] = []
+    start = 0
+    while start < len(text):
+        end = _end_of_batch(text, start, chars_max)
+        part = text[start:end].strip()
+        if part:
+            parts.append(part)
+        start = end
+    return parts
+
+
+def _end_of_batch(text: str, start: int, chars_max: int) -> int:
+    end = start + chars_max
+    if end >= len(text):
+        return len(text)
+    earliest = start + int(chars_max * _FILLED_MIN)
+    for pause in _PAUSES:
+        found = text.rfind(pause, earliest, end)
+        if found > start:
+            return found + len(pause)
+    return end

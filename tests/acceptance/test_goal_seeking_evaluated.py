@@ -3,8 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from hive_mind.agents.goal_seeking import GoalSeekingAgent
-from hive_mind.agents.runs.inputs import listed
+from hive_mind.agents.goal_seeking import GoalSeekingAgent, listed
 from hive_mind.evals.answers.answering import GivenAnswer, QuotingAnswerer
 from hive_mind.evals.answers.scoring import answered_figures
 from hive_mind.evals.datasets.base import LabelledQuestion

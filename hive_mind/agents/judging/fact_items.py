@@ -1,14 +1,25 @@
-"""Facts as people are asked about them: before they are shared, or afterwards as a sample of what a model lets pass."""
+"""Facts as people are asked about them: before they are shared, or afterwards as a sample of what a model lets pass.
 
+A fact as those who judge it see it.
+
+What people decided about facts, as rules are held against it.
+"""
+
+import dataclasses
 import time
-from typing import Literal
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal
 
+from hive_mind.agents.desk import LedgerDesk
+from hive_mind.errors import DatabaseUnreadable, WireError
 from hive_mind.judge.item_context import fitted
-from hive_mind.judge.items import Item
+from hive_mind.judge.items import BY_EXPIRY, Item, ItemView
 from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.trial import Tried
 from hive_mind.model.fact import Fact
-from hive_mind.model.ids import item_id
+from hive_mind.model.ids import fact_id, item_id
+from hive_mind.model.said import LISTS, said_of
 
 FACT: Literal["fact"] = "fact"
 AUDIT: Literal["audit"] = "audit"
@@ -57,3 +68,53 @@ def audit_item(agent: str, judged: Judged) -> Item:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
+    """What the conditions of rules see of a fact, as `result`."""
+    seen = said_of(fact) | {name: list(getattr(fact, name)) for name in LISTS}
+    return {"text": seen.pop("content"), **seen, "confidence": fact.confidence, "sources": list(fact.sources), "agent": agent}
+
+
+def text_before(fact: Fact) -> Fact:
+    """The text before a fact, as if it were one: mostly it is."""
+    return dataclasses.replace(fact, id=fact_id(fact.before), content=fact.before, before="")
+
+
+async def decided(desk: LedgerDesk, agent: str = "") -> AsyncIterator[ItemView]:
+    """The facts that people decided about: all that was asked at this desk, or what one agent asked."""
+    for one in await desk.ids():
+        try:
+            view = await desk.view(one)
+        except (DatabaseUnreadable, WireError):
+            # `inbox list --all` tells of it.
+            continue
+        if view and is_decided(view) and agent in ("", view.item.agent):
+            yield view
+
+
+def is_decided(view: ItemView) -> bool:
+    """Whether a person decided about a fact; that nobody did in time says nothing."""
+    return view.item.kind == FACT and view.decision is not None and view.decision.by != BY_EXPIRY
+
+
+def action_of(view: ItemView) -> JudgmentAction:
+    """What a rule would have had to say. To reject a fact is what rules call RETRY: it stays home."""
+    assert view.decision is not None  # noqa: S101 - it is decided
+    action = view.decision.action
+    return action if action is JudgmentAction.ACCEPT else JudgmentAction.RETRY
+
+
+def shown(view: ItemView) -> dict[str, str]:
+    """What the person was shown of the fact, by the names that conditions use."""
+    context = dict(view.item.context)
+    return {
+        "text": context.get("fact", view.item.title),
+        "concept": context.get("concept", ""),
+        "before": context.get("before", ""),
+    }
+
+
+def case_of(view: ItemView) -> Tried:
+    """It, as a rule is tried on it."""
+    return Tried(shown(view), view.item.title, action_of(view))

@@ -20,9 +20,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.fact_items import AUDIT, FACT, audit_item, fact_item
+from hive_mind.agents.judging.fact_items import AUDIT, FACT, audit_item, fact_item, names_of, text_before
 from hive_mind.agents.judging.fact_judge import FACTS_MAX, FactJudge
-from hive_mind.agents.judging.fact_names import names_of, text_before
 from hive_mind.errors import DatabaseUnreadable, HiveError, WireError
 from hive_mind.judge.case import Case
 from hive_mind.judge.hive_rules import RulesAtWork

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hive_mind.agents.judging.checked_model import CheckedModel
-from hive_mind.cognition.budget import Spending
-from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.budget import Spending, usd_of
 from hive_mind.cognition.prompts import instructions_of
 from hive_mind.cognition.replies import VerdictReply, verdict_reply
 from hive_mind.errors import BackendError, BudgetExceeded, ModelOutputError

@@ -2,19 +2,27 @@
 
 Runs take turns by a lock beside it. An editor knows no lock, so what is read is compared once more before it is replaced, and
 a writer that replaces all of it must have read all of it: otherwise a note of a person would be gone without a word.
+
+Files that are there as a whole or not at all, whatever is killed and however full the disk is.
 """
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hive_mind.agents.runs.whole_file import BEGUN, PART, write_whole
 from hive_mind.errors import InvalidInput
 from hive_mind.file_lock import lock
 from hive_mind.private import private_folder
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
+
+BEGUN = "."
+"""how the name of one begins that is not whole yet"""
+PART = ".part"
+"""and how it ends"""
+_NAME_MAX = 40
 
 
 class AgentMemory:
@@ -89,3 +97,25 @@ def _strictly(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError:
         raise InvalidInput(f"{FILE} is not UTF-8; save it as UTF-8") from None
+
+
+def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda: True) -> bool:
+    """Durable when it returns. False, and the file as it was, where it is not wanted any more once it could be there.
+
+    Raises `OSError`.
+    """
+    private_folder(path.parent)
+    descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=f"{BEGUN}{path.name[:_NAME_MAX]}.", suffix=PART)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        if is_wanted():
+            Path(waiting).replace(path)
+            return True
+        Path(waiting).unlink()
+    except BaseException:
+        Path(waiting).unlink(missing_ok=True)
+        raise
+    return False

@@ -12,12 +12,10 @@ from typing import Any
 from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.model_turn import Listen, nobody
 from hive_mind.agents.runs.run_effects import RunEffects
-from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known
+from hive_mind.agents.runs.run_journal import RunJournal, StepTooLarge, checked_name, is_known, words_for
 from hive_mind.agents.runs.run_parts import RunParts, check_price, plan_of
-from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
+from hive_mind.agents.runs.run_tools import DELEGATE, RunTools, UsedCredentials
 from hive_mind.agents.runs.shared_values import check_named
-from hive_mind.agents.runs.words import words_for
-from hive_mind.agents.tools.used_credentials import UsedCredentials
 from hive_mind.errors import InvalidInput
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.accepted import accepted

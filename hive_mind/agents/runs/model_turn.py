@@ -10,7 +10,7 @@ from hive_mind.agents.runs.budget import Budget
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import RunTools
-from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, OnText, Usage
 from hive_mind.model.dialogue import Message, Reply, ToolSpec, Turn

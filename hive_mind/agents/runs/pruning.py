@@ -13,8 +13,7 @@ from pathlib import Path
 from msgspec import json
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_journal import PRUNED
-from hive_mind.agents.runs.words import WORDS
+from hive_mind.agents.runs.run_journal import PRUNED, WORDS
 from hive_mind.judge.items import stream_of
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry, Head

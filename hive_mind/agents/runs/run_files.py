@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.runs.agent_memory import AgentMemory
-from hive_mind.agents.runs.whole_file import BEGUN, PART, write_whole
+from hive_mind.agents.runs.agent_memory import BEGUN, PART, AgentMemory, write_whole
 from hive_mind.errors import InvalidInput
 from hive_mind.runs import adapt, pointers
 

@@ -1,14 +1,26 @@
-"""A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them."""
+"""A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them.
+
+What people say to runs: entries in the agent's ledger, each of which its run hears once, whatever was killed in between.
+
+Work that one agent gives to another: an entry in the other's ledger, of which the other begins one run.
+"""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
 
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
+from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
+from hive_mind.runs.effects import Word
 from hive_mind.runs.fold import fold, folded
+from hive_mind.runs.plain import plain
 from hive_mind.runs.repetition import is_circling
 from hive_mind.runs.state import RunState
 from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, step_of
@@ -16,6 +28,14 @@ from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Retur
 PRUNED = "pruned/"
 """of the streams that say of a run that it was there: its name is not used again"""
 _JUDGEMENTS_TOLD = 5
+
+WORDS = "word/"
+_SAID = "said"
+_TEXT_BYTES_MAX = 100_000
+"""A step of a run has at most a megabyte, and JSON may spell a character with six."""
+
+TASKS = "task/"
+ASSIGNED = "assigned"
 
 
 class RunTaken(HiveError):
@@ -130,3 +150,30 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> Health
 
 def _is_accept(step: Step) -> bool:
     return isinstance(step, Answered) or (isinstance(step, Judged) and step.action is JudgmentAction.ACCEPT)
+
+
+async def say_to(ledger: Ledger, run: str, text: str) -> None:
+    """Say it; durable when this returns. Raises `InvalidInput` for a text that no run could hear, and what a ledger raises."""
+    if len(text.encode("utf-8", "replace")) > _TEXT_BYTES_MAX:
+        raise InvalidInput(f"a run hears at most {_TEXT_BYTES_MAX:,} bytes at a time; name a file")
+    said = Entry(_SAID, msgspec.json.encode(plain(text)), wall_clock_ms())
+    while not await ledger.append(WORDS + run, len(await ledger.read(WORDS + run)), [said]):
+        pass
+
+
+async def words_for(ledger: Ledger, run: str) -> list[Word]:
+    """All that was ever said to it. Raises what a ledger raises."""
+    entries = await ledger.read(WORDS + run)
+    return [Word(msgspec.json.decode(entry.body, type=str), f"w{entry.seq}") for entry in entries]
+
+
+async def assign_to(ledger: Ledger, call: str, inputs: Mapping[str, Any]) -> str:
+    """The name of the run that will be. `call` names the wish: the same wish is one task. Durable when it returns."""
+    run = f"a-{sha256(call.encode()).hexdigest()[:12]}"
+    await ledger.append(TASKS + run, 0, [Entry(ASSIGNED, msgspec.json.encode(dict(inputs)), wall_clock_ms())])
+    return run
+
+
+def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
+    """The run that it wants, and what it is given."""
+    return entry.stream.removeprefix(TASKS), msgspec.json.decode(entry.body, type=dict[str, Any])

@@ -1,7 +1,10 @@
-"""The tools of a run: which a node may call, what a call gives, and the file that its result is kept in."""
+"""The tools of a run: which a node may call, what a call gives, and the file that its result is kept in.
+
+The credentials that tools of a run used: had by name, and taken out of whatever is kept afterwards.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -9,7 +12,8 @@ from typing import Any
 import msgspec
 
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.tools.used_credentials import UsedCredentials
+from hive_mind.credentials.base import Secret
+from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
 from hive_mind.runs.effects import ToolResult
@@ -54,6 +58,27 @@ _SUB_AGENT = {
         {"type": "object", "properties": {"message": _TEXT}, "required": ["message"]},
     ),
 }
+
+NOTHING = Redaction(())
+
+
+class UsedCredentials:
+    """Of one run, in one process. `get` looks one up; None where it is not set. `known`: what its surroundings use."""
+
+    def __init__(self, get: Callable[[str], Secret | None] = lambda _: None, known: Redaction = NOTHING) -> None:
+        self._get, self._known = get, known
+        self._used: dict[str, Secret] = {}
+        self.hidden = known
+        """Takes their values out of texts and plain data."""
+
+    def take(self, name: str) -> Secret:
+        """The credential of this name. Raises `InvalidInput` where there is none, and `BackendError`."""
+        found = self._get(name)
+        if found is None:
+            raise InvalidInput(f"there is no credential {name!r}: hive-mind credentials set {name}")
+        self._used[name] = found
+        self.hidden = Redaction(self._used.values(), self._known)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

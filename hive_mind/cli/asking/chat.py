@@ -126,9 +126,8 @@ async def chat(
 
 
 async def _alone(agent: str, home: Path | None, embed: str | None, model: str | None) -> None:
-    from hive_mind.agents.goal_seeking import GoalSeekingAgent
+    from hive_mind.agents.goal_seeking import GoalSeekingAgent, lines_of
     from hive_mind.agents.learning import Learned
-    from hive_mind.agents.runs.inputs import lines_of
     from hive_mind.model.answer import Answer
     from hive_mind.runtime.calls import AgentCalls
     from hive_mind.runtime.told import answer_told
@@ -147,7 +146,7 @@ async def _alone(agent: str, home: Path | None, embed: str | None, model: str | 
 
 
 async def _with_fleet(running: FleetAgent) -> None:
-    from hive_mind.agents.runs.inputs import lines_of
+    from hive_mind.agents.goal_seeking import lines_of
 
     commands = ChatCommands(running)
     async for line in commands.aside(lines_of(sys.stdin)):

@@ -5,9 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.judging.decided_facts import action_of, case_of, decided, shown
-from hive_mind.agents.judging.fact_items import FACT
-from hive_mind.agents.judging.fact_names import names_of
+from hive_mind.agents.judging.fact_items import FACT, action_of, case_of, decided, names_of, shown
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
 from hive_mind.cli.learning.file_lines import lines_of

@@ -2,13 +2,54 @@
 
 Decides how many hits are worth having and whether facts that were superseded may answer. It never decides what is searched
 for: the question's own words do.
+
+Indirect questions: "Can you tell me when the ferry leaves?" asks when it leaves, and not for yes or no.
+
+Parts of a question: "the cause, the repair and the damage of INC-7" asks for three things, and one fact tells one of them.
+
+Each part is a question of its own with the names of the whole; a question that asks for one thing has none.
 """
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
+from hive_mind.memory.entities import entities
+from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
+
+_ASKER = r"(?:we|you|anyone|anybody|someone|somebody)"
+_POLITELY = (
+    rf"(?:can|could|would|will) {_ASKER}(?: please)? (?:tell|remind|show) (?:me|us)|"
+    rf"(?:do|does|did) {_ASKER}(?: happen to)? (?:know|remember|recall)|(?:please )?(?:tell|remind) (?:me|us)|"
+    r"(?:I|we)(?: would|['’]d)? (?:want|like|need) to know|(?:weißt du|wisst ihr|wissen wir|kannst du (?:mir|uns) sagen),?"
+)
+_W_WORD = r"(?:who|whom|whose|what|when|where|which|why|how|wer|was|wann|wo|wie|welche[rsmn]?|warum)"
+_INDIRECT = regex(
+    rf"^\s*(?:{_POLITELY}) (?:(?P<asked>{_W_WORD}\b.+)|"
+    r"(?P<thing>(?:the|our|my|your|its|their|his|her) (?!(?:whole|full|entire)\b).+))$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# "the reason, the remedy and the damage"
+_ITEM = r"[^,:?.;]{2,60}"
+_LISTED = regex(
+    rf"(?:^|[:,?] |\b(?:need|want|are|were|is|was|me|tell|list) )(?P<items>(?:{_ITEM}, )+{_ITEM}?,? and {_ITEM})",
+    re.IGNORECASE,
+)
+_BETWEEN = regex(r",? and |, ", re.IGNORECASE)
+# "the fence or the roof", "Was the fence earlier or later than the roof?"
+_EITHER = regex(
+    r"(?P<one>[^,:?.;]{3,80}?) (?:(?:earlier or later|before or after)(?: than)?|or|oder) (?P<other>[^,:?.;]{3,80})$",
+    re.IGNORECASE,
+)
+# "…, and how strong is it?"
+_ASKED_TOO = regex(r",? and (?=(?:what|who|when|where|which|why|how)\b)", re.IGNORECASE)
+_COMPARED = regex(
+    r"\b(?:first|earlier|later|before|after|precedes?|older|newer|sooner|either|better|worse|more|less)\b", re.IGNORECASE
+)
+_PARTS_MAX = 8
 
 
 class Kind(StrEnum):
@@ -76,3 +117,31 @@ def intent_of(question: str) -> Intent:
     text = " ".join(question[:_QUESTION_CHARS_MAX].lower().split())
     kind = next((kind for kind, sign in _COMPILED if sign.search(text)), Kind.LOOKUP)
     return Intent(kind, _YES_NO_HITS if kind is Kind.YES_NO else _HITS)
+
+
+def direct(question: str) -> str:
+    """The question as it is asked directly."""
+    found = _INDIRECT.match(question[:_QUESTION_CHARS_MAX])
+    if found is None:
+        return question
+    return found["asked"] or f"What is {found['thing']}"
+
+
+@lru_cache(maxsize=64)
+def parts_of(question: str) -> tuple[str, ...]:
+    """The questions that a question is made of; none where it asks for one thing."""
+    asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    if listed := _LISTED.search(asked):
+        return _about(_BETWEEN.split(listed["items"]), asked)
+    # "…, and what is it?" asks for nothing else.
+    if len(several := [part for part in _ASKED_TOO.split(asked) if tokenize(part)]) > 1:
+        return _about(several, asked)
+    if _COMPARED.search(asked) and (either := _EITHER.search(asked)):
+        return _about([either["one"], either["other"]], asked)
+    return ()
+
+
+def _about(parts: list[str], asked: str) -> tuple[str, ...]:
+    """The parts with the names of the whole, where they have none of their own."""
+    names = " ".join(entities(asked))
+    return tuple(part.strip() if entities(part) or not names else f"{part.strip()}: {names}" for part in parts[:_PARTS_MAX])

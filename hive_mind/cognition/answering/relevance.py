@@ -14,11 +14,10 @@ from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.described import described_in, names_told
 from hive_mind.cognition.answering.focus import focus_of
+from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.measures import SPANS, measured_in
-from hive_mind.cognition.answering.parts import parts_of
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of
-from hive_mind.cognition.answering.spoken import as_told_of
-from hive_mind.cognition.answering.subject import named_before, refers, told_of
+from hive_mind.cognition.answering.subject import as_told_of, named_before, refers, told_of
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     is_german,

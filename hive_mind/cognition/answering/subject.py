@@ -2,9 +2,16 @@
 
 "Slender Chestnut" shares a word with "Slender Bellows" and is another project. A fact that says "it" is about what was named just
 before it. What somebody says to Ana ("Ana, I sold my boat") is about the one who says it.
+
+Spoken: in a dialogue "I" is who speaks and "you" is somebody else, so what Ana says to Ben about himself is not about Ana.
+
+Both speak about the same things and name each other, so words and names alone take one for the other. Pronouns tell whom a
+sentence is about: one with "your" and no "my" is about another than its speaker, and in "Ana, I sold my boat" Ana only listens.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from hive_mind.memory.entities import entities
@@ -20,8 +27,17 @@ _PRONOUN = regex(r"\b(?P<other>it|them|him)\b|\b(?:its|they|their|he|his|she|her
 _CLAUSE = regex(r"[,.;:!?–—]|\b(?:and|but|or|so|because|when|while|that|which|who|where|if)\b", re.IGNORECASE)
 # Codes and addresses; and days, which name nobody.
 _NO_NAME = regex(r"[\d@:/]|(?:mon|tues|wednes|thurs|fri|satur|sun)days?$", re.IGNORECASE)
-_SPEAKER = regex(r"^[^\W\d_][\w .'-]{0,40}: ")
+_SPEAKER = regex(r"^(?P<speaker>[^\W\d_][\w .'-]{0,40}): ")
 _NOBODY: Name = frozenset()
+
+_SENTENCE_ENDS = regex(r"(?<=[.!?])\s+")
+_MINE = regex(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur|[Oo]urs|[Uu]s)\b")
+_YOURS = regex(r"\b[Yy](?:ou|ours?|ourself|ourselves)\b")
+# "Hey Ana!", "Thanks, Ana.", "Ana, …", "Woohoo Ana!"
+_ADDRESSED = regex(
+    r"(?:^(?:[A-Z]\w{1,20} )?|[,.!?] |\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Tt]hank you|[Ww]ow|[Yy]eah|[Cc]ongrats) )"
+    r"[A-Z][\w'-]{0,40}(?=[,.!?]|$)"
+)
 
 
 def names_in(text: str) -> tuple[Name, ...]:
@@ -70,3 +86,38 @@ def _named(fact: Fact) -> str:
 @lru_cache(maxsize=256)
 def _names_of(text: str) -> tuple[Name, ...]:
     return names_in(text)
+
+
+def as_told_of(named: Sequence[Name], fact: Fact) -> Fact | None:
+    """A fact without the sentences of a dialogue that are about somebody else than those named; None where none is left."""
+    if not named or not fact.speaker:
+        return fact
+    said = fact.content.removeprefix(f"{fact.speaker}: ")
+    kept = _about(named, fact.speaker, said)
+    if not kept:
+        return None
+    # What stands before it says so itself.
+    before = _SPEAKER.match(fact.before)
+    context = f"{before[0]}{_about(named, before['speaker'], fact.before[before.end() :])}" if before else fact.before
+    if (kept, context) == (said, fact.before):
+        return fact
+    return replace(fact, content=f"{fact.content.removesuffix(said)}{kept}", before=context)
+
+
+def _about(named: Sequence[Name], speaker: str, said: str) -> str:
+    """What of an utterance may be about one of those named."""
+    speaks = any(not name.isdisjoint(terms_in(speaker)) for name in named)
+    if not speaks and not all(_only_listens(name, said) for name in named):
+        return said
+    return " ".join(part for part in _SENTENCE_ENDS.split(said) if _may_be(part, speaks=speaks))
+
+
+def _only_listens(name: Name, said: str) -> bool:
+    """Whether somebody of that name is spoken to and not about."""
+    return not name.isdisjoint(terms_in(said)) and name.isdisjoint(terms_in(_ADDRESSED.sub(" ", said)))
+
+
+def _may_be(sentence: str, *, speaks: bool) -> bool:
+    """Whether a sentence may be about the one who speaks, or about the one who listens."""
+    is_mine, is_yours = _MINE.search(sentence) is not None, _YOURS.search(sentence) is not None
+    return is_mine in (is_yours, speaks)

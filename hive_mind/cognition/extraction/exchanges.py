@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hive_mind.cognition.extraction.blocks import Layout
-from hive_mind.cognition.extraction.cutting import Piece
+from hive_mind.cognition.extraction.sentences import Piece
 from hive_mind.cognition.extraction.statements import is_polite, is_question, is_statement
 from hive_mind.regex import regex
 

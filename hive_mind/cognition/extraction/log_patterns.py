@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_mind.cognition.extraction.blocks import Layout
-from hive_mind.cognition.extraction.cutting import Piece
 from hive_mind.cognition.extraction.logs import message_of
+from hive_mind.cognition.extraction.sentences import Piece
 from hive_mind.counted import counted
 from hive_mind.regex import regex
 

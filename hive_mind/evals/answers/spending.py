@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from hive_mind.cognition.budget import Budget, Spending, estimated_input_tokens
-from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.budget import Budget, Spending, estimated_input_tokens, usd_of
 from hive_mind.errors import BudgetExceeded
 from hive_mind.file_lock import lock
 from hive_mind.llm.base import LanguageModel, Prompt, Usage

@@ -8,7 +8,7 @@ import asyncio
 import logging
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.judging.decided_facts import case_of, is_decided
+from hive_mind.agents.judging.fact_items import case_of, is_decided
 from hive_mind.errors import HiveError
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.judge.calibration import TARGET

@@ -6,10 +6,9 @@ Where the model can't be had nothing is accepted: each fact goes to a person, wi
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from hive_mind.agents.judging.checked_model import CheckedModel
+from hive_mind.agents.judging.checked_model import CheckedModel, Pace
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
-from hive_mind.agents.judging.pace import Pace
 from hive_mind.cognition.budget import Budget
 from hive_mind.errors import BackendRejected, HiveError
 from hive_mind.judge.judge_settings import JudgeSettings

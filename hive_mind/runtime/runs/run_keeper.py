@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hive_mind.agents.runs.assigning import ASSIGNED, TASKS, task_of
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_journal import RunJournal, RunTaken, is_known, run_ids
+from hive_mind.agents.runs.run_journal import ASSIGNED, TASKS, RunJournal, RunTaken, is_known, run_ids, say_to, task_of
 from hive_mind.agents.runs.run_parts import RunParts
-from hive_mind.agents.runs.words import say_to
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.items import DECIDED
 from hive_mind.model.entry import Entry

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
+from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, lines_of, listed
 from hive_mind.agents.learning import Learned
-from hive_mind.agents.runs.inputs import lines_of, listed
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.model.answer import Answer, Question

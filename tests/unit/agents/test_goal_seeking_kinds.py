@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task
+from hive_mind.agents.goal_seeking import GoalSeekingAgent, Task, listed
 from hive_mind.agents.learning import Learned
-from hive_mind.agents.runs.inputs import listed
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
 from hive_mind.model.answer import Answer, Question

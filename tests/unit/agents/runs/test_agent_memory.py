@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.agents.runs.agent_memory import AgentMemory
+from hive_mind.agents.runs.agent_memory import PART, AgentMemory
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.whole_file import PART
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
 

@@ -10,7 +10,7 @@ import pytest
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_journal import RunTaken
 from hive_mind.agents.runs.run_parts import RunParts
-from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.budget import usd_of
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.ledger.base import Ledger

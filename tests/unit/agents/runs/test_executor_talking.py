@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.words import say_to
+from hive_mind.agents.runs.run_journal import say_to
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.ledger.base import Ledger

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
+from hive_mind.agents.runs.run_journal import say_to
 from hive_mind.agents.runs.shared_values import Values
-from hive_mind.agents.runs.words import say_to
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.dialogue import Reply

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.inputs import lines_of, listed
+from hive_mind.agents.goal_seeking import lines_of, listed
 
 
 def gathered(source: AsyncIterator[Any]) -> list[Any]:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from hive_mind.agents.runs.run_files import RunFiles
-from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
+from hive_mind.agents.runs.run_tools import DELEGATE, RunTools, UsedCredentials
 from hive_mind.agents.tools.file_tools import file_tools
-from hive_mind.agents.tools.used_credentials import UsedCredentials
 from hive_mind.credentials.base import Secret
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.dialogue import ToolCall

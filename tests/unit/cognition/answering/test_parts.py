@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.parts import parts_of
+from hive_mind.cognition.answering.intent import parts_of
 from tests.unit.cognition.reading import answer, hit
 
 

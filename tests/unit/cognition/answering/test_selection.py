@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.cognition.answering.question_terms import asked_of
+from hive_mind.cognition.answering.quoting import ordered, strong
 from hive_mind.cognition.answering.relevance import Judgement, Relevant
-from hive_mind.cognition.answering.selection import ordered, strong
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import Contributions
 from tests.unit.cognition.reading import hit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.spoken import as_told_of
+from hive_mind.cognition.answering.subject import as_told_of
 from hive_mind.ranking.tokens import terms_in
 from tests.unit.cognition.reading import answer, hit
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.extraction.batches import batches
+from hive_mind.cognition.prompted import batches
 
 
 @given(st.text(alphabet="ab .\n", max_size=400), st.integers(1, 50))

@@ -7,8 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from hive_mind.cognition.budget import Budget
-from hive_mind.cognition.prices import usd_of
+from hive_mind.cognition.budget import Budget, usd_of
 from hive_mind.errors import BudgetExceeded, InvalidInput, ModelOutputError
 from hive_mind.evals.answers.answering import Answerer, AnswererKind, GivenAnswer, ModelAnswerer, QuotingAnswerer, open_answerer
 from hive_mind.evals.answers.scoring import answered_figures

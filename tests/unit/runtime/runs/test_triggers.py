@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from hive_mind.agents.runs.run_journal import RunJournal
+from hive_mind.agents.runs.run_journal import RunJournal, words_for
 from hive_mind.agents.runs.run_parts import RunParts
-from hive_mind.agents.runs.words import words_for
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
