@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.intent import Kind, intent_of
+from hive_mind.cognition.answering.intent import Kind, direct, intent_of, parts_of
+from tests.unit.cognition.reading import answer, hit
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,68 @@ def test_a_summary_wants_as_many_facts_as_a_list(question: str):
 
 def test_a_question_about_a_disagreement_wants_all_sides():
     assert intent_of("What conflicting statements are there on the budget?").kind is Kind.COMPARISON
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("Can you tell me when the ferry leaves?", "when the ferry leaves?"),
+        ("Does anybody know who owns the van?", "who owns the van?"),
+        ("Do we know the rent of the flat?", "What is the rent of the flat?"),
+        ("I'd like to know where the key is", "where the key is"),
+        ("Weißt du, wann das Bad öffnet?", "wann das Bad öffnet?"),
+    ],
+)
+def test_what_is_asked_politely_is_asked_directly(asked: str, meant: str):
+    assert direct(asked) == meant
+
+
+@pytest.mark.parametrize("question", ["Do you know Ana?", "Tell me the whole story of the flood.", "Can the ferry leave?", ""])
+def test_other_questions_stay_as_they_are(question: str):
+    assert direct(question) == question
+
+
+def test_a_polite_question_is_not_answered_by_what_only_shares_a_word():
+    notes = hit("Grey Heron got a new rent table, 12 pages.", keyword=8.0)
+
+    assert not answer("Do we know the price of Grey Heron?", notes).is_known
+    assert answer("Can you tell me the price of Grey Heron?", hit("Grey Heron costs 300 euros.", keyword=6.0)).is_known
+
+
+@given(st.text())
+def test_any_text_can_be_asked(question: str):
+    assert direct(question) or not question
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Summarise INC-2024-1: cause, repair and damage.", ("cause: INC-2024-1", "repair: INC-2024-1", "damage: INC-2024-1")),
+        ("Who sold the boat, and what did it cost?", ("Who sold the boat", "what did it cost")),
+        (
+            "What came first in Blue Fox, the fence or the roof?",
+            ("the fence: Blue Fox", "the roof: Blue Fox"),
+        ),
+        ("Who sold the boat?", ()),
+        ("Do we need bread or milk?", ()),
+    ],
+)
+def test_a_question_for_several_things_has_a_part_for_each(question: str, parts: tuple[str, ...]):
+    assert parts_of(question) == parts
+
+
+def test_each_part_is_answered_by_a_fact_of_its_own():
+    told = [hit(f"The {what} of Blue Fox is {how}.", keyword=5.0) for what, how in (("vendor", "Ana"), ("colour", "red"))]
+
+    found = answer("Give me an overview of Blue Fox: vendor, colour and weight.", *told)
+
+    assert {source.fact.content for source in found.sources} == {one.fact.content for one in told}
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_parts_or_none(text: str):
+    assert len(parts_of(text)) <= 8
+
+
+def test_asking_what_it_is_asks_for_nothing_else():
+    assert parts_of("Is the opening of Grey Heron confirmed, and what is it?") == ()
