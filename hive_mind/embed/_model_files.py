@@ -2,21 +2,27 @@
 
 Left to itself the library asks the hub for every file, retries for over a minute without a network, and prints a page
 of warnings. Here one question decides whether the hub can help, and a failure is one sentence.
+
+Models trained with an instruction lose several points without it. A model's own prompts come first; the English bge
+models publish theirs only in prose, so it is repeated here.
 """
 
 import logging
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from hive_mind.errors import BackendNotInstalled, BackendUnavailable
+from hive_mind.regex import regex
 
 NAME = "sentence_transformers"
 
@@ -35,6 +41,9 @@ _LOGGERS = ("sentence_transformers", "transformers", "huggingface_hub")
 Kind = Literal["SentenceTransformer", "CrossEncoder"]
 """What the library calls a model that embeds, and one that reads two texts together."""
 _OTHERWISE = {"SentenceTransformer": "choose embedder 'none'", "CrossEncoder": "do without a cross-encoder"}
+
+_BGE_ENGLISH = regex(r"bge-(small|base|large)-en(-v1(\.5)?)?", re.IGNORECASE)
+_BGE_QUERY = "Represent this sentence for searching relevant passages: "
 
 
 def load_model(model: str, kind: Kind = "SentenceTransformer") -> Any:
@@ -219,3 +228,20 @@ def _no_bars() -> Iterator[None]:
             hub.enable_progress_bars()
         if own_bars:
             transformers.enable_progress_bar()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Text put in front, with its own trailing space; "" for none."""
+
+    query: str = ""
+    passage: str = ""
+
+
+def prompts_of(model: str, own: Mapping[str, str]) -> Prompts:
+    """`own` are the prompts the model brings along, by sentence-transformers' names: query, document or passage."""
+    passage = own.get("document") or own.get("passage") or ""
+    query = own.get("query") or ""
+    if not query and _BGE_ENGLISH.fullmatch(PurePath(model).name.partition("#")[0]):
+        query = _BGE_QUERY
+    return Prompts(query, passage)

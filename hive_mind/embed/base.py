@@ -1,12 +1,21 @@
-"""What an embedder must do: turn texts into unit vectors, rounded so that every copy of them compares equal."""
+"""What an embedder must do: turn texts into unit vectors, rounded so that every copy of them compares equal.
+
+Each text goes to a model once per call: repeated texts share a row, blank ones get the zero row without being sent.
+
+A model's arithmetic depends a little on what else is in the batch, so sharing the row is also what makes two equal
+texts of one call exactly equal. Sending is left to the back ends.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
+
+_BLANK = -1
 
 
 class Embedder(Protocol):
@@ -50,3 +59,31 @@ def rounded_unit_rows(matrix: Matrix) -> Matrix:
     lengths = np.linalg.norm(exact, axis=1, keepdims=True)
     unit: NDArray[np.float64] = np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths > 0)
     return unit.astype(np.float16).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctTexts:
+    """`texts` are distinct, not blank and valid Unicode; `rows[i]` is where the caller's text i is, -1 for a blank one."""
+
+    texts: list[str]
+    rows: NDArray[np.int64]
+
+    def spread(self, vectors: Matrix, dimension: int) -> Matrix:
+        """From one row per distinct text to one row per text of the caller; shape (len(rows), dimension)."""
+        out = np.zeros((len(self.rows), dimension), np.float32)
+        sent = self.rows != _BLANK
+        if sent.any():
+            out[sent] = vectors[self.rows[sent]]
+        return out
+
+
+def distinct(texts: Sequence[str]) -> DistinctTexts:
+    """The distinct texts in order of appearance."""
+    places: dict[str, int] = {}
+    rows = [places.setdefault(text, len(places)) if text.strip() else _BLANK for text in map(_valid, texts)]
+    return DistinctTexts(list(places), np.asarray(rows, np.int64))
+
+
+def _valid(text: str) -> str:
+    """An unpaired surrogate, found in damaged files, can't be encoded; it becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,22 +1,22 @@
 """Embeddings from any HTTP endpoint that speaks OpenAI's protocol: OpenAI itself, or a local Ollama, vLLM or llama.cpp.
 
 Sends texts in batches, one request at a time, tries again what may succeed later, and translates what goes wrong.
-Reading a reply is left to `_reply`, how often and how long to wait to `hive_mind.retry`.
-The API key is sent in one header and appears nowhere else.
+How often and how long to wait is left to `hive_mind.retry`. The API key is sent in one header and appears nowhere else.
+Nothing of a reply is trusted: the count, the order, the length and every value are checked.
 """
 
 import asyncio
+import json
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed._distinct import distinct
-from hive_mind.embed._reply import NAME, reason_in, refusal, rows_in
-from hive_mind.embed.base import Matrix
-from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.embed.base import Matrix, distinct, rounded_unit_rows
+from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable, InvalidInput
 from hive_mind.retry import RetrySettings, Sleep, retried
 
 DEFAULT_MODEL = "text-embedding-3-small"
@@ -27,6 +27,8 @@ TIMEOUT_S = 60.0
 BATCH_TEXTS = 64
 # Endpoints refuse a text above 8,192 tokens. This many characters stay below it in any script with a letter per token.
 CHARACTERS_MAX = 8_000
+
+NAME = "openai"
 
 
 async def open(
@@ -150,3 +152,79 @@ def _sendable_key(api_key: str) -> str:
 def _seconds(retry_after: str) -> float | None:
     # The header may also be a date; nobody sends that for embeddings, and then our own back-off is good enough.
     return float(retry_after) if retry_after.strip().isdecimal() else None
+
+
+def rows_in(body: bytes, count: int, dimension: int) -> Matrix:
+    """Shape (count, dimension), in the order of the request whatever the order of the reply.
+
+    `dimension` 0 takes what comes. Raises `BackendRejected`.
+    """
+    matrix = _matrix(_vectors(body, count))
+    if dimension and matrix.shape[1] != dimension:
+        raise _strange(f"vectors have {matrix.shape[1]} numbers instead of {dimension}; check the model and the dimension")
+    try:
+        return rounded_unit_rows(matrix)
+    except ValueError as error:
+        raise _strange(f"{error}; the model may not take one of the texts") from error
+
+
+def _vectors(body: bytes, count: int) -> list[Any]:
+    try:
+        items = json.loads(body)["data"]
+        by_index = {item["index"]: item["embedding"] for item in items}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _strange("it is not the JSON of an embeddings endpoint; check its address") from error
+    if len(items) != count or set(by_index) != set(range(count)):
+        raise _strange(f"it does not hold one vector for each of {count} texts; check that the model makes embeddings")
+    return [by_index[i] for i in range(count)]
+
+
+def _matrix(vectors: list[Any]) -> Matrix:
+    try:
+        matrix = np.asarray(vectors)
+    except ValueError as error:
+        raise _strange("vectors have different lengths") from error
+    if matrix.dtype.kind not in "iuf" or matrix.ndim != 2 or not matrix.shape[1]:
+        raise _strange("a vector is not a list of numbers")
+    with np.errstate(over="ignore"):
+        return matrix.astype(np.float32)
+
+
+def _strange(what: str) -> BackendRejected:
+    return BackendRejected(NAME, f"the reply can't be used: {what}")
+
+
+def refusal(status: int, reason: str, retry_after_s: float | None) -> BackendError:
+    """The error for a reply that is not a success.
+
+    `reason` is what the server says, already short and free of secrets; `retry_after_s` its wish, if any.
+    """
+    said = f"HTTP {status}{': ' + reason if reason else ''}"
+    if status == 429 and "quota" not in reason.lower():
+        return BackendThrottled(NAME, f"too many requests ({said}); try again later", retry_after_s)
+    if status == 408 or status >= 500:
+        return BackendUnavailable(NAME, f"the endpoint failed ({said}); try again later")
+    return BackendRejected(NAME, f"the endpoint refused ({said}); {_remedy(status)}")
+
+
+def _remedy(status: int) -> str:
+    if status in (401, 403):
+        return "check the API key (HIVE_MIND_EMBED_KEY)"
+    if status == 429:
+        return "check the plan and the billing of this key"
+    return (
+        "check the address and the model's name"
+        if status in (301, 302, 307, 308, 404, 405)
+        else "check the model's name and its limits"
+    )
+
+
+def reason_in(body: bytes, secret: str) -> str:
+    """What an error body says, on one line of at most 200 characters, without the key should the server repeat it."""
+    try:
+        error = json.loads(body)["error"]
+        text = f"{error['message']} {error.get('code') or ''}" if isinstance(error, dict) else str(error)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    line = " ".join(text.split())
+    return (line.replace(secret, "…") if secret else line)[:200]

@@ -15,10 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.embed._distinct import distinct
-from hive_mind.embed._model_files import identity_of, load_model
-from hive_mind.embed._prompts import Prompts, prompts_of
-from hive_mind.embed.base import Matrix, rounded_unit_rows
+from hive_mind.embed._model_files import Prompts, identity_of, load_model, prompts_of
+from hive_mind.embed.base import Matrix, distinct, rounded_unit_rows
 from hive_mind.errors import BackendRejected
 
 DEFAULT_MODEL = "BAAI/bge-base-en-v1.5"

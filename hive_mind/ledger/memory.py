@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
-from hive_mind.ledger._checks import beyond_end, check, check_drop
 from hive_mind.ledger._following import Arrivals, followed
-from hive_mind.ledger.base import Ledger, Page
+from hive_mind.ledger.base import Ledger, Page, beyond_end, check, check_drop
 from hive_mind.model.entry import Entry, Head
 
 _PAGE_ENTRIES = 100

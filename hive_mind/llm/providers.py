@@ -3,16 +3,27 @@
 Gives: every provider pydantic-ai knows ("openai:…", "anthropic:…", …) and every server that speaks OpenAI's chat completions
 (give its address), conversations with tools, what is said as it comes. Does not give: retries (the caller has a budget, so there
 is one place that repeats).
+
 """
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 import openai
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
-from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
@@ -28,7 +39,6 @@ from hive_mind.errors import (
     InvalidInput,
 )
 from hive_mind.llm._conversing import conversation_of, parameters_of, reply_of, sendable, text_of
-from hive_mind.llm._streaming import heard
 from hive_mind.llm.base import Completion, OnText, Prompt, Usage
 from hive_mind.model.dialogue import Reply, Turn
 
@@ -192,3 +202,36 @@ def _retry_after_s(error: ModelHTTPError) -> float | None:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
+
+
+async def heard(
+    asked: AbstractAsyncContextManager[StreamedResponse], on_text: OnText, name: str, *, is_openai: bool
+) -> ModelResponse:
+    """The whole response, once its text has been streamed. Raises like a request; `BackendUnavailable` where it broke off."""
+    async with asked as stream:
+        try:
+            async for event in stream:
+                if text := _text_in(event):
+                    on_text(text)
+        except (AgentRunError, TimeoutError):
+            raise
+        # Each provider's client has errors of its own for a connection that ends.
+        except Exception as error:
+            raise _broke_off(name) from error
+        response = stream.get()
+        # Where a server does not say that it has ended, its client takes "stop" for granted.
+        if not (response.provider_details or {}).get("finish_reason", None if is_openai else response.finish_reason):
+            raise _broke_off(name)
+        return response
+
+
+def _text_in(event: ModelResponseStreamEvent) -> str:
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+def _broke_off(name: str) -> BackendUnavailable:
+    return BackendUnavailable(name, "the reply broke off before its end; try again")

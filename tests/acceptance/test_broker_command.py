@@ -7,7 +7,7 @@ from subprocess import PIPE
 
 import pytest
 
-from hive_mind.devbroker.amqp.handshake import AMQP_HEADER
+from hive_mind.devbroker.amqp.connection import AMQP_HEADER
 
 LIMIT_S = 60
 

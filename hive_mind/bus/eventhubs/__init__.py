@@ -31,8 +31,7 @@ from hive_mind.bus.base import (
     Traffic,
     Watch,
 )
-from hive_mind.bus.eventhubs.clients import BACKEND, clients_for
-from hive_mind.bus.eventhubs.frame import AROUND_BYTES, Event
+from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, clients_for
 from hive_mind.bus.eventhubs.hub import Hub, opened
 from hive_mind.bus.eventhubs.inbox import Box, Watching
 from hive_mind.bus.eventhubs.keeping import Chores, Letters, Positions

@@ -6,12 +6,10 @@ from functools import partial
 from typing import TypeVar
 
 from hive_mind.bus.base import EVERYONE, BusSettings, Envelope
-from hive_mind.bus.eventhubs.clients import BACKEND, Clients, translating
-from hive_mind.bus.eventhubs.frame import Event
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, off_loop, translating
 from hive_mind.bus.eventhubs.lane import Lane
 from hive_mind.bus.eventhubs.partitions import partition_of
 from hive_mind.bus.eventhubs.reader import Bounds, Care, Listener, PartitionReader
-from hive_mind.bus.eventhubs.threads import off_loop
 from hive_mind.errors import BackendUnavailable
 
 L = TypeVar("L", bound=Listener)

@@ -16,9 +16,7 @@ from queue import Empty, SimpleQueue
 
 from azure.eventhub import EventData, EventDataBatch, EventHubProducerClient
 
-from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated
-from hive_mind.bus.eventhubs.frame import Event, pack
-from hive_mind.bus.eventhubs.threads import call_on
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, Socket, call_on, pack, translated
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 

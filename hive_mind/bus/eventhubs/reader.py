@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from hive_mind.bus.eventhubs.clients import BACKEND, Clients, translated, translating
-from hive_mind.bus.eventhubs.frame import Event
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, off_loop, translated, translating
 from hive_mind.bus.eventhubs.lane import Lane
 from hive_mind.bus.eventhubs.reading import Reading, SequencedEvent
-from hive_mind.bus.eventhubs.threads import off_loop
 from hive_mind.errors import BackendError, BackendRejected, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 

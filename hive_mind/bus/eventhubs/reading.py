@@ -14,9 +14,7 @@ from azure.eventhub import EventData, EventHubConsumerClient
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
-from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated
-from hive_mind.bus.eventhubs.frame import unpack
-from hive_mind.bus.eventhubs.threads import call_on
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, call_on, translated, unpack
 from hive_mind.errors import BackendError, BackendUnavailable, WireError
 
 # Events on their way to us: what a round trip of some milliseconds can carry, and no more than a loop digests at once.

@@ -32,16 +32,13 @@ from hive_mind.bus.base import (
 )
 from hive_mind.bus.codec import encode
 from hive_mind.bus.redis import dead_letters, keys
-from hive_mind.bus.redis.admin_client import AdminClient
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
 from hive_mind.bus.redis.reader import DeadLetterToWrite, StreamReader
 from hive_mind.bus.redis.scrubbing import scrub
-from hive_mind.bus.redis.server import inspected, refuse_full
-from hive_mind.bus.redis.tasks import begin
+from hive_mind.bus.redis.server import inspected, look, refuse_full
 from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
-from hive_mind.bus.redis.vitals import look
 from hive_mind.bus.redis.watch import BusWatch
-from hive_mind.bus.redis.wire import Command, Packed, ServerAddress, pack
+from hive_mind.bus.redis.wire import AdminClient, Command, Packed, ServerAddress, begin, pack
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, MessageTooLarge
 
 __all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]

@@ -13,8 +13,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from hive_mind.bus.redis.tasks import begin
-from hive_mind.bus.redis.wire import Command, Packed, ServerAddress, Wire, meaning
+from hive_mind.bus.redis.wire import Command, Packed, ServerAddress, Wire, begin, meaning
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 

@@ -18,8 +18,7 @@ from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.claims import Group
 from hive_mind.bus.redis.outgoing import RedisSender
-from hive_mind.bus.redis.tasks import begin
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, value
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, value
 from hive_mind.errors import BackendError, WireError
 from hive_mind.retry import RetrySettings, delay_s
 

@@ -1,13 +1,19 @@
-"""What a Redis server is and how it is set up, as far as that matters to a bus."""
+"""What a Redis server is and how it is set up, as far as that matters to a bus.
+
+How it does is memory left, its clock, and keys that something else has taken: asked every few seconds, so that an operator reads of a full server or a foreign key before guessing at silent members.
+"""
 
 import asyncio
 import logging
 import random
+import time
+from collections.abc import Iterable
 from typing import Any
 
 from hive_mind.bus.address import BusAddress
-from hive_mind.bus.base import BusCapabilities, BusSettings
-from hive_mind.bus.redis.wire import SCATTERED, ServerAddress, Wire
+from hive_mind.bus.base import BrokerVitals, BusCapabilities, BusSettings
+from hive_mind.bus.redis import keys
+from hive_mind.bus.redis.wire import SCATTERED, Command, ServerAddress, Wire
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -16,6 +22,9 @@ _log = logging.getLogger(__name__)
 _ENVELOPE_BYTES_MAX = 16 << 20
 _VERSION_MIN = (6, 2)
 _STARTING = RetrySettings(delay_first_s=0.05, delay_max_s=0.5)
+
+_NAMES_MAX = 1000
+_KEYS_NAMED_MAX = 3
 
 
 async def inspected(place: ServerAddress) -> BusCapabilities:
@@ -92,3 +101,36 @@ async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
             f"the server's memory is full, {used:,} of {limit:,} bytes: give it more (CONFIG SET maxmemory), or delete what "
             "nobody reads",
         )
+
+
+async def look(wire: Wire, hives: Iterable[tuple[str, str]]) -> BrokerVitals:
+    """Of the server, for these subscriptions, each a hive and a name. Raises `BackendError`."""
+    before_ms = time.time_ns() // 1_000_000
+    clock, memory = await wire.call(("TIME",), ("INFO", "memory"))
+    after_ms = time.time_ns() // 1_000_000
+    told = dict(lines_of(memory))
+    used = int(told.get("used_memory", 0)) - int(told.get("mem_not_counted_for_evict", 0))
+    limit = int(told.get("maxmemory", 0)) or int(told.get("total_system_memory", 0))
+    ahead_ms = 0 if isinstance(clock, Exception) else (before_ms + after_ms) // 2 - int(clock[0]) * 1000 - int(clock[1]) // 1000
+    return BrokerVitals(used, limit, ahead_ms, await _astray(wire, hives))
+
+
+async def _astray(wire: Wire, hives: Iterable[tuple[str, str]]) -> str:
+    """Keys of these hives that are not of the type that a hive gives them, and what to do; "" where there are none."""
+    wanted: dict[bytes, bytes] = {}
+    for hive, own in hives:
+        (replied,) = await wire.call(("HKEYS", keys.names(hive)))
+        names = [] if isinstance(replied, Exception) else [name.decode() for name in replied[:_NAMES_MAX]]
+        streams = [key for name in {own, *names} for key in keys.read_by(hive, name)]
+        wanted |= dict.fromkeys([*streams, keys.letters(hive)], b"stream")
+        wanted |= dict.fromkeys([keys.names(hive), keys.owners(hive)], b"hash")
+    asked: list[Command] = [("TYPE", key) for key in wanted]
+    types = await wire.call(*asked) if asked else []
+    found = {key: type for key, type in zip(wanted, types, strict=True) if type not in (wanted[key], b"none")}
+    found = {key: type for key, type in found.items() if isinstance(type, bytes)}
+    if not found:
+        return ""
+    some = list(found.items())[:_KEYS_NAMED_MAX]
+    named = ", ".join(f"{key.decode()} is a {type.decode()} and should be a {wanted[key].decode()}" for key, type in some)
+    remedy = "delete these keys (DEL), or give the hive a database of its own"
+    return f"redis: another program writes to this database: {named}; {remedy}"

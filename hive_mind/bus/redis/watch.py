@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from hive_mind.bus.base import Envelope, Key, key_of
 from hive_mind.bus.codec import decode
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.tasks import begin
-from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, pairs, value
+from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, pairs, value
 from hive_mind.errors import BackendError, WireError
 from hive_mind.retry import RetrySettings, delay_s
 

@@ -2,12 +2,17 @@
 
 redis-py connects, logs in and parses. Its own timeouts and repetitions are off: on some versions they swallow the cancellation
 of a task, and they would send again what may not be sent again without anybody knowing.
+
+Tasks nobody waits for: if one fails in a way it should not, somebody hears of it.
+
+A connection for what is asked now and then: queues, dead letters, trimming. One question at a time.
 """
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.asyncio.connection import Connection, SSLConnection
 from redis.asyncio.retry import Retry
@@ -44,6 +49,10 @@ SCATTERED = (
 _PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS")
 
 _NOT_CONNECTED = "not connected"
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +189,35 @@ async def _reply(connection: Connection) -> Any:
         return await connection.read_response()
     except ResponseError as error:
         return error
+
+
+def begin(work: Coroutine[Any, Any, None], name: str, on_failure: Callable[[str], None]) -> "asyncio.Task[None]":
+    """A task that logs what ends it, and tells `on_failure`."""
+    task = asyncio.create_task(work, name=name)
+
+    def ended(done: "asyncio.Task[None]") -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            _log.error("%s has stopped: %s", name, error, exc_info=error)
+            on_failure(f"{name} has stopped: {error}")
+
+    task.add_done_callback(ended)
+    return task
+
+
+class AdminClient:
+    """Connects when somebody first asks, and again after trouble."""
+
+    def __init__(self, place: ServerAddress) -> None:
+        self._wire = Wire(place)
+        self._turn = asyncio.Lock()
+
+    async def ask(self, question: Callable[[Wire], Awaitable[T]]) -> T:
+        """Raises what the question raises, and `BackendError` when nobody can be asked."""
+        async with self._turn:
+            if not self._wire.is_connected:
+                await self._wire.connect()
+            return await question(self._wire)
+
+    async def close(self) -> None:
+        async with self._turn:
+            await self._wire.close()

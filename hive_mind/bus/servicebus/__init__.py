@@ -37,8 +37,7 @@ from hive_mind.bus.servicebus.admin_client import AdminClient, Counts
 from hive_mind.bus.servicebus.dead_letters import drop, letters_in, replay
 from hive_mind.bus.servicebus.errors import NAME, Missing
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
-from hive_mind.bus.servicebus.messages import messages_of
-from hive_mind.bus.servicebus.names import name_of, subscription_of
+from hive_mind.bus.servicebus.messages import messages_of, name_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.bus.servicebus.scrubbing import scrub
 from hive_mind.bus.servicebus.watchdog import Watchdog

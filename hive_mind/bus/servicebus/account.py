@@ -2,6 +2,8 @@
 
 Plain AMQP is for this machine only: the development broker, or Microsoft's emulator in its container. Everything else is TLS.
 A secret is handed to the SDK and kept nowhere else.
+
+Ending a task that may be in the middle of a call of the SDK.
 """
 
 import asyncio
@@ -38,6 +40,8 @@ _CLOSE_S = 2.0
 Credential = AzureNamedKeyCredential | AzureSasCredential | AsyncTokenCredential
 
 L = TypeVar("L", bound=ServiceBusSender | ServiceBusReceiver)
+
+_NOTICED_WITHIN_S = 1.0
 
 
 class Line(Generic[L]):
@@ -152,3 +156,10 @@ def _identity() -> Credential:
     except ModuleNotFoundError as error:
         raise BackendNotInstalled("bus", "servicebus", "servicebus") from error
     return DefaultAzureCredential(exclude_interactive_browser_credential=True)
+
+
+async def end(task: "asyncio.Task[None]") -> None:
+    """Cancel it until it has ended: the SDK sometimes takes a cancellation for a broken connection, and goes on."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_NOTICED_WITHIN_S)

@@ -14,7 +14,7 @@ from azure.servicebus.management import CorrelationRuleFilter
 
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.errors import NAME, Missing, short
-from hive_mind.bus.servicebus.names import TARGET, target_of_all
+from hive_mind.bus.servicebus.messages import TARGET, target_of_all
 from hive_mind.errors import BackendRejected
 
 _log = logging.getLogger(__name__)

@@ -20,8 +20,18 @@ from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.servicebus.account import Account
 from hive_mind.bus.servicebus.dead_letters import description_of
 from hive_mind.bus.servicebus.errors import NAME
-from hive_mind.bus.servicebus.messages import Parcel, attempt_of, data_of, is_ping, leave_to_broker, lock_s_of, ping_of
-from hive_mind.bus.servicebus.names import TARGET, subscription_of, target_of
+from hive_mind.bus.servicebus.messages import (
+    TARGET,
+    Parcel,
+    attempt_of,
+    data_of,
+    is_ping,
+    leave_to_broker,
+    lock_s_of,
+    ping_of,
+    subscription_of,
+    target_of,
+)
 from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.bus.servicebus.reader import QueueReader, Settlement
 from hive_mind.errors import BackendError, BackendRejected, WireError

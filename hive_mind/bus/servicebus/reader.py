@@ -1,8 +1,11 @@
 """Reads one subscription: one task owns the receiver, because the SDK's clients can't be shared by tasks.
 
 In turns it settles what is done with and takes the next message. Messages are locked for us, not removed; those that this
-process holds are renewed elsewhere. When the connection breaks, the task connects anew and goes on with what it holds: the
+process holds are renewed. When the connection breaks, the task connects anew and goes on with what it holds: the
 broker gives out again what it has not heard of, and the mailbox knows it.
+
+Locks are renewed over a connection of its own. The SDK reads and writes under one lock per connection, so a renewal on the reader's would wait for its next message. A link that
+is only used for management is never given credit, so nothing is delivered to it.
 """
 
 import asyncio
@@ -16,10 +19,8 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
-from hive_mind.bus.servicebus.account import Account, Line
-from hive_mind.bus.servicebus.ending import end
+from hive_mind.bus.servicebus.account import Account, Line, end
 from hive_mind.bus.servicebus.errors import translated
-from hive_mind.bus.servicebus.lock_renewer import LockRenewer
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
@@ -31,6 +32,42 @@ _CLOSE_S = 2.0
 _AHEAD_MAX = 64
 
 Deed = Literal["complete", "bury", "give back", "release"]
+
+# Of one request; an answer takes milliseconds.
+_REQUEST_S = 10.0
+
+
+class LockRenewer:
+    """Connects when first asked, and again after a failure."""
+
+    def __init__(self, account: Account, subscription: str) -> None:
+        self._account, self._subscription = account, subscription
+        self._line: Line[ServiceBusReceiver] | None = None
+        self._lock = asyncio.Lock()
+
+    async def renew(self, message: ServiceBusReceivedMessage) -> bool:
+        """Keep a lock for another while; False when it is gone. Raises `BackendError`."""
+        async with self._lock:
+            try:
+                async with asyncio.timeout(_REQUEST_S):
+                    await (await self._link()).renew_message_lock(message)
+            except MessageLockLostError:
+                return False
+            except Exception as error:
+                await self.close()
+                raise translated(error, f"subscription {self._subscription!r}") from error
+            return True
+
+    async def close(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            await line.close()
+
+    async def _link(self) -> ServiceBusReceiver:
+        if self._line is None:
+            self._line = self._account.from_subscription(self._subscription)
+            await self._line.open()
+        return self._line.link
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from hive_mind.bus.base import BusSettings, Envelope
 from hive_mind.bus.servicebus.account import Account, account_of, silence
 from hive_mind.bus.servicebus.dead_letters import READ_MAX, forget, peek, taken_off
 from hive_mind.bus.servicebus.errors import Missing, translated
-from hive_mind.bus.servicebus.messages import envelope_of
-from hive_mind.bus.servicebus.names import subscription_of
+from hive_mind.bus.servicebus.messages import envelope_of, subscription_of
 from hive_mind.errors import WireError
 
 IsMeant = Callable[[Envelope], bool]

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
-from hive_mind.bus.servicebus.ending import end
+from hive_mind.bus.servicebus.account import end
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import ping_of
 from hive_mind.bus.servicebus.outgoing import TopicSender

@@ -2,6 +2,11 @@
 
 Nothing a peer sends may harm another or grow memory without bound. What can't be understood, or comes at the wrong time, is
 answered with a `close` that says why; the frames after it are thrown away.
+
+What comes before the first frame of AMQP: protocol headers and SASL.
+
+Who a client is, `$cbs` finds out later from its token. Only PLAIN says it here: the name of a key and the key, which then open
+everything, as in the service. The other mechanisms let anybody in to bring a token.
 """
 
 import asyncio
@@ -13,14 +18,13 @@ from typing import Any, cast
 
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.channels import Channels
-from hive_mind.devbroker.amqp.encoding import NULL, described, encode, uint, ushort
+from hive_mind.devbroker.amqp.encoding import NULL, described, encode, frame, ubyte, uint, ushort
 from hive_mind.devbroker.amqp.encoding import frame as encoded_frame
 from hive_mind.devbroker.amqp.error import FORCED, FRAMING_ERROR, NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
 from hive_mind.devbroker.amqp.framing import AMQP_KIND, SASL_KIND, AmqpFrame, FrameBuffer, Output
-from hive_mind.devbroker.amqp.handshake import SASL_HEADER, Handshake
 from hive_mind.devbroker.amqp.performatives import Performative
 from hive_mind.devbroker.amqp.switchboard import Limits, Switchboard
-from hive_mind.devbroker.amqp.types import Symbol
+from hive_mind.devbroker.amqp.types import Array, Symbol
 from hive_mind.devbroker.entity import Timer
 
 _log = logging.getLogger(__name__)
@@ -32,6 +36,11 @@ _LINGER_S = 1.0
 
 # Heartbeats are sent at half the interval a peer asks for, and not more often than this.
 _BEAT_MIN_S = 0.1
+
+AMQP_HEADER, SASL_HEADER = b"AMQP\x00\x01\x00\x00", b"AMQP\x03\x01\x00\x00"
+
+_MECHANISMS = ("MSSBCBS", "ANONYMOUS", "EXTERNAL", "PLAIN")
+_OK, _AUTH = 0, 1
 
 
 class Connection(asyncio.Protocol):
@@ -258,3 +267,39 @@ class Connection(asyncio.Protocol):
         for name in list(self._timers):
             self._cancel(name)
         self._channels.end_all()
+
+
+class Handshake:
+    """Where a connection stands before it is open, and what is to be answered. `is_done` when frames of AMQP may follow."""
+
+    def __init__(self, broker: Switchboard) -> None:
+        self._broker = broker
+        self._has_sasl = self._is_authenticated = False
+        self.is_done = self.is_refused = self.is_trusted = False
+
+    def on_header(self, header: bytes) -> bytes:
+        """The answer to a protocol header. Raises `AmqpError` for one that is not spoken here, or not now."""
+        if header == AMQP_HEADER and not self.is_done and self._has_sasl == self._is_authenticated:
+            self.is_done = True
+            return AMQP_HEADER
+        if header == SASL_HEADER and not self._has_sasl and not self.is_done:
+            self._has_sasl = True
+            mechanisms = encode(Array(map(Symbol, _MECHANISMS)))
+            return SASL_HEADER + frame(0, described(amqp.SASL_MECHANISMS, (mechanisms,)), kind=1)
+        raise AmqpError(FRAMING_ERROR, "a protocol header that is not spoken here, or not now")
+
+    def on_frame(self, code: int, fields: list[Any]) -> bytes:
+        """The answer to a frame of SASL: the outcome. Afterwards `is_refused` may be true."""
+        if not self._has_sasl or self._is_authenticated or code != amqp.SASL_INIT:
+            raise AmqpError(NOT_ALLOWED, "a frame of SASL that is out of turn")
+        mechanism, response = (*fields, None, None)[:2]
+        self.is_trusted = mechanism == "PLAIN" and self._is_login(response)
+        self.is_refused = mechanism not in _MECHANISMS or (mechanism == "PLAIN" and not self.is_trusted)
+        self._is_authenticated = not self.is_refused
+        return frame(0, described(amqp.SASL_OUTCOME, (ubyte(_AUTH if self.is_refused else _OK), NULL)), kind=1)
+
+    def _is_login(self, response: Any) -> bool:
+        parts = response.split(b"\0") if isinstance(response, bytes) else []
+        if len(parts) != 3:
+            return False
+        return self._broker.is_login(*(part.decode("utf-8", "replace") for part in parts[1:]))

@@ -9,8 +9,7 @@ from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.amqp.types import Array
 from hive_mind.devbroker.entity import ManagementReply
 from hive_mind.devbroker.requests import READ
-from hive_mind.devbroker.servicebus.errors import wrong_argument
-from hive_mind.devbroker.servicebus.message import milliseconds, rendered, text_of
+from hive_mind.devbroker.servicebus.message import milliseconds, rendered, text_of, wrong_argument
 from hive_mind.devbroker.servicebus.queue import Queue
 
 # An answer is one message; clients ask again for what is beyond it.

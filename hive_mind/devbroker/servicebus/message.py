@@ -1,6 +1,8 @@
 """A message as a queue sees it: read and checked once as it comes in, kept with number and state, rendered as it goes out.
 
 The queue never looks into `content`; what it adds (numbers, locks, counts) is written into header and annotations at the end.
+
+The errors of Service Bus, in the service's words where its SDKs depend on them.
 """
 
 from collections.abc import Hashable, Mapping
@@ -10,6 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from hive_mind.devbroker.amqp.encoding import described, encode
+from hive_mind.devbroker.amqp.error import NOT_ALLOWED, RESOURCE_LIMIT, AmqpError
 from hive_mind.devbroker.amqp.sections import (
     CONTENT_TYPE,
     CORRELATION_ID,
@@ -27,7 +30,6 @@ from hive_mind.devbroker.amqp.sections import (
     unbatch,
 )
 from hive_mind.devbroker.amqp.types import Symbol, Timestamp, UInt
-from hive_mind.devbroker.servicebus.errors import wrong_argument
 from hive_mind.devbroker.servicebus.sql_filter import Properties
 
 ID_LENGTH_MAX = 128
@@ -51,6 +53,8 @@ _LOCKED_UNTIL = encode(Symbol("x-opt-locked-until"))
 _DIED_IN = encode(Symbol("x-opt-deadletter-source"))
 _TOKEN = Symbol("x-opt-lock-token")
 _SCHEDULED = "x-opt-scheduled-enqueue-time"
+
+ARGUMENT = "com.microsoft:argument-error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +169,23 @@ def milliseconds(time: float) -> Timestamp:
 def _header(kept: StoredMessage) -> bytes:
     durable, priority, ttl, first_acquirer, _ = kept.letter.content.header_fields
     return described(HEADER, [encode(field) for field in (durable, priority, ttl, first_acquirer, UInt(kept.attempts))])
+
+
+def message_lock_lost() -> AmqpError:
+    """The token locks nothing, or no longer."""
+    return AmqpError("com.microsoft:message-lock-lost", "the lock expired, or the message was settled already; receive it again")
+
+
+def quota_reached(what: str) -> AmqpError:
+    """The sender has to wait until receivers made room."""
+    return AmqpError(RESOURCE_LIMIT, f"com.microsoft:quota-exceeded: {what}; receive messages, also dead ones, to make room")
+
+
+def wrong_argument(what: str) -> AmqpError:
+    """A request or a message that can't be taken as it is."""
+    return AmqpError(ARGUMENT, what)
+
+
+def not_allowed(what: str) -> AmqpError:
+    """A request that does not go with this kind of entity."""
+    return AmqpError(NOT_ALLOWED, what)

@@ -11,9 +11,8 @@ from uuid import UUID, uuid4
 
 from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.devbroker.entity import DeliveryOutcome, EntityHost, Link, ManagementReply, Timer
-from hive_mind.devbroker.servicebus.errors import not_allowed
 from hive_mind.devbroker.servicebus.management import manage_queue
-from hive_mind.devbroker.servicebus.message import letters_of, rendered, tag_of, text_of
+from hive_mind.devbroker.servicebus.message import letters_of, not_allowed, rendered, tag_of, text_of
 from hive_mind.devbroker.servicebus.queue import Queue
 
 _SESSION_FILTER = "com.microsoft:session-filter"

@@ -6,8 +6,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from uuid import UUID, uuid4
 
-from hive_mind.devbroker.servicebus.errors import message_lock_lost
-from hive_mind.devbroker.servicebus.message import StoredMessage
+from hive_mind.devbroker.servicebus.message import StoredMessage, message_lock_lost
 
 # Below this many entries tidying up costs more than it frees.
 _UNTIDY_MIN = 64

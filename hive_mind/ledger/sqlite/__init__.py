@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from hive_mind.ledger._checks import check, check_drop
 from hive_mind.ledger._following import Arrivals, followed
-from hive_mind.ledger.base import Ledger, Page
+from hive_mind.ledger.base import Ledger, Page, check, check_drop
 from hive_mind.ledger.sqlite.database import Append, Database, Drop
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.worker import Worker

@@ -12,8 +12,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 from zlib import crc32
 
-from hive_mind.ledger._checks import beyond_end
-from hive_mind.ledger.base import Page
+from hive_mind.ledger.base import Page, beyond_end
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.file import File, FileFormat, unreadable
 

@@ -23,7 +23,7 @@ from hive_mind.store.graph.seal import GraphLocation
 from hive_mind.store.graph.values import Neighbourhood, Rows, Thing
 from hive_mind.store.graph.values import Path as Way
 from hive_mind.store.sqlite.reading import RecordReader
-from hive_mind.store.sqlite.schema import FORMAT
+from hive_mind.store.sqlite.rows import FORMAT
 
 _log = logging.getLogger(__name__)
 

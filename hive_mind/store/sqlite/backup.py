@@ -13,7 +13,7 @@ from hive_mind.errors import BackendError, DatabaseUnreadable
 from hive_mind.private import private_folder
 from hive_mind.sqlite.file import connect_for_reading, free_name, log_path, owned, sync_file, sync_folder, translating, unreadable
 from hive_mind.store.sqlite.reading import RecordReader, problems
-from hive_mind.store.sqlite.schema import FORMAT
+from hive_mind.store.sqlite.rows import FORMAT
 
 _PAGES_PER_STEP = 4096
 

@@ -13,7 +13,7 @@ from hive_mind.sqlite.worker import Worker
 from hive_mind.store._kuzu.conversion import ConversionReport, changes_from_kuzu
 from hive_mind.store.base import Change
 from hive_mind.store.sqlite.record import Health, RecordFile
-from hive_mind.store.sqlite.schema import FORMAT
+from hive_mind.store.sqlite.rows import FORMAT
 
 _log = logging.getLogger(__name__)
 

@@ -18,8 +18,12 @@ from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.log import refuse_damaged_log
 from hive_mind.store.base import Narrow
 from hive_mind.store.sqlite.rows import (
+    EDGE_TOTAL,
     FACT,
+    FORMAT,
+    IDENTITY_KEY,
     KIND_NAMES,
+    PROBE_KEY,
     RELATION_NUMBERS,
     RELATIONS,
     SELECT,
@@ -31,7 +35,6 @@ from hive_mind.store.sqlite.rows import (
     is_itself,
     is_sound,
 )
-from hive_mind.store.sqlite.schema import EDGE_TOTAL, FORMAT, IDENTITY_KEY, PROBE_KEY
 
 Damage = Callable[[str], None]
 """Takes the name of what is damaged: "fact 1f3a…"."""

@@ -1,22 +1,29 @@
-"""One agent's record: the file, its writes, its readings, and how it is. Synchronous, and owned by one thread."""
+"""One agent's record: the file, its writes, its readings, and how it is. Synchronous, and owned by one thread.
+
+What was made of a record and lies beside it: whole or not there, and no loss where it is gone.
+
+It is not synced: a power failure may leave half of it, which its checksum then shows.
+"""
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
+from zlib import crc32
 
 from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import File
 from hive_mind.store._batch import Batch
 from hive_mind.store.base import Change, SetMeta
-from hive_mind.store.sqlite import aside
 from hive_mind.store.sqlite.committing import Commit
 from hive_mind.store.sqlite.reading import Reading
 from hive_mind.store.sqlite.repair import refuse_half_repaired
-from hive_mind.store.sqlite.schema import FORMAT, IDENTITY_KEY, PROBE_KEY
+from hive_mind.store.sqlite.rows import FORMAT, IDENTITY_KEY, PROBE_KEY
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -25,6 +32,8 @@ _Result = TypeVar("_Result")
 _KNOWN_MAX = 2000
 _DAMAGED_MAX, _NAMED_MAX = 1000, 3
 _PROBE_BYTES = 64 << 10
+
+_SUM_BYTES = 4
 
 
 @dataclass(slots=True)
@@ -110,7 +119,7 @@ class RecordFile:
     def scrub(self) -> None:
         """Leave nothing of what was erased, in the file and in what was made of it."""
         path = self._health.path
-        aside.remove(path)
+        remove(path)
         # Its lock stays: a process that makes a graph meanwhile must keep others from it, and has seen another record.
         for made in (made for made in path.parent.glob("graph.*") if made.suffix != ".lock"):
             shutil.rmtree(made) if made.is_dir() else made.unlink()
@@ -125,3 +134,41 @@ class RecordFile:
             self._known.clear()
         if len(places) <= _KNOWN_MAX:
             self._known.update(places)
+
+
+def put(record: Path, made: bytes) -> None:
+    """Replace what was there. Where the disk has no room for it, nothing is left there."""
+    place, draft = _place(record), record.with_name(f"{record.name}-aside.new")
+    try:
+        file = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(file, "wb") as out:
+            out.write(_sum(made))
+            out.write(made)
+        draft.replace(place)
+    except OSError:
+        for left in (draft, place):
+            with suppress(OSError):
+                left.unlink()
+
+
+def get(record: Path) -> bytes:
+    """What was put there; nothing where it can't be read or is not as it was written."""
+    try:
+        read = _place(record).read_bytes()
+    except OSError:
+        return b""
+    made = read[_SUM_BYTES:]
+    return made if _sum(made) == read[:_SUM_BYTES] else b""
+
+
+def _sum(made: bytes) -> bytes:
+    return crc32(made).to_bytes(_SUM_BYTES, "big")
+
+
+def remove(record: Path) -> None:
+    """Leave nothing there."""
+    _place(record).unlink(missing_ok=True)
+
+
+def _place(record: Path) -> Path:
+    return record.with_name(f"{record.name}-aside")

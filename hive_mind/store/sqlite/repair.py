@@ -15,8 +15,7 @@ from pathlib import Path
 from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import create, free_name, log_path, owned, remove, sync_folder, transaction
 from hive_mind.sqlite.salvage import Value, rows
-from hive_mind.store.sqlite.rows import KIND_NAMES, EdgeRow, NamedRow, NodeRow, Row, VectorRow, is_sound, row_of
-from hive_mind.store.sqlite.schema import FORMAT
+from hive_mind.store.sqlite.rows import FORMAT, KIND_NAMES, EdgeRow, NamedRow, NodeRow, Row, VectorRow, is_sound, row_of
 
 _LOST_NAMED_MAX = 1000
 _NAMES = ("links", "facts", "episodes", "entities")

@@ -13,11 +13,10 @@ from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Narrow
-from hive_mind.store.sqlite import aside
+from hive_mind.store.sqlite import record
 from hive_mind.store.sqlite.reading import Part, Reading
 from hive_mind.store.sqlite.record import Health, RecordFile
-from hive_mind.store.sqlite.rows import EPISODE, FACT
-from hive_mind.store.sqlite.schema import FORMAT
+from hive_mind.store.sqlite.rows import EPISODE, FACT, FORMAT
 
 _Answer = TypeVar("_Answer")
 
@@ -86,10 +85,10 @@ class SqliteStore:
         return await self._ask(Reading.counts)
 
     async def put_aside(self, made: bytes) -> None:
-        await self._worker.read(lambda _: aside.put(self._health.path, made))
+        await self._worker.read(lambda _: record.put(self._health.path, made))
 
     async def aside(self) -> bytes:
-        return await self._worker.read(lambda _: aside.get(self._health.path))
+        return await self._worker.read(lambda _: record.get(self._health.path))
 
     async def tidy(self) -> None:
         await self._worker.read(RecordFile.tidy)

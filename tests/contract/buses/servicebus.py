@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from hive_mind.bus.address import BusAddress, address_of
 from hive_mind.bus.base import BusSettings
-from hive_mind.bus.servicebus.names import subscription_of, target_of_all
+from hive_mind.bus.servicebus.messages import subscription_of, target_of_all
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.contract.buses.base import BaseHarness, Fault

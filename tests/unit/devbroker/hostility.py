@@ -6,9 +6,9 @@ from uuid import UUID
 
 from hive_mind.devbroker import Broker, BrokerSettings, Retention
 from hive_mind.devbroker.amqp import performatives as amqp
+from hive_mind.devbroker.amqp.connection import AMQP_HEADER, SASL_HEADER
 from hive_mind.devbroker.amqp.decoding import decode
 from hive_mind.devbroker.amqp.encoding import described, encode, frame
-from hive_mind.devbroker.amqp.handshake import AMQP_HEADER, SASL_HEADER
 from hive_mind.devbroker.amqp.sections import BATCH_FORMAT
 from hive_mind.devbroker.amqp.types import Array, Described, Symbol, Timestamp, UInt, ULong
 from tests.unit.devbroker.peers import LIMITS, Peer, selector

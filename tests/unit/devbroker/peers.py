@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
 from hive_mind.devbroker.amqp import performatives as amqp
-from hive_mind.devbroker.amqp.connection import Connection
+from hive_mind.devbroker.amqp.connection import AMQP_HEADER, Connection
 from hive_mind.devbroker.amqp.decoding import decode
 from hive_mind.devbroker.amqp.encoding import described, encode, frame
 from hive_mind.devbroker.amqp.framing import FrameBuffer
-from hive_mind.devbroker.amqp.handshake import AMQP_HEADER
 from hive_mind.devbroker.amqp.types import Described, Symbol, UInt, ULong, UShort
 from tests.unit.devbroker.values import section
 

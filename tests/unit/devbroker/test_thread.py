@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from hive_mind.devbroker import BrokerSettings, BrokerThread
-from hive_mind.devbroker.amqp.handshake import AMQP_HEADER
+from hive_mind.devbroker.amqp.connection import AMQP_HEADER
 from hive_mind.devbroker.amqp.sections import Message
 from hive_mind.errors import InvalidInput
 from tests.unit.devbroker.hostility import reading

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.embed._distinct import distinct
+from hive_mind.embed.base import distinct
 
 
 def test_a_repeated_text_is_sent_once_and_a_blank_one_never():

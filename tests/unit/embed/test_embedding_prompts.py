@@ -1,6 +1,6 @@
 import pytest
 
-from hive_mind.embed._prompts import Prompts, prompts_of
+from hive_mind.embed._model_files import Prompts, prompts_of
 
 BGE = "Represent this sentence for searching relevant passages: "
 

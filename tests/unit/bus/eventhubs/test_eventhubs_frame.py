@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.bus.eventhubs.frame import AROUND_BYTES, Event, pack, unpack
+from hive_mind.bus.eventhubs.clients import AROUND_BYTES, Event, pack, unpack
 
 
 @given(st.text(max_size=256), st.binary(max_size=300))

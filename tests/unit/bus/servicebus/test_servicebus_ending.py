@@ -2,11 +2,11 @@
 
 import asyncio
 
-from hive_mind.bus.servicebus import ending
+from hive_mind.bus.servicebus import account
 
 
 async def test_a_task_that_goes_on_after_it_was_cancelled_is_cancelled_again(monkeypatch):
-    monkeypatch.setattr(ending, "_NOTICED_WITHIN_S", 0.01)
+    monkeypatch.setattr(account, "_NOTICED_WITHIN_S", 0.01)
     swallowed = []
 
     async def work():
@@ -20,5 +20,5 @@ async def test_a_task_that_goes_on_after_it_was_cancelled_is_cancelled_again(mon
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0)
-    await asyncio.wait_for(ending.end(task), 10)
+    await asyncio.wait_for(account.end(task), 10)
     assert (task.cancelled(), len(swallowed)) == (True, 3)

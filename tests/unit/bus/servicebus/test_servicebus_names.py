@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_mind.bus.base import Key
-from hive_mind.bus.servicebus.names import label_of, message_id_of, name_of, subscription_of, target_of, target_of_all
+from hive_mind.bus.servicebus.messages import label_of, message_id_of, name_of, subscription_of, target_of, target_of_all
 
 NAMES = st.text(min_size=1, max_size=60) | st.from_regex(r"[a-zA-Z0-9._-]{1,30}", fullmatch=True)
 

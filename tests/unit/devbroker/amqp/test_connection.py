@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from hive_mind.devbroker.amqp import performatives as amqp
+from hive_mind.devbroker.amqp.connection import AMQP_HEADER, SASL_HEADER
 from hive_mind.devbroker.amqp.encoding import described, encode, frame
-from hive_mind.devbroker.amqp.handshake import AMQP_HEADER, SASL_HEADER
 from hive_mind.devbroker.amqp.types import Symbol, UInt
 from tests.unit.devbroker.peers import Peer, limits, with_peer
 

@@ -3,8 +3,7 @@
 import pytest
 
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.servicebus.admission import Duplicates
-from hive_mind.devbroker.servicebus.queue import Queue
+from hive_mind.devbroker.servicebus.queue import Duplicates, Queue
 from hive_mind.devbroker.servicebus.settings import QueueSettings
 from tests.unit.devbroker.letters import letter, text_of
 
