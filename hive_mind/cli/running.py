@@ -3,12 +3,15 @@
 0 is fine, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C (143 by SIGTERM, 129 by SIGHUP), 141 the reader of our output went
 away (as for any Unix tool). An error that is not ours keeps its traceback: it is a defect, and the place
 matters.
+
+Notices of the parts below ("keyword search only: …"), shown once each as a line on stderr.
 """
 
 import asyncio
 import errno
 import functools
 import inspect
+import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -19,7 +22,6 @@ from typing import Any, get_type_hints
 import typer
 
 from hive_mind.cli.ending import Ending, told_to_end
-from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError
 
@@ -27,6 +29,8 @@ FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 
 # A disk that is full, or was mounted to be read, is no defect.
 _DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+
+_LOGGER = "hive_mind"
 
 
 class CommandError(HiveError):
@@ -99,3 +103,34 @@ def _write_to_nowhere() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+class _Shown(logging.Handler):
+    """Says each different message once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say the message, unless it was said before."""
+        message = record.getMessage()
+        if message not in self._said:
+            self._said.add(message)
+            say(f"note: {message}", style="yellow")
+
+
+@contextmanager
+def shown_notices() -> Iterator[None]:
+    """For as long as the block runs, what this package has to say goes to stderr and nowhere else."""
+    logger, handler = logging.getLogger(_LOGGER), _Shown()
+    propagated, logger.propagate = logger.propagate, False
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagated
+        logger.setLevel(level)

@@ -3,7 +3,6 @@
 Gives: every provider pydantic-ai knows ("openai:…", "anthropic:…", …) and every server that speaks OpenAI's chat completions
 (give its address), conversations with tools, what is said as it comes. Does not give: retries (the caller has a budget, so there
 is one place that repeats).
-
 """
 
 import asyncio

@@ -1,16 +1,27 @@
-"""What the tools give: plain values with a schema, made of the answers of `runtime.calls`."""
+"""What the tools give: plain values with a schema, made of the answers of `runtime.calls`.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+`ServedAgent` is what the server needs of the process that has the memory open.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 from typing_extensions import TypedDict
 
+from hive_mind.errors import InvalidInput
 from hive_mind.runtime.told import fact_of
 
 # What models count as one token is about this much of an English text.
 _CHARACTERS_PER_TOKEN = 4
+
+OnProgress = Callable[[int, int], Awaitable[None]]
+"""Gets how much is done, of how much."""
+
+# Of one fact in both directions; a reader sees that there is more by the ids.
+_STEPS_MAX = 50
 
 
 class Recalled(TypedDict):
@@ -213,3 +224,43 @@ def _held(times: Sequence[int]) -> Iterator[Held]:
 
 def _time(at_us: int) -> str:
     return datetime.fromtimestamp(at_us / 1e6, UTC).isoformat(timespec="seconds")
+
+
+class ServedAgent(Protocol):
+    """One agent, wherever it runs."""
+
+    async def call(self, what: str, progress: OnProgress | None = None, /, **fields: object) -> Any:
+        """Put a request of `runtime.calls` to it. Raises `HiveError`."""
+        ...
+
+    async def status(self) -> Status:
+        """How it and its fleet are."""
+        ...
+
+    async def status_of(self, agent: str) -> AgentState:
+        """How an agent of its fleet is. Raises `InvalidInput` where there is none of this name."""
+        ...
+
+
+async def history_of(agent: ServedAgent, id: str) -> list[Why]:
+    """All that are known, the one that holds now last. Raises `InvalidInput` for a fact that there is not."""
+    here = why_of(await agent.call("why", fact_id=id))
+    seen = {id}
+    former = await _line(agent, here["replaces"], seen, is_back=True)
+    newer = await _line(agent, [here["replaced_by"]], seen, is_back=False)
+    return [*reversed(former), here, *newer]
+
+
+async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_back: bool) -> list[Why]:
+    found, coming = list[Why](), list(ids)
+    while coming and len(found) < _STEPS_MAX:
+        id = coming.pop(0)
+        if not id or id in seen:
+            continue
+        seen.add(id)
+        # What a text replaced by no longer saying it leads nowhere.
+        with suppress(InvalidInput):
+            one = why_of(await agent.call("why", fact_id=id))
+            found.append(one)
+            coming += one["replaces"] if is_back else [one["replaced_by"]]
+    return found

@@ -1,6 +1,7 @@
 """An MCP server over one agent: seven tools, five resources, three prompts.
 
 It keeps nothing itself: each call goes to the process that has the agent's memory open, so any number of them work at once.
+Before something is taken back, the person in front of a client is asked.
 """
 
 import json
@@ -9,31 +10,30 @@ from functools import wraps
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import Context, Resolve
+from mcp.server.mcpserver import Context, Elicit, Resolve
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
-from hive_mind.mcp import prompts
-from hive_mind.mcp.confirming import Confirmed, retraction_confirmed
-from hive_mind.mcp.history import history_of
 from hive_mind.mcp.results import (
     Changed,
     Conflicts,
+    OnProgress,
     Recall,
     Remembered,
+    ServedAgent,
     Status,
     Why,
     changed_of,
     conflicts_of,
+    history_of,
     recall_of,
     remembered_here,
     remembered_of,
     why_of,
 )
-from hive_mind.mcp.served import OnProgress, ServedAgent
 from hive_mind.model.query import LIMIT
 
 INSTRUCTIONS = """\
@@ -49,6 +49,21 @@ _PRIVATE_MAX = 2000
 Tool = Callable[..., Awaitable[Any]]
 
 Id = Annotated[str, Field(description="As `recall` gives it.")]
+
+_SHOWN_MAX = 500
+
+_BRIEF = """\
+Read what memory holds on: {topic}. Recall it in a few ways (its names, its parts, what changed last), then give me a brief: what
+is known, with the ids you rest on; what is disputed; what is missing. Say nothing that no fact says."""
+
+_HAND_OVER = """\
+This conversation ends. Write down what the next one has to know about: {topic}. Remember decisions and their reasons, what is
+done, what is open and what was tried in vain, one statement a sentence, with a source. Correct what is no longer true. Then list
+the ids."""
+
+_SETTLE = """\
+List the conflicts in memory. For each show me both statements with their sources and times, say which one you would keep and
+why, and ask me. Correct only what I have decided."""
 
 
 def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPServer:
@@ -69,7 +84,7 @@ def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPSer
             _told(_retracting(agent)), name="retract", annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True)
         )
     _add_resources(server, tools, agent)
-    prompts.add(server)
+    add(server)
     return server
 
 
@@ -195,3 +210,41 @@ def _told(tool: Tool) -> Tool:
             raise ToolError(str(error)) from error
 
     return told
+
+
+class Confirmed(BaseModel):
+    """What a person answers."""
+
+    take_back: bool = Field(description="Take it back, here and in the hive.")
+
+
+def retraction_confirmed(agent: ServedAgent) -> Callable[[str, str, Context], Awaitable[Confirmed | Elicit[Confirmed]]]:
+    """Fills a tool's parameter: by a person where the client can ask one, else the client's own rules for tools have to do."""
+
+    async def confirmed(id: str, reason: str, context: Context) -> Confirmed | Elicit[Confirmed]:
+        capabilities = context.client_capabilities
+        if capabilities is None or capabilities.elicitation is None:
+            return Confirmed(take_back=True)
+        try:
+            content = str((await agent.call("why", fact_id=id))["content"])
+        except HiveError as error:
+            raise ToolError(str(error)) from error
+        return Elicit(f"Take back “{content[:_SHOWN_MAX]}”? Reason: {reason[:_SHOWN_MAX]}", Confirmed)
+
+    return confirmed
+
+
+def add(server: MCPServer) -> None:
+    """Offer all of them."""
+
+    @server.prompt(name="brief", description="What is known about a topic, with its evidence.")
+    def brief(topic: str) -> str:
+        return _BRIEF.format(topic=topic)
+
+    @server.prompt(name="hand-over", description="Keep what the next conversation has to know.")
+    def hand_over(topic: str) -> str:
+        return _HAND_OVER.format(topic=topic)
+
+    @server.prompt(name="settle-conflicts", description="Decide with a person which of two statements holds.")
+    def settle_conflicts() -> str:
+        return _SETTLE

@@ -1,6 +1,7 @@
 """What a Redis server is and how it is set up, as far as that matters to a bus.
 
-How it does is memory left, its clock, and keys that something else has taken: asked every few seconds, so that an operator reads of a full server or a foreign key before guessing at silent members.
+How it does is memory left, its clock, and keys that something else has taken: asked every few seconds, so that an operator reads
+of a full server or a foreign key before guessing at silent members.
 """
 
 import asyncio

@@ -4,8 +4,9 @@ In turns it settles what is done with and takes the next message. Messages are l
 process holds are renewed. When the connection breaks, the task connects anew and goes on with what it holds: the
 broker gives out again what it has not heard of, and the mailbox knows it.
 
-Locks are renewed over a connection of its own. The SDK reads and writes under one lock per connection, so a renewal on the reader's would wait for its next message. A link that
-is only used for management is never given credit, so nothing is delivered to it.
+Locks are renewed over a connection of its own. The SDK reads and writes under one lock per connection, so a renewal on the
+reader's would wait for its next message. A link that is only used for management is never given credit, so nothing is delivered
+to it.
 """
 
 import asyncio

@@ -12,10 +12,9 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.report import show_report
-from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import ProgressPrinter, progress, say, spell_out_unknown_characters
-from hive_mind.cli.running import FAILED, Stopped, exit_codes
+from hive_mind.cli.running import FAILED, Stopped, exit_codes, shown_notices
 from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.facts.fact_ids import fact_called
+from hive_mind.cli.facts.facts_asked import fact_called
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json

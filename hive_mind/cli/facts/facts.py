@@ -11,8 +11,7 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Told, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import facts_former, facts_transfer
-from hive_mind.cli.facts.fact_ids import FactId, fact_called
-from hive_mind.cli.facts.facts_asked import AskedFacts
+from hive_mind.cli.facts.facts_asked import AskedFacts, FactId, fact_called
 from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
 from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, is_confirmed
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source

@@ -9,8 +9,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.asking.asked import asked_agent
-from hive_mind.cli.facts.fact_ids import FactId, fact_called
-from hive_mind.cli.facts.facts_asked import AskedFacts
+from hive_mind.cli.facts.facts_asked import AskedFacts, FactId, fact_called
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.learning.pieces import source_named

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.learning.file_lines import FileLines, lines_of
-from hive_mind.cli.learning.files import STDIN, refuse_replacing
+from hive_mind.cli.learning.files import STDIN, FileLines, lines_of, refuse_replacing
 from hive_mind.cli.options import Format, examples, for_copying, settings_for
 from hive_mind.cli.output import ProgressPrinter, progress, show, show_json
 from hive_mind.cli.running import CommandError, Stopped, command

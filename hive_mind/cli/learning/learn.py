@@ -8,10 +8,10 @@ import typer
 
 from hive_mind.cli.fleet.agents import AnyEmbeddingAgent
 from hive_mind.cli.learning.files import passed_over
-from hive_mind.cli.learning.gone import gone_from, print_gone
 from hive_mind.cli.learning.learn_shown import show_learned
 from hive_mind.cli.learning.learners import OpenedLearner, opened_learner
 from hive_mind.cli.learning.pieces import Piece, Tally, learn_all, pieces_of, withdraw
+from hive_mind.cli.learning.watching import gone_from, print_gone
 from hive_mind.cli.options import Format, examples, iso_time
 from hive_mind.cli.output import progress, say, show_json, shown_source
 from hive_mind.cli.running import FAILED, command

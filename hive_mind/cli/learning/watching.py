@@ -3,21 +3,23 @@
 Nothing is kept but in the memory: notes of what was read, and what each source says. One that is killed at any moment and started
 again reads what changed meanwhile. A file is read when it looked the same twice, so not while it is written or replaced. A folder
 that is not there changes nothing: it may be on a disk that comes back.
+
+Files that were learned and are gone: deleted, renamed, or moved out of their folder.
 """
 
 import asyncio
+import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from hive_mind.cli.learning.files import learned_below
-from hive_mind.cli.learning.gone import below, is_gone
 from hive_mind.cli.learning.learn_shown import show_learned
 from hive_mind.cli.learning.learners import Learner, RemoteLearner
 from hive_mind.cli.learning.pieces import Tally, learn_one, piece_of, source_of, withdraw
-from hive_mind.cli.output import say, shown_source
+from hive_mind.cli.output import printable, say, shown_source
 from hive_mind.cli.running import Stopped
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.counted import counted
@@ -132,3 +134,26 @@ async def _watch(watcher: FolderWatcher) -> None:
             say(state, style="dim")
         shown = state
         await asyncio.sleep(max(_PAUSE_S, _PAUSES_PER_LOOK * (time.monotonic() - began)))
+
+
+def below(folder: Path) -> str:
+    """How the sources begin that are files of a folder."""
+    return printable(os.path.realpath(folder).rstrip(os.sep) + os.sep)
+
+
+async def gone_from(learner: Learner, folders: Sequence[Path], now: Container[str]) -> list[str]:
+    """Sources of these folders that say something still, though they are gone; `now` are those that are there."""
+    found = [source for folder in folders for source in await learner.sources(below(folder))]
+    return sorted({one.source for one in found if one.vouches and one.source not in now and is_gone(one.source)})
+
+
+def is_gone(source: str) -> bool:
+    """Whether nothing has this path any more."""
+    return not os.path.lexists(source)
+
+
+def print_gone(sources: Sequence[str]) -> None:
+    """A word where some are."""
+    if sources:
+        files = counted(len(sources), "file that was learned is", "files that were learned are")
+        say(f"note: {files} gone from there and still vouched for; learn the folder with --replace to make that former", "yellow")

@@ -12,7 +12,7 @@ import typer
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
-from hive_mind.cli.facts.fact_ids import PREFIX_CHARACTERS_MIN
+from hive_mind.cli.facts.facts_asked import PREFIX_CHARACTERS_MIN
 from hive_mind.cli.fleet.fleets import agent_names, fleets_in
 from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.running import CommandError

@@ -58,8 +58,7 @@ async def init(file: NewFile = Path("rules.yaml")) -> None:
 @command
 async def list_rules(at: OfFleet) -> None:
     """List the rules at work in a fleet, in the order in which they are asked."""
-    from hive_mind.cli.review.rules_found import at_work
-    from hive_mind.cli.review.rules_shown import show_rules
+    from hive_mind.cli.review.rules_found import at_work, show_rules
 
     found = await at_work(settings_for(at.home).home, at.fleet)
     if at.output is Format.JSON:
@@ -74,8 +73,7 @@ async def list_rules(at: OfFleet) -> None:
 @command
 async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")], at: OfFleet) -> None:
     """Show a rule that is at work, as a file would have it, and how often people decided as it says."""
-    from hive_mind.cli.review.rules_found import at_work, review_of, trials_by_people
-    from hive_mind.cli.review.rules_shown import agreed, plainly
+    from hive_mind.cli.review.rules_found import agreed, at_work, plainly, review_of, trials_by_people
     from hive_mind.judge.rule_file import text_of_rules
 
     where = settings_for(at.home).home

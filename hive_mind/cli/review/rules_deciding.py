@@ -97,8 +97,7 @@ async def retire(
 
 async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFleet) -> None:
     from hive_mind.cli.fleet.fleets import chosen_fleet, is_stopped
-    from hive_mind.cli.review.rules_found import desk_agent, read_files, review_of, rules_in, trials_by_people
-    from hive_mind.cli.review.rules_shown import plainly
+    from hive_mind.cli.review.rules_found import desk_agent, plainly, read_files, review_of, rules_in, trials_by_people
     from hive_mind.judge.hive_rules import known
 
     settings = settings_for(at.home)
@@ -147,7 +146,7 @@ def _moved(trial: "Trial", wish: _Wish, there: "EvaluationRule | None") -> _Move
 
 
 def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
-    from hive_mind.cli.review.rules_shown import agreed
+    from hive_mind.cli.review.rules_found import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction
     from hive_mind.judge.rollout import DECISIONS_MIN, STEPS, next_share
@@ -166,7 +165,7 @@ def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
 
 
 def _told(one: _Moved) -> str:
-    from hive_mind.cli.review.rules_shown import agreed
+    from hive_mind.cli.review.rules_found import agreed
 
     rule = one.rule
     if rule.mode == "active":

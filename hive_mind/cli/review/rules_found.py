@@ -8,17 +8,18 @@ from typing import Any
 from hive_mind.agents.judging.fact_items import FACT, action_of, case_of, decided, names_of, shown
 from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.fleet.fleets import chosen_fleet
-from hive_mind.cli.learning.file_lines import lines_of
+from hive_mind.cli.learning.files import lines_of
 from hive_mind.cli.options import DEFAULT_AGENT, for_copying
-from hive_mind.cli.output import say
+from hive_mind.cli.output import say, show_table
 from hive_mind.cli.review.inbox_desk import desk_of
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import BackendError, InvalidInput, RuleError
 from hive_mind.forms.reading import text_of
-from hive_mind.judge.hive_rules import together
+from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK, together
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.rollout import RolloutRecord
 from hive_mind.judge.rule_file import RULES, rules_of
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.judge.trial import Trial, Tried, tried
@@ -28,6 +29,8 @@ from hive_mind.runtime.judging.reviewing import rules_of as rules_of_config
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.workers.config import ReviewConfig, read_config
+
+_TITLES = ["id", "priority", "action", "mode", "of cases", "from", "condition", "because"]
 
 
 def review_of(home: Path, fleet: str) -> ReviewConfig:
@@ -125,3 +128,36 @@ def _facts(lines: Iterable[str]) -> Iterable[Fact]:
 
 def _cases(facts: Iterable[Fact], agent: str, decided: dict[str, JudgmentAction]) -> list[Tried]:
     return [Tried(names_of(fact, agent), fact.content, decided.get(fact.id)) for fact in facts if fact.is_current]
+
+
+def show_rules(rules: Sequence[EvaluationRule]) -> None:
+    """A line each, in the order in which they are asked."""
+    show_table(_TITLES, [_row(rule) for rule in rules])
+
+
+def agreed(record: RolloutRecord) -> str:
+    """How often people decided as a rule says."""
+    if not record.decided:
+        return "people decided no case of it"
+    return f"people agreed in {record.agreed:g} of {record.decided:g} cases"
+
+
+def plainly(rule: EvaluationRule, record: RolloutRecord) -> dict[str, Any]:
+    """For programs."""
+    told = rule.model_dump(mode="json", by_alias=True)
+    return told | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}
+
+
+def _row(rule: EvaluationRule) -> tuple[str, ...]:
+    share = f"{rule.rollout:.0%}" if rule.mode == "active" else "none"
+    return (rule.id, str(rule.priority), rule.action, rule.mode, share, _origin(rule), rule.condition, _why(rule))
+
+
+def _origin(rule: EvaluationRule) -> str:
+    by = rule.metadata.get(APPROVED_BY)
+    return f"the hive, by {by}" if by else "the manifest"
+
+
+def _why(rule: EvaluationRule) -> str:
+    taken_back = rule.metadata.get(TAKEN_BACK)
+    return f"{rule.description} (taken back: {taken_back})".strip() if taken_back else rule.description

@@ -7,7 +7,7 @@ import aiohttp
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable
-from hive_mind.mcp.served import OnProgress
+from hive_mind.mcp.results import OnProgress
 from hive_mind.runtime.replies import reply_of
 
 # A worker says every 15 s that it is still there.

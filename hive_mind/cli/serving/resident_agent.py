@@ -24,8 +24,7 @@ from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
-    from hive_mind.mcp.results import AgentState, Status
-    from hive_mind.mcp.served import OnProgress
+    from hive_mind.mcp.results import AgentState, OnProgress, Status
 
 # One that was killed is started again, and has opened its memory by then.
 _TRIES, _PAUSE_S = 60, 0.5

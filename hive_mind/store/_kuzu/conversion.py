@@ -3,8 +3,8 @@
 Nodes come before the links between them, each in the order it was added. A page that can't be read is halved until the rows that
 are to blame are found; a process that crashed is started again behind them. A damaged table does not keep others from being read.
 
-Each row is proven where it can be: an id is a hash of what it names. A row that can't be right is an error that says which one it was: nothing false is taken over. The tables had no column
-`held_back` and no `offered` in their first version.
+Each row is proven where it can be: an id is a hash of what it names. A row that can't be right is an error that says which one it
+was: nothing false is taken over. The tables had no column `held_back` and no `offered` in their first version.
 """
 
 import re

@@ -10,8 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hive_mind.cli.notices import shown_notices
-from hive_mind.cli.running import CommandError, Stopped, command
+from hive_mind.cli.running import CommandError, Stopped, command, shown_notices
 from hive_mind.errors import BackendUnavailable, BudgetExceeded, InvalidInput, UnknownBackend
 
 

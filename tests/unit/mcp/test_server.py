@@ -10,8 +10,7 @@ from mcp import Client, MCPError
 from mcp_types import ElicitResult
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.mcp.results import AgentState, Status
-from hive_mind.mcp.served import OnProgress
+from hive_mind.mcp.results import AgentState, OnProgress, Status
 from hive_mind.mcp.server import memory_server
 
 SCHEMA_BYTES_MAX = 10_000

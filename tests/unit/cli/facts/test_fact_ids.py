@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hive_mind.cli.facts.fact_ids import fact_called
+from hive_mind.cli.facts.facts_asked import fact_called
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.cli.learning.file_lines import lines_of
+from hive_mind.cli.learning.files import lines_of
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import InvalidInput
 
