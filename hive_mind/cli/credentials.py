@@ -16,7 +16,7 @@ from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.credentials.base import VALUE_BYTES_MAX, CredentialStore, checked_name, reference_to
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.secrets.credentials import credentials_of
+from hive_mind.runtime.secrets.references import credentials_of
 
 _HELP = "Keep secrets encrypted, and refer to them by name."
 

@@ -3,6 +3,11 @@
 Each round begins with what is seen, never with what was meant to have happened; that is why it can be interrupted anywhere. An
 action that failed some times is left alone for the rest of the run: a fleet with one agent that can't start ends with that
 sentence, not with a timeout.
+
+Moving a fleet to the next generation of its hive: everybody stops, the journals are made anew, everybody starts.
+
+The state names the new generation only when its journals are in place, and the former ones stay; an interrupted move begins
+again from those.
 """
 
 import asyncio
@@ -14,19 +19,20 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.control.applying import Applying
-from hive_mind.control.issuing import renew
+from hive_mind.control.issuing import movers_seal, renew
 from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.manifests.sources import SourceReader
 from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.planning.plan import Action, Plan, plan
 from hive_mind.control.platforms.base import Platform, Running
-from hive_mind.control.relocation import relocate
 from hive_mind.control.remembering import Remembered
-from hive_mind.control.status.shortcomings import shortcomings
-from hive_mind.control.surroundings import Report, Surroundings
+from hive_mind.control.status.hindrances import shortcomings
+from hive_mind.control.surroundings import MoveFacts, Report, Surroundings
 from hive_mind.control.waiting import Patience, behind, is_done, until
+from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, HiveError
+from hive_mind.hive.topology.spec import is_shared
 
 # The first try, and two more for what only was too early.
 _TRIES_MAX = 3
@@ -203,3 +209,33 @@ def _is_quiet(wanted: Desired, running: Mapping[str, Running]) -> bool:
 
 def _key(action: Action) -> tuple[str, str]:
     return action.kind, action.subject
+
+
+async def relocate(
+    wanted: Desired, running: Mapping[str, Running], applying: Applying, move: MoveFacts, *, allow_loss: bool
+) -> None:
+    """Raises `HiveError` where facts can't be moved; the fleet rests then, and nothing is lost."""
+    from hive_mind.runtime.members.generations import Move
+
+    remembered, report = applying.remembered, applying.report
+    await applying.stop_all(running)
+    if applying.problems:
+        return
+    old = remembered.state.last_hive
+    if old is not None and is_shared(wanted.hive.topology):
+        report(f"move facts from {old.id} ({old.topology}) to {wanted.hive.id} ({wanted.hive.topology})")
+        like = next(iter(wanted.processes.values()))
+        asked = Move(
+            remembered.folder.home,
+            old,
+            remembered.state.nodes,
+            wanted.hive,
+            wanted.attached,
+            like.tuning,
+            replace=True,
+            allow_loss=allow_loss,
+            seal=await asyncio.to_thread(movers_seal, like),
+        )
+        moved = await move(asked)
+        report(f"{counted(moved.facts, 'fact')} moved")
+    remembered.intend(wanted, is_new_generation=True)

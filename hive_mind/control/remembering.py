@@ -2,6 +2,11 @@
 
 Besides the state that is the configuration of every process with nodes in the hive. A process that was stopped half-way through a
 change, or never begun, is a member all the same: with its configuration it can be started to hand over what it holds.
+
+What was rendered before is what a fleet in a cloud remembers of itself: its hive as founded, and who is where.
+
+A hive is founded once. Who renders again, from a folder that has the files of last time, must tell its members the same, and
+newcomers that they join; so the folder belongs into version control, like the manifest.
 """
 
 import random
@@ -14,10 +19,12 @@ import msgspec
 
 from hive_mind.control.files import checked_name
 from hive_mind.control.planning.desired import Desired
+from hive_mind.control.planning.resettling import founders_of
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetFolder, FleetState, Restarts
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.spec import is_shared
+from hive_mind.hive.topology.spec import SINGLE, is_shared
+from hive_mind.regex import regex
 from hive_mind.retry import RetrySettings, delay_s
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
@@ -25,6 +32,8 @@ from hive_mind.runtime.workers.config import WorkerConfig, read_config
 # A process that ran so long before it crashed did not crash because it was started.
 _QUIET_MS = 10 * 60 * 1000
 BACK_OFF = RetrySettings(delay_first_s=2.0, delay_max_s=300.0)
+
+_GENERATION = regex(r"\.g([0-9]+)$")
 
 
 class Remembered:
@@ -126,3 +135,21 @@ def _config_of(path: Path) -> WorkerConfig | None:
 
 def _told(seen: Running, config: WorkerConfig) -> Running:
     return replace(seen, config=config)
+
+
+def remembered(configs: Mapping[str, WorkerConfig]) -> FleetState:
+    """From the configurations of last time; without any, a fleet that was never there."""
+    if not configs:
+        return FleetState()
+    hive = next(iter(configs.values())).hive
+    nodes = tuple(sorted(node.name for config in configs.values() for node in config.nodes))
+    found = _GENERATION.search(hive.id)
+    return FleetState(
+        generation=int(found[1]) if found else 1,
+        hive=hive,
+        last_hive=None if hive.topology == SINGLE else hive,
+        nodes=nodes,
+        allocation={name: {node.name: node.agents for node in config.nodes} for name, config in configs.items()},
+        # A founder that was taken away is a newcomer when it comes back.
+        left=tuple(sorted(set(founders_of(hive)) - set(nodes))),
+    )

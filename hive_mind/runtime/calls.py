@@ -34,7 +34,6 @@ from hive_mind.runtime.inquiry.bus_calls import BusCalls
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
 from hive_mind.runtime.inquiry.queue_calls import QueueCalls
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.put_again import PutAgain
 from hive_mind.runtime.reply_types import (
     Collected,
     ConflictsTold,
@@ -59,7 +58,7 @@ from hive_mind.runtime.reply_types import (
     WhyTold,
     WouldErase,
 )
-from hive_mind.runtime.requests import Call, OnEvent, request, requests_of
+from hive_mind.runtime.requests import Call, OnEvent, PutAgain, request, requests_of
 from hive_mind.runtime.told import Answered, FoundReply, answer_told, fact_told, found_told
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 

@@ -1,10 +1,15 @@
 """What a request to an agent looks like, and the register of them: each handler names its fields and what it gives.
 
 The register is the one source: of what is refused, and of the OpenAPI document.
+
+A request that is put again under its key, because its answer was lost on the way: it waits for that answer, and does nothing.
+
+This is known as long as the process lives; `memory.requests_done` knows it beyond that.
 """
 
+import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -23,6 +28,12 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 _PREFIX = "_do_"
 # Of any request.
 _COMMON = ("id", "key")
+
+PUT_AGAIN = frozenset({"learn", "store", "correct", "retract"})
+"""What changes something and is asked by programs that put it again."""
+
+KEY_CHARACTERS_MAX = 200
+_KEPT = 1024
 
 
 class Call(msgspec.Struct, forbid_unknown_fields=True):
@@ -121,3 +132,36 @@ def requests_of(calls: type) -> Mapping[str, Request]:
     """The register of a class of handlers, by name."""
     named = ((name.removeprefix(_PREFIX), getattr(calls, name)) for name in sorted(dir(calls)) if name.startswith(_PREFIX))
     return {name: getattr(handler, _ENTRY) for name, handler in named}
+
+
+class PutAgain:
+    """Answers by key, the latest of them."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, tuple[object, asyncio.Task[Any]]] = {}
+
+    async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """What the work gives, or gave for this request. What failed is done again the next time.
+
+        Raises what it raises, and `InvalidInput` for the key of another request. Without a key nothing is known of it.
+        """
+        if not key:
+            return await work()
+        if len(key) > KEY_CHARACTERS_MAX:
+            raise InvalidInput(f"the key of a request has {len(key)} characters, at most {KEY_CHARACTERS_MAX}")
+        earlier, asked = self._asked.get(key, (request, None))
+        if earlier != request:
+            raise InvalidInput("another request was put under this key: give each request a key of its own")
+        if asked is None or (asked.done() and (asked.cancelled() or asked.exception())):
+            # A task of its own: one who gives up waiting stops nothing.
+            asked = asyncio.create_task(work())
+            self._asked[key] = request, asked
+            self._forget_oldest()
+        return await asyncio.shield(asked)
+
+    def _forget_oldest(self) -> None:
+        while len(self._asked) > _KEPT:
+            # The oldest are done, but for a few.
+            if (key := next((key for key, (_, asked) in self._asked.items() if asked.done()), None)) is None:
+                return
+            del self._asked[key]

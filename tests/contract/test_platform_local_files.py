@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind.control.platforms import local
 from hive_mind.errors import BackendRejected, InvalidInput
-from hive_mind.runtime.secrets.credentials import credentials_of
+from hive_mind.runtime.secrets.references import credentials_of
 from tests.contract.platforms import FAKE, Ground, contact_of
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from hive_mind import backends
-from hive_mind.control.processes import private_redis, redis_files
+from hive_mind.control.processes import private_redis
 from hive_mind.control.processes.private_redis import RedisState, bus_config, state
 from hive_mind.errors import BackendNotInstalled, BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.runtime.secrets.references import resolved_here
@@ -188,8 +188,8 @@ async def test_where_somebody_takes_its_port_at_the_last_moment_it_moves_too(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = [True]
-    look = redis_files._is_free
-    monkeypatch.setattr(redis_files, "_is_free", lambda port: looks.pop() if looks else look(port))
+    look = private_redis._is_free
+    monkeypatch.setattr(private_redis, "_is_free", lambda port: looks.pop() if looks else look(port))
 
     (place.folder / "redis").mkdir(parents=True)
     with listening(0) as taken:

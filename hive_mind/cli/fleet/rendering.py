@@ -122,7 +122,7 @@ def _configs(source: "Source", before: "Mapping[str, WorkerConfig]") -> "Mapping
     from hive_mind.control.manifests.expansion import expanded
     from hive_mind.control.manifests.sources import SourceReader
     from hive_mind.control.planning.desired import desired
-    from hive_mind.control.rendered import remembered
+    from hive_mind.control.remembering import remembered
 
     wanted = {agent.name: agent.sources for agent in expanded(source.manifest)}
     sources = SourceReader().read(wanted, source.folder)

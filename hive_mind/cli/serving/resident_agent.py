@@ -18,8 +18,8 @@ from hive_mind.cli.running import CommandError
 from hive_mind.cli.serving.direct import is_to_be_started
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.runtime.put_again import PUT_AGAIN
 from hive_mind.runtime.replies import asked_patiently
+from hive_mind.runtime.requests import PUT_AGAIN
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import Contact
 

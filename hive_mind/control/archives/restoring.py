@@ -17,9 +17,8 @@ import yaml
 
 from hive_mind.control.archives.archive_file import HIVE, MANIFEST, Archive, Archived, digest_of, reading
 from hive_mind.control.files import checked_name, private_folder
-from hive_mind.control.locking import fleet_lock
 from hive_mind.control.manifests.reading import read_text
-from hive_mind.control.state import FleetFolder, FleetState
+from hive_mind.control.state import FleetFolder, FleetState, fleet_lock
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings

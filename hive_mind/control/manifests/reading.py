@@ -2,6 +2,8 @@
 
 A manifest with a fault in its form is mended where that is possible (the field left out, a name made up), so that what
 contradicts itself elsewhere is found in the same go. The mended one is never given to anybody.
+
+Another number of agents, written into a manifest that was applied before.
 """
 
 import copy
@@ -12,10 +14,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import yaml
 from pydantic_core import ErrorDetails
 
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.control.manifests.checking import contradictions
+from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import API_VERSION, MANIFEST, HiveManifest
 from hive_mind.control.manifests.missing import missing, unresolved
 from hive_mind.control.manifests.named_files import file_findings, with_named_files
@@ -25,6 +29,8 @@ from hive_mind.forms.finding import Finding
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, text_of, tree_of, validated
 from hive_mind.forms.tree import Path, Tree, spelled
 from hive_mind.forms.wording import suggested, worded
+
+_COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made from are lost.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +188,30 @@ def _made_up(path: Path) -> dict[str, str]:
             return {"name": f"unnamed-{number}"}
         case _:
             return {}
+
+
+def scaled(source: Source, name: str | None, count: int) -> str:
+    """The manifest's text with another `count`. `name`: a template, or one of its agents; None where there is only one template.
+
+    Raises `InvalidInput`.
+    """
+    agents = source.manifest.spec.agents
+    templates = {at: agent for at, agent in enumerate(agents) if agent.count is not None}
+    known = ", ".join(agent.name for agent in templates.values()) or "none"
+    if not templates:
+        raise InvalidInput("no agent of this manifest has a count, so there is nothing to scale: add agents to it and apply it")
+    if name is None:
+        if len(templates) > 1:
+            raise InvalidInput(f"say which to scale: {known}")
+        return _with_count(source, next(iter(templates)), count)
+    for at, agent in templates.items():
+        if name in {agent.name, agent.name.replace("-{n}", ""), *names_of(agent)}:
+            return _with_count(source, at, count)
+    raise InvalidInput(f"there is no template {name!r} to scale; there are: {known}")
+
+
+def _with_count(source: Source, at: int, count: int) -> str:
+    data: Any = yaml.safe_load(source.text)
+    data["spec"]["agents"][at]["count"] = count
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+    return _COMMENT + text

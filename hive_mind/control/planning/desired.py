@@ -5,7 +5,8 @@ groups, its copies) holds until another one is founded from its journals, which 
 are, but for files, which are named from everywhere.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -15,12 +16,11 @@ import msgspec
 from hive_mind.control.manifests.bus_checking import is_elsewhere
 from hive_mind.control.manifests.expansion import AgentSpec, expanded
 from hive_mind.control.manifests.identity import IdentityMode
-from hive_mind.control.manifests.manifest import HiveManifest, Mcp
+from hive_mind.control.manifests.manifest import HiveManifest, Mcp, Trigger
 from hive_mind.control.manifests.sources import roots_of
 from hive_mind.control.planning.allocation import Allocation, allocate
 from hive_mind.control.planning.resettling import Hives, founders_of, why_to_move
 from hive_mind.control.planning.tuned import gate, membership, models, ranking, review, seen, tuning, watch
-from hive_mind.control.planning.workers import triggers, worker_with
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.spec import SINGLE, is_shared, reads
@@ -37,6 +37,7 @@ from hive_mind.runtime.workers.config import (
     NodeConfig,
     ReviewConfig,
     SourceConfig,
+    TriggerConfig,
     WorkerConfig,
 )
 
@@ -273,3 +274,17 @@ def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[st
 def files_from(folder: str, text: str) -> str:
     """References to files, named from everywhere instead of from the manifest's folder."""
     return _FILE.sub(lambda found: f"${{file:{folder}/{found[1]}}}", text)
+
+
+def worker_with(text: str, limits: Mapping[str, float]) -> dict[str, Any]:
+    """The worker of a text of JSON, {} for none; `limits` take the place of its own, one by one."""
+    if not text.startswith("{"):
+        return {}
+    worker: dict[str, Any] = json.loads(text)
+    return worker | ({"limits": {**worker.get("limits", {}), **limits}} if limits else {})
+
+
+def triggers(given: Iterable[Trigger], seen_from_here: Callable[[str], str]) -> Iterator[TriggerConfig]:
+    """As a process is configured with them."""
+    for one in given:
+        yield TriggerConfig(one.every_s or 0.0, one.cron, one.hook or "", one.events, seen_from_here(one.token), dict(one.inputs))

@@ -42,9 +42,9 @@ from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
 from hive_mind.runtime.node.app_message_log import ToldLog
 from hive_mind.runtime.node.base import HIVE, RunnerSettings, system_clock
-from hive_mind.runtime.node.domain_routing import ByDomain
 from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.outgoing import OutgoingSettings
+from hive_mind.runtime.node.requests import ByDomain
 from hive_mind.runtime.node.runner import NodeRunner
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings

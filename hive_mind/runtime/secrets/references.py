@@ -3,18 +3,22 @@
 
 So a manifest and a worker's configuration name secrets and never hold them. `$${` stands for `${` itself. A missing one is named
 in the error; a value is never part of a message.
+
+The credentials of a home: which file they are in, and where its key comes from.
 """
 
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from hive_mind.credentials.base import Secret, is_name
+from hive_mind import backends
+from hive_mind.credentials.base import CredentialStore, Secret, is_name
+from hive_mind.credentials.key import FileKey, GivenKey, KeyPlace, KeyringKey
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
-from hive_mind.runtime.secrets.credentials import credentials_of
-from hive_mind.runtime.settings import variable
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.settings import Settings, secret, variable
 
 # A prompt or a key is no longer; more is a file that was named by mistake.
 FILE_BYTES_MAX = 1 << 20
@@ -28,6 +32,8 @@ ReadFile = Callable[[str], str]
 """A file's text. Raises `InvalidInput`, which names the file."""
 ReadCredential = Callable[[str], Secret | None]
 """A credential, None where it is not set."""
+
+_FOLDER = "credentials"
 
 
 class Reference(NamedTuple):
@@ -126,3 +132,22 @@ def _text_of(path: Path) -> str:
         raise InvalidInput(f"${{file:{path}}} can't be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise InvalidInput(f"${{file:{path}}} is no text in UTF-8") from None
+
+
+def credentials_of(home: Path | None = None) -> CredentialStore:
+    """Those of a home, else of the settings'. Touches no file. Raises `BackendNotInstalled` without the extra, `InvalidInput`."""
+    settings = Settings.from_environment()
+    folder = (home or settings.home).absolute() / _FOLDER
+    given = secret("CREDENTIALS_KEY")
+    key = GivenKey(given) if given else _kept_key(settings.credentials_key_in, folder)
+    return cast(CredentialStore, backends.load("credentials", "fernet").open(folder / "credentials.json", key, write_whole))
+
+
+def _kept_key(place: str, folder: Path) -> KeyPlace:
+    match place:
+        case "file":
+            return FileKey(folder / "key", write_whole)
+        case "keyring":
+            return KeyringKey(str(folder.parent))
+        case _:
+            raise InvalidInput(f"HIVE_MIND_CREDENTIALS_KEY_IN is file or keyring, not {place[:40]!r}")

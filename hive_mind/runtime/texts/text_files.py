@@ -7,8 +7,7 @@ from pathlib import Path
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.documents.reading import read_apart
 from hive_mind.runtime.texts.documents.register import format_of, suffixes
-from hive_mind.runtime.texts.html_text import is_html, text_of_html
-from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
 
 # What people write notes in. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.

@@ -9,8 +9,7 @@ from hive_mind import __version__
 from hive_mind.errors import HiveError
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.members_seen import MembersSeen
-from hive_mind.runtime.put_again import KEY_CHARACTERS_MAX
-from hive_mind.runtime.requests import Call, Request, requests_of
+from hive_mind.runtime.requests import KEY_CHARACTERS_MAX, Call, Request, requests_of
 from hive_mind.runtime.workers.status import WorkerStatus
 
 Schema = dict[str, Any]

@@ -25,7 +25,7 @@ from hive_mind.memory.base import Memory
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.graphs.worker_file import WORKER, worker_of
 from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.secrets.credentials import credentials_of
+from hive_mind.runtime.secrets.references import credentials_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.texts.document import Unreadable
 from hive_mind.runtime.texts.text_files import read_text

@@ -14,10 +14,9 @@ import pytest
 from hive_mind.control import converging
 from hive_mind.control.controller import HiveController, fleets
 from hive_mind.control.converging import ConvergenceResult, DataLoss
-from hive_mind.control.locking import FleetChanged, FleetLocked, fleet_lock
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
-from hive_mind.control.state import FleetFolder
+from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock
 from hive_mind.errors import BackendNotInstalled, HiveError, ManifestError
 from hive_mind.runtime.workers.config import WorkerConfig
 from tests.unit.control.applying import FLAT, agents, apply, planned, source

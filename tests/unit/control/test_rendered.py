@@ -8,7 +8,7 @@ from hive_mind.cli.fleet.rendering import rendered
 from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.platforms import containerapps, kubernetes
 from hive_mind.control.platforms.in_containers import HOME, RUN
-from hive_mind.control.rendered import remembered
+from hive_mind.control.remembering import remembered
 from hive_mind.control.state import FleetState
 from hive_mind.errors import InvalidInput
 from tests.unit.control.cloud import fleet, source_of

@@ -8,9 +8,8 @@ import pytest
 
 from hive_mind.control import RESIDENT
 from hive_mind.control.controller import HiveController
-from hive_mind.control.locking import FleetLocked, fleet_lock
 from hive_mind.control.resident import keep_open
-from hive_mind.control.state import FleetFolder
+from hive_mind.control.state import FleetFolder, FleetLocked, fleet_lock
 from hive_mind.runtime.settings import Settings
 from tests.unit.control.fake_platform import World, surroundings
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.control.locking import FleetLocked, fleet_lock
-from hive_mind.control.state import REVISIONS_MAX, FleetFolder, FleetState, Restarts, fleets
+from hive_mind.control.state import REVISIONS_MAX, FleetFolder, FleetLocked, FleetState, Restarts, fleet_lock, fleets
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.builders import run
@@ -96,7 +95,7 @@ def test_the_lock_names_the_process_that_holds_it(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     program = (
         "import asyncio, sys, pathlib\n"
-        "from hive_mind.control.locking import fleet_lock\n"
+        "from hive_mind.control.state import fleet_lock\n"
         "async def hold():\n"
         "    async with fleet_lock(pathlib.Path(sys.argv[1]), 'team', 0.0):\n"
         "        print('held', flush=True); sys.stdin.read()\n"

@@ -15,9 +15,9 @@ import yaml
 
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms.in_containers import CONFIG_FILE, NO_KEYS, OWN_KEY_FILE, Contained, Keys, contained, secret_files
-from hive_mind.control.platforms.kubernetes.common import common_objects
-from hive_mind.control.platforms.kubernetes.names import (
+from hive_mind.control.platforms.kubernetes.common import (
     PROCESS_CHARS_MAX,
+    common_objects,
     key_secret,
     metadata,
     name_problems,

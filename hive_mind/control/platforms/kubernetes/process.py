@@ -7,7 +7,7 @@ from typing import Any
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.platforms import in_containers as image
 from hive_mind.control.platforms.in_containers import Contained
-from hive_mind.control.platforms.kubernetes.names import HTTP, key_secret, metadata, process_labels, public_keys
+from hive_mind.control.platforms.kubernetes.common import HTTP, key_secret, metadata, process_labels, public_keys
 from hive_mind.errors import InvalidInput
 
 # What etcd takes in one object, less what is around it.

@@ -20,8 +20,7 @@ from hive_mind.model.dialogue import Reply, Turn
 from hive_mind.retry import RetrySettings
 from hive_mind.runs import steps as s
 from hive_mind.runtime.runs.run_calls import RunCalls
-from hive_mind.runtime.runs.run_keeper import RunKeeper
-from hive_mind.runtime.runs.saying import Saying
+from hive_mind.runtime.runs.run_keeper import RunKeeper, Saying
 from hive_mind.tools.base import Toolbox
 from tests.unit.agents.run_builders import parts_over, until
 from tests.unit.runs.flow import worker

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from hive_mind.cli.running import FAILED, exit_codes
-from hive_mind.control.locking import FleetChanged, FleetLocked
+from hive_mind.control.state import FleetChanged, FleetLocked
 
 
 @pytest.mark.parametrize("met", [FleetLocked("team", 7), FleetChanged("team", "1 to delete")])

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hive_mind.control.platforms import compose
-from hive_mind.control.rendered import remembered
+from hive_mind.control.remembering import remembered
 from hive_mind.errors import InvalidInput, ManifestError
 from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.cloud import FOLDER, configs_of, fleet, source_of

@@ -6,7 +6,7 @@ from typing import Any, cast
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.plan import Plan
 from hive_mind.control.platforms.base import Running
-from hive_mind.control.status.shortcomings import shortcomings
+from hive_mind.control.status.hindrances import shortcomings
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Phase, WorkerStatus
 
 

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from hive_mind.control.controller import HiveController
-from hive_mind.control.locking import FleetLocked, fleet_lock
-from hive_mind.control.state import FleetFolder, Restarts
+from hive_mind.control.state import FleetFolder, FleetLocked, Restarts, fleet_lock
 from tests.unit.control.applying import FLAT, agents, apply, source
 from tests.unit.control.fake_platform import World, played, surroundings
 

@@ -11,8 +11,15 @@ from hive_mind.credentials.base import Secret
 from hive_mind.credentials.key import new_key
 from hive_mind.errors import CredentialUnreadable, InvalidInput
 from hive_mind.runtime.buses import purge, reach
-from hive_mind.runtime.secrets.credentials import credentials_of
-from hive_mind.runtime.secrets.references import FILE_BYTES_MAX, Reference, credentials_in, references_in, resolved, resolved_here
+from hive_mind.runtime.secrets.references import (
+    FILE_BYTES_MAX,
+    Reference,
+    credentials_in,
+    credentials_of,
+    references_in,
+    resolved,
+    resolved_here,
+)
 from hive_mind.runtime.workers.config import BusConfig
 
 VALUES = {"KEY": "s3cret", "EMPTY": "", "LOOP": "${env:KEY}"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.runtime.texts.markdown_text import shown_in_markdown
+from hive_mind.runtime.texts.html_text import shown_in_markdown
 from hive_mind.runtime.texts.text_files import read_text
 
 
