@@ -24,8 +24,8 @@ from hive_mind.hive.effects import Promotion
 from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.evidence import Statement
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import Method, Query
-from hive_mind.model.search_result import SearchResult
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.node.runner import RunnerSettings
 from hive_mind.runtime.settings import Settings

@@ -27,8 +27,8 @@ from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.dialogue import Reply, ToolCall
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact, Relation
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import Hit, Query
-from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runs.graphs.spec import WorkerSpec

@@ -18,8 +18,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
 from hive_mind.model.aggregation import Aggregated
 from hive_mind.model.answer import Answer, Question
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
-from hive_mind.model.search_result import SearchResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def add_form_commands(group: typer.Typer, kind: FileKind) -> None:
     @command
     async def print_schema() -> None:
         """The form of such a file as JSON Schema, for editors."""
-        from hive_mind.forms.schema import schema_of
+        from hive_mind.forms.form import schema_of
 
         show_json(schema_of(kind.form()))
 

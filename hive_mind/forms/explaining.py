@@ -12,8 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.fields import everywhere, fields, section_of
-from hive_mind.forms.form import Form
+from hive_mind.forms.form import Form, everywhere, fields, section_of
 
 _WORDS: dict[object, str] = {str: "text", int: "whole number", float: "number", bool: "true|false", Any: "anything"}
 _BOUNDS = (("gt", "more than"), ("ge", "at least"), ("lt", "less than"), ("le", "at most"))

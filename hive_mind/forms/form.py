@@ -1,14 +1,21 @@
-"""A kind of file: what it is called, what stands in it, how large it gets, and where its writer finds help."""
+"""A kind of file: what it is called, what stands in it, how large it gets, and where its writer finds help.
 
-from collections.abc import Mapping
+Its fields, section by section, serve to see what was meant and to explain; its JSON Schema serves editors.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from hive_mind.forms.tree import TooMuch
 
 M = TypeVar("M", bound=BaseModel)
+
+SCHEMA_KEY = "$schema"
+SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +50,63 @@ class Form(Generic[M]):
             raise TooMuch(line, f"nested deeper than {self.depth_max}; a {self.name} needs {self.levels} levels")
         if count > self.values_max:
             raise TooMuch(line, f"more than {self.values_max:,} values{self.fewer}")
+
+
+def schema_of(form: Form[Any]) -> dict[str, Any]:
+    """What may stand in such a file. What contradicts itself is not in it."""
+    schema = _untitled(form.model.model_json_schema(by_alias=True))
+    if form.syntax == "json":
+        schema["properties"][SCHEMA_KEY] = {"type": "string", "description": "For editors: where this schema is."}
+    return {SCHEMA_KEY: SCHEMA_ID, **schema, "title": f"hive-mind {form.name}"}
+
+
+def _untitled(schema: Any) -> Any:
+    """Without the titles that repeat each field's name."""
+    if isinstance(schema, list):
+        return [_untitled(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _untitled(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+
+
+def section(model: type[BaseModel], path: Sequence[str | int]) -> type[BaseModel] | None:
+    """The section at a path such as ("spec", "agents", 2); None where there is none, or words of the user's own."""
+    here: type[BaseModel] | None = model
+    names = iter(path)
+    for step in names:
+        if isinstance(step, int):
+            continue
+        info = fields(here).get(step) if here else None
+        if info and get_origin(info.annotation) is dict:
+            # The next name is the user's own.
+            next(names, None)
+        here = section_of(info) if info else None
+    return here
+
+
+def section_of(info: FieldInfo) -> type[BaseModel] | None:
+    """The section a field holds, alone, in a list or in a mapping."""
+    return next(_sections(info.annotation), None)
+
+
+def fields(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
+    """Its fields by the name they have in a file."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
+def everywhere(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every field with its path, lists without their numbers: spec.agents.name."""
+    for name, info in fields(model).items():
+        here = f"{path}.{name}".removeprefix(".")
+        yield here, info
+        if inner := section_of(info):
+            yield from everywhere(inner, here)
+
+
+def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        if issubclass(annotation, BaseModel):
+            yield annotation
+    else:
+        for inner in get_args(annotation):
+            yield from _sections(inner)

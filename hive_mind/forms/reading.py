@@ -9,11 +9,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hive_mind.errors import InvalidInput, Problem
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.form import Form
+from hive_mind.forms.form import SCHEMA_KEY, Form
 from hive_mind.forms.json_tree import json_tree
-from hive_mind.forms.schema import SCHEMA_KEY
-from hive_mind.forms.tree import Tree, spelled
+from hive_mind.forms.tree import Finding, Tree, spelled
 from hive_mind.forms.wording import worded
 from hive_mind.forms.yaml_tree import yaml_tree
 

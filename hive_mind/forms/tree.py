@@ -1,4 +1,7 @@
-"""What stands in a file, as a tree of plain values that remember their lines."""
+"""What stands in a file, as a tree of plain values that remember their lines.
+
+Something that is wrong in a file, before its line is known.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,3 +50,13 @@ class TooMuch(Exception):
     def __init__(self, line: int, what: str) -> None:
         self.line, self.what = line, what
         super().__init__(what)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong at a path. It falls away where what it `rests_on` is wrong itself. A warning stops nothing."""
+
+    path: Path
+    message: str
+    rests_on: tuple[Path, ...] = ()
+    is_warning: bool = False

@@ -7,8 +7,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from hive_mind.errors import Problem
-from hive_mind.forms.fields import everywhere, fields, section
-from hive_mind.forms.form import Form
+from hive_mind.forms.form import Form, everywhere, fields, section
 from hive_mind.forms.tree import Path, Tree, spelled
 from hive_mind.suggestions import did_you_mean, similar
 

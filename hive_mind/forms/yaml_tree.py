@@ -2,6 +2,7 @@
 
 Stricter than YAML, so that one file has one meaning: a key stands once in its mapping, `010` is no eight, tags are refused. Size,
 depth and number of values are bounded, those that aliases stand for included, so a small file can't become a large value.
+PyYAML's errors are reworded for the person who wrote the file.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from hive_mind.errors import Problem
 from hive_mind.forms.form import Form
 from hive_mind.forms.tree import Path, TooMuch, Tree, spelled
-from hive_mind.forms.yaml_problems import in_our_words
 from hive_mind.regex import regex
 
 _INT = regex(r"[-+]?(?:0|[1-9][0-9]{0,17})")
@@ -24,6 +24,21 @@ _FALSE = frozenset("false False FALSE no No NO off Off OFF".split())
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _OWN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 _MERGE = "<<"
+
+_WORDS = (
+    ("'\\t'", "a tab; use spaces"),
+    ("single document", "a second document begins (---); keep one in a file"),
+    ("undefined alias", "an alias (*name) without its anchor (&name) before it; text that begins with * must be in quotes"),
+    ("duplicate anchor", "the same anchor (&name) twice; give one of them another name"),
+    ("mapping values are not allowed", "a colon where none can be; put text with a colon in quotes, or look at the indentation"),
+    ("expected ':'", "a key without its colon, or text that is not indented enough"),
+    ("unexpected end of stream", "something in quotes or brackets has no end"),
+    ("expected <block end>", "does not line up with the lines above; look at the indentation, and at quotes inside quotes"),
+    ("cannot start any token", "text that begins with one of @ ` % must be in quotes"),
+    ("expected alphabetic or numeric", "* and & need a name after them; text that begins with one must be in quotes"),
+    ("expected ',' or", "a bracket that is never closed, a comma too few, or text with a colon that is not in quotes"),
+    ("unknown escape", 'unknown escape sequence after \\ in "…"; use single quotes, or write \\\\'),
+)
 
 
 def yaml_tree(text: str, form: Form[Any]) -> tuple[Tree | None, tuple[Problem, ...]]:
@@ -158,3 +173,34 @@ def _is_float(text: str) -> bool:
 
 def _short(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")[:60]
+
+
+def in_our_words(error: yaml.YAMLError, text: str, whole: str) -> Problem:
+    """Where it is and what to do. `whole` is what such a file is called."""
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return Problem(whole, line, "a control character, which YAML does not take; remove it")
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return Problem(whole, 0, f"this is not YAML: {error}")
+    line = _line(error)
+    if _is_indented_with_tab(text, line):
+        return Problem(whole, line, "a tab; use spaces")
+    said = f"{error.context or ''} {error.problem or ''}"
+    for theirs, ours in _WORDS:
+        if theirs in said:
+            return Problem(whole, line, ours.replace("keep one ", f"keep one {whole} "))
+    return Problem(whole, line, f"this is not YAML: {said.strip()}")
+
+
+def _line(error: yaml.MarkedYAMLError) -> int:
+    """Where the trouble begins: what has no end is found out at the end of the file."""
+    mark = error.problem_mark or error.context_mark
+    if error.context_mark and error.problem and "end of stream" in error.problem:
+        mark = error.context_mark
+    return int(mark.line) + 1 if mark else 0
+
+
+def _is_indented_with_tab(text: str, line: int) -> bool:
+    lines = text.splitlines()
+    here = lines[line - 1] if 0 < line <= len(lines) else ""
+    return "\t" in here[: len(here) - len(here.lstrip())]

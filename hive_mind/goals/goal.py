@@ -1,21 +1,29 @@
 """What an agent is to reach and what it may not do on the way: goals with weighted criteria and constraints.
 
 Goal(id="report", success_criteria=[SuccessCriterion(id="cited", metric="output_contains", target="[1]")])
+
+What people write in files: unknown fields are refused, and names stand there in camelCase.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
-from hive_mind.goals.part import GoalSection
 
 Metric = Literal["llm_judge", "output_contains", "output_equals", "condition", "custom"]
 
 _Id = Field(min_length=1, max_length=100, description="Its name in verdicts and feedback.")
+
+
+class GoalSection(BaseModel):
+    """A part of such a file. It is taken as it is: nothing is changed afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False)
 
 
 class SuccessCriterion(GoalSection):

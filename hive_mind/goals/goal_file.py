@@ -1,4 +1,7 @@
-"""Files with a goal (`kind: Goal`): read to a `Goal`, or to all that is wrong with them, each with its line and what to do."""
+"""Files with a goal (`kind: Goal`): read to a `Goal`, or to all that is wrong with them, each with its line and what to do.
+
+The first goal somebody writes: a commented file that is right as it is, with one example of each kind of check.
+"""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -7,13 +10,53 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import GoalError, Problem
-from hive_mind.forms.finding import Finding
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import in_order, located, read
-from hive_mind.forms.tree import Path, Tree, spelled
+from hive_mind.forms.tree import Finding, Path, Tree, spelled
 from hive_mind.goals.goal import Goal
 
 _LISTS = ("successCriteria", "constraints")
+
+_FIRST = """\
+# A goal: what is wanted, and what must not happen. Check it with: hive-mind goal validate {file}
+# All that can stand here: hive-mind goal explain
+apiVersion: hive-mind/v1
+kind: Goal
+spec:
+  id: {id}
+  description: Say in a few sentences what is wanted.
+
+  # How much of it is reached is the sum of what is met, by weight.
+  successCriteria:
+    - id: useful
+      description: The summary answers the question, and names what is not known.
+      weight: 2              # twice as much as each of the others
+      metric: llm_judge      # a model or a person grades it
+    - id: cites-sources
+      metric: output_contains
+      output: summary        # left out: all outputs, as one text
+      target: "[1]"
+    - id: short
+      metric: condition      # a question to the outputs, in a part of Python
+      target: len(output.summary) < 2000
+
+  # What no success makes good. hard: nothing is accepted over it. soft: it is noted.
+  constraints:
+    - id: no-passwords
+      description: No password in the logs.
+      category: security
+      check: "'password' not in str(result.get('logs', ''))"   # true as long as it is kept
+    - id: polite
+      constraintType: soft
+      description: The tone is friendly.    # without a check: a model or a person says whether it is kept
+
+  # What worker and judge should know: facts of the field, preferences.
+  context:
+    audience: people who are new to it
+
+  outputs: [summary, logs]
+  acceptAt: 0.9              # reached from this score on
+"""
 
 
 class GoalFile(BaseModel):
@@ -71,3 +114,8 @@ def _ids(tree: Tree) -> Iterator[Path]:
             place = ("spec", name, number, "id")
             if tree.at(place)[1] == place:
                 yield place
+
+
+def first_goal(name: str, file: str) -> str:
+    """The text of a file that begins a goal."""
+    return _FIRST.format(id=name, file=file)

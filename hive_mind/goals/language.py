@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hive_mind.errors import ConditionError
-from hive_mind.goals import patterns
+from hive_mind.goals import functions
 from hive_mind.goals.functions import FUNCTIONS, METHOD_NAMES, TYPES, call_method, elements
 from hive_mind.goals.meter import Meter
 from hive_mind.goals.operators import CALCULATIONS, COMPARISONS, bounded, number, shown
@@ -223,7 +223,7 @@ class _Compiler:
         if node.keywords:
             raise ConditionError("arguments have no names here")
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name == patterns.NAME:
+        if name == functions.NAME:
             return self._matches(node, depth)
         arguments = self._values(node.args, depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHOD_NAMES:
@@ -241,7 +241,7 @@ class _Compiler:
         if len(node.args) != 2:
             raise ConditionError("matches(pattern, text) takes a pattern in quotes and a text")
         pattern, text = node.args[0], self.value(node.args[1], depth)
-        is_found = patterns.matcher(pattern.value if isinstance(pattern, ast.Constant) else None)
+        is_found = functions.matcher(pattern.value if isinstance(pattern, ast.Constant) else None)
         return lambda meter: is_found(meter, text(meter))
 
     _OF: Mapping[type[ast.expr], Callable[["_Compiler", Any, int], Value]] = {
@@ -317,7 +317,7 @@ def _not_callable(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return f"{function.attr}() can't be called; methods are {', '.join(METHOD_NAMES)}"
     name = function.id if isinstance(function, ast.Name) else "this"
-    return f"{name}() can't be called; functions are {', '.join(sorted((*FUNCTIONS, patterns.NAME)))}"
+    return f"{name}() can't be called; functions are {', '.join(sorted((*FUNCTIONS, functions.NAME)))}"
 
 
 def _public(name: str) -> str:

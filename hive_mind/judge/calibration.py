@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hive_mind.judge.agreement import pooled
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
-from hive_mind.measure.shares import wilson_bounds
+from hive_mind.measure.intervals import wilson_bounds
 
 TARGET = 0.95
 # Fewer could be one person on one day.

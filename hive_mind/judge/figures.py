@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor, fsum
 
-from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.precedent import Judged
 
 # A person reads ten numbers at a glance.
 _BANDS = 10

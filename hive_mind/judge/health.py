@@ -10,8 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hive_mind.errors import InvalidInput
-from hive_mind.judge.item_context import fitted
-from hive_mind.judge.items import Item
+from hive_mind.judge.items import Item, fitted
 from hive_mind.model.ids import item_id
 
 Severity = Literal["ok", "warn", "degraded", "critical"]

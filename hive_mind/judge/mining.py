@@ -15,8 +15,7 @@ from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
-from hive_mind.judge.rollout import STEPS
-from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
+from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, STEPS, EvaluationRule
 from hive_mind.regex import regex
 
 _CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")

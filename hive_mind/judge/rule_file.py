@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from hive_mind.errors import RuleError
-from hive_mind.forms.finding import Finding
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import in_order, located, read
+from hive_mind.forms.tree import Finding
 from hive_mind.judge.rules import EvaluationRule
 
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rollout import RolloutRecord
-from hive_mind.judge.rules import EvaluationRule
+from hive_mind.judge.rules import EvaluationRule, RolloutRecord
 
 EXAMPLES_MAX = 5
 

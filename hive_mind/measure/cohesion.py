@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.measure._unit import check_rows, pointing, unit_rows
+from hive_mind.measure.results import check_rows, pointing, unit_rows
 
 # Cosines of sentences spread by about 0.15, so the standard error of either mean is then 0.001.
 PAIRS = 20_000

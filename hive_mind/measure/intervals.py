@@ -5,10 +5,13 @@ mean moves. Means over equally many questions are drawn together: a resample onl
 of counts serves all of them. Where questions come in groups, such as conversations, groups are drawn. Values are sorted before
 and the seed is fixed, so the same values always have the same interval, in whichever order they come. Times have medians, whose
 intervals need no chance. Undefined values (None) are left out, never taken for 0.
+
+What a share of few may really be: bounds for a count of questions, exact or by score.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from math import sqrt
+from math import lgamma, log, log1p, sqrt
+from statistics import NormalDist
 
 import msgspec
 import numpy as np
@@ -169,3 +172,40 @@ def _drawn(rng: np.random.Generator, rows: int, size: int) -> Values:
     """How often each place is drawn, in each of some resamples."""
     places = rng.integers(size, size=(rows, size)) + np.arange(rows)[:, None] * size
     return np.bincount(places.ravel(), minlength=rows * size).reshape(rows, size).astype(np.float64)
+
+
+def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
+    """The share beyond which `found` or fewer of `asked` would be unlikely (Clopper & Pearson 1934), in [0, 1].
+
+    Exact, where a bootstrap is not: what is rare is drawn too rarely, and what was not found is never drawn. Raises `ValueError`
+    for more found than asked, or nothing asked.
+    """
+    if not 0 <= found <= asked or asked < 1:
+        raise ValueError(f"{found} of {asked} is not a share")
+    fewer = np.arange(found + 1)
+    ways = np.array([lgamma(asked + 1) - lgamma(count + 1) - lgamma(asked - count + 1) for count in range(found + 1)])
+    low, high = found / asked, 1.0
+    # Each step halves what is open: after 50 a float has no room left.
+    for _ in range(50 if found < asked else 0):
+        share = (low + high) / 2
+        chance = np.exp(ways + fewer * log(share) + (asked - fewer) * log1p(-share)).sum()
+        low, high = (share, high) if chance > 1 - confidence else (low, share)
+    return high
+
+
+def wilson_bounds(found: float, asked: float, confidence: float = 0.95) -> tuple[float, float]:
+    """What a share is at least, and what it is at most, each with this confidence (score interval, Wilson 1927), in [0, 1].
+
+    Both may be effective numbers of a weighted sample. Of nothing asked everything is possible. Raises `ValueError` for more
+    found than asked.
+    """
+    # Sums of weights miss each other by a rounding.
+    if not -1e-9 <= found <= asked + 1e-9:
+        raise ValueError(f"{found} of {asked} is not a share")
+    if asked <= 0:
+        return 0.0, 1.0
+    deviations = NormalDist().inv_cdf(confidence)
+    share, lent = min(max(found / asked, 0.0), 1.0), deviations**2 / asked
+    centre = share + lent / 2
+    reach = sqrt(lent * (share * (1 - share) + lent / 4))
+    return max(0.0, (centre - reach) / (1 + lent)), min(1.0, (centre + reach) / (1 + lent))

@@ -1,4 +1,7 @@
-"""What results are worth beside their order (document 003): coverage gap, diversity of their sources, near-duplicates."""
+"""What results are worth beside their order (document 003): coverage gap, diversity of their sources, near-duplicates.
+
+Unit rows: vectors made comparable by cosine, whatever their lengths.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,8 +10,6 @@ from math import isfinite, log2
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hive_mind.measure._unit import pointing, unit_rows
 
 WEAK_BELOW = 0.5
 """A score below this is weak. Scores are in [0, 1]."""
@@ -65,3 +66,31 @@ def likeness(vectors: NDArray[np.float32], threshold: float = NEAR_DUPLICATE_COS
         return None
     cosines = np.clip((rows @ rows.T)[np.triu_indices(len(rows), 1)], -1.0, 1.0)
     return Likeness(float(np.mean(cosines > threshold)), float(cosines.mean()))
+
+
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Each row scaled to length 1; a row of zeros, which points nowhere, stays as it is.
+
+    Raises `ValueError` for what is no matrix and for values that are not finite.
+    """
+    check_rows(vectors)
+    # Scaled by the largest value first: squares of very large or very small ones leave the range of a float.
+    exact = vectors.astype(np.float64)
+    peaks = np.abs(exact).max(axis=1, keepdims=True, initial=0.0)
+    scaled = np.divide(exact, peaks, out=np.zeros_like(exact), where=peaks > 0)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = np.divide(scaled, lengths, out=np.zeros_like(scaled), where=lengths > 0)
+    return unit
+
+
+def check_rows(vectors: NDArray[np.float32]) -> None:
+    """Raises `ValueError` for what is no matrix and for values that are not finite."""
+    if vectors.ndim != 2:
+        raise ValueError(f"vectors must be rows of a matrix, not an array of shape {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise ValueError("a vector has a value that is not a finite number; leave out what has no vector")
+
+
+def pointing(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which rows point anywhere: the zero row stands for a text that has no vector, and is like nothing."""
+    return np.asarray((vectors != 0).any(axis=1))

@@ -19,10 +19,9 @@ from hive_mind.memory.sharing.private_index import Home, is_at_home
 from hive_mind.memory.vectors import Vector
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
-from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex

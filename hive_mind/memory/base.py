@@ -12,10 +12,9 @@ from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, Fact
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import FactList, Gathered, SearchResult
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT, Query
-from hive_mind.model.search_result import FactList, SearchResult
 
 
 @dataclass(frozen=True, slots=True)

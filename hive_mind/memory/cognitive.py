@@ -33,8 +33,8 @@ from hive_mind.memory.vectors import NewVectors, Vector, VectorSource
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.fact import CONFIDENCE, Fact, Relation, turned
+from hive_mind.model.gathered import FactList, SearchResult
 from hive_mind.model.query import LIMIT, Query
-from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.ranking.vector import ExactVectors
 from hive_mind.store.base import AddEpisode, Change, Link, ReviseFact

@@ -35,8 +35,8 @@ from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation, Sharing
+from hive_mind.model.gathered import FactList, SearchResult
 from hive_mind.model.query import LIMIT, Query
-from hive_mind.model.search_result import FactList, SearchResult
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.tracing import operation
 

@@ -2,11 +2,17 @@
 
 A fact in a hive is the set of its live assertions; confidence, confirmations, status and trust are computed from them and never
 merged. An assertion is immutable and travels unchanged, so its author, time and confidence are the same after any number of hops.
+
+What a fact says: the fields of a statement, which facts, candidates and lines of an export have under the same names.
+
+What turns one into another, bounds it, or looks for what must not leave an agent goes by these: a field that `Statement` lacks
+stays at home, and one that it gets is carried, bounded and looked through wherever the others are.
 """
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Literal, NamedTuple
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -158,3 +164,31 @@ class HiveFact(msgspec.Struct, frozen=True):
     @property
     def content(self) -> str:
         return self.statement.content
+
+
+_OF_THE_VECTOR = ("model", "vector")
+FIELDS = tuple(name for name in Statement.__struct_fields__ if name not in _OF_THE_VECTOR)
+TEXTS = ("content", "concept", "before")
+"""May be long. All others are names: of a speaker, a day, an entity."""
+LISTS = tuple(
+    name for name, default in zip(Statement.__struct_fields__[1:], Statement.__struct_defaults__, strict=True) if default == ()
+)
+_ONE = tuple(name for name in FIELDS if name not in TEXTS and name not in LISTS)
+
+_fields, _texts, _one, _lists = (attrgetter(*names) for names in (FIELDS, TEXTS, _ONE, LISTS))
+
+
+def said_of(one: object) -> dict[str, Any]:
+    """Its fields by name, to make another of them."""
+    return dict(zip(FIELDS, _fields(one), strict=True))
+
+
+def texts_of(one: object) -> tuple[str, ...]:
+    """Those that may be long, in the order of `TEXTS`."""
+    texts: tuple[str, ...] = _texts(one)
+    return texts
+
+
+def names_of(one: object) -> tuple[str, ...]:
+    """All names in it."""
+    return (*_one(one), *(name for names in _lists(one) for name in names))

@@ -5,8 +5,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from hive_mind.model.evidence import Dot, Head, HiveFact, Removal, Sealed, Stamp
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool, Probe
 
 
 class ClockSample(msgspec.Struct, frozen=True, array_like=True):

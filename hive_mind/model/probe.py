@@ -1,6 +1,8 @@
 """A query as an index takes it, and what an index gives back: raw figures column by column, never ranks.
 
 They travel between the members of a hive, so that the asker can rank candidates of all members as one index would.
+
+The inputs of a pool's keyword scores: with statistics of the whole hive, the asker recomputes them to the last bit.
 """
 
 from dataclasses import dataclass
@@ -81,3 +83,21 @@ class EvidenceColumns(msgspec.Struct, frozen=True):
     trust: Scores = msgspec.field(default_factory=_none)
     confidence: Scores = msgspec.field(default_factory=_none)
     places: bytes = b""
+
+
+class Occurrences(msgspec.Struct, frozen=True, array_like=True):
+    """Where the terms of a probe occur in the candidates of a pool.
+
+    Each distinct term is there once, in the probe's order. `counts`, `rows` and `weights` list the occurrences term after term.
+    """
+
+    statistics: TermStatistics
+    """Of the index that gave the pool."""
+    lengths: Scores = msgspec.field(default_factory=_none)
+    """Of the candidates, in terms; shape (candidates,)."""
+    counts: tuple[int, ...] = ()
+    """How many candidates have each term; shape (terms,)."""
+    rows: bytes = b""
+    """Which they are: places in the pool as little-endian uint16, of which an arm's depth allows no more."""
+    weights: Scores = msgspec.field(default_factory=_none)
+    """What the term weighs in each of them."""

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import Anchors, Pool, Probe
+from hive_mind.model.probe import Anchors, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.bulk import Terms

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.occurrences import Occurrences
+from hive_mind.model.probe import Occurrences
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, asked_for, gains_of, mean_length, parts_of
 from hive_mind.ranking.bulk import Terms

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import Scores
+from hive_mind.model.probe import Occurrences, Scores
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of, rarities_of
 

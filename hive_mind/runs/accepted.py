@@ -10,11 +10,10 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs import effects as e
 from hive_mind.runs import steps as s
-from hive_mind.runs.arguments import resolved
 from hive_mind.runs.deciding import answered, gave_up, judged, judged_whole, on
-from hive_mind.runs.plain import plain
-from hive_mind.runs.repetition import TURNS, WARNING
-from hive_mind.runs.state import ActiveNode, RunState
+from hive_mind.runs.graphs.spec import resolved
+from hive_mind.runs.state import TURNS, WARNING, ActiveNode, RunState
+from hive_mind.runs.steps import plain
 from hive_mind.runs.wanted import wanted
 from hive_mind.runs.writing import Writing
 

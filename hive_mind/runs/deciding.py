@@ -1,8 +1,12 @@
-"""What a judgement or a person's decision means for a run: go on, try again, plan anew, or ask."""
+"""What a judgement or a person's decision means for a run: go on, try again, plan anew, or ask.
+
+A planner's input after a plan has failed: document 001's feedback context.
+"""
+
+from typing import Any
 
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.runs.effects import PersonDecided
-from hive_mind.runs.feedback import feedback_context
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.routing import enter, give_up, leave, options
 from hive_mind.runs.state import ActiveNode, RunState, Waiting
@@ -181,3 +185,15 @@ def _rejected(writing: Writing, place: ActiveNode, said: PersonDecided) -> None:
 
 def _because(said: PersonDecided) -> str:
     return f"{said.by}: {said.because}" if said.because else f"{said.by} decided"
+
+
+def feedback_context(state: RunState, why: str = "") -> dict[str, Any]:
+    """Its four keys: what succeeded, what failed after how many attempts and why, what is known, which constraints were hurt."""
+    failed = [*state.failed, *((place.node, place.attempt, place.errors) for place in state.places.values() if place.errors)]
+    known = {key: value for key, value in state.buffer.items() if key != "feedback_context"}
+    return {
+        "completed_steps": list(state.done),
+        "failed_steps": [{"step_id": node, "attempts": attempts, "errors": list(errors)} for node, attempts, errors in failed],
+        "accumulated_context": {**known, **({"why": why} if why else {})},
+        "constraints_violated": list(state.violated),
+    }

@@ -8,7 +8,7 @@ from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs.graphs.spec import EdgeSpec
-from hive_mind.runs.handoff import handoff, marker
+from hive_mind.runs.prompt import handoff, marker
 from hive_mind.runs.state import ActiveNode, BranchFrame, RunState
 from hive_mind.runs.steps import Arrived, Closed, Entered, Forked, Judged, Left, Started
 from hive_mind.runs.writing import Writing

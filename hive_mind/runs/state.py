@@ -1,18 +1,31 @@
-"""What the steps of a run come to: where it is, what was said there, what waits, and what is known so far."""
+"""What the steps of a run come to: where it is, what was said there, what waits, and what is known so far.
 
-from collections.abc import Mapping
+Going in circles: the same calls with the same arguments and the same results, turn after turn.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
 
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs.graphs.spec import WorkerSpec
+from hive_mind.runs.pointers import without_pointer
 from hive_mind.runs.steps import Outcome, Reported
 
 Phase = Literal["read", "think", "act", "judge", "choose", "wait", "parked", "paused"]
 """read: what others share is looked up · think: a turn is due · act: calls are out · judge · choose: among edges · wait: for a
 word · parked: a person decides about the place · paused: a person says whether to begin"""
 CallPhase = Literal["new", "allowed", "intended", "uncertain", "done"]
+
+TURNS = 3
+"""This many equal turns are a loop: two may be polls of something that had no time to change."""
+WARNING = (
+    "You made the same calls with the same arguments and got the same results {turns} times in a row. "
+    "Do something else: try other arguments or another tool, set what you know, or ask a person."
+)
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -154,3 +167,14 @@ class RunState(msgspec.Struct, frozen=True):
         if place.phase == "act":
             return all(call.phase == "done" or id in asked for id, call in place.calls.items())
         return place.phase == "wait" or bool(asked)
+
+
+def digest_of(calls: Iterable[Call]) -> str:
+    """Of the calls of a turn and what they gave, whatever their ids. Where files were named, their numbers do not count."""
+    told = [[one.call.name, one.call.arguments, without_pointer(one.text)] for one in calls]
+    return blake2b(json.dumps(told, sort_keys=True, default=str).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def is_circling(place: ActiveNode) -> bool:
+    """Whether the last turns were all alike."""
+    return len(place.recent) == TURNS and len(set(place.recent)) == 1

@@ -1,4 +1,7 @@
-"""The steps of a run: what its journal keeps, one entry each. Its state is made of them and of nothing else."""
+"""The steps of a run: what its journal keeps, one entry each. Its state is made of them and of nothing else.
+
+Values as they can be kept: models and tools give halves of surrogate pairs, which no UTF-8 has, and lists in lists.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,6 +21,10 @@ ENDED = "ended"
 
 Outcome = Literal["accepted", "rejected", "exhausted", "failed", "cancelled"]
 Values = Mapping[str, Any]
+
+DEPTH_MAX = 100
+"""A reader of JSON gives up at some hundreds."""
+_CUT = "…"
 
 
 class _Step(Struct, frozen=True, omit_defaults=True, tag=str.lower, tag_field="step"):
@@ -283,3 +290,19 @@ def step_of(entry: Entry) -> Step:
         return _DECODER.decode(entry.body)
     except msgspec.MsgspecError as error:
         raise WireError(f"entry {entry.seq} of {entry.stream} is not a step of a run ({error}); upgrade hive-mind") from error
+
+
+def plain(value: Any, depth: int = DEPTH_MAX) -> Any:
+    """A value with such halves replaced by "?", also in lists and mappings, and with "…" for what is nested deeper.
+
+    Whatever else it holds stays as it is.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if not depth:
+        return _CUT
+    if isinstance(value, dict):
+        return {plain(key): plain(one, depth - 1) for key, one in value.items()}
+    return [plain(one, depth - 1) for one in value]

@@ -28,8 +28,8 @@ from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation, Sharing
+from hive_mind.model.gathered import FactList
 from hive_mind.model.query import Query
-from hive_mind.model.search_result import FactList
 from hive_mind.runtime.inquiry.bus_calls import BusCalls
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
 from hive_mind.runtime.inquiry.queue_calls import QueueCalls

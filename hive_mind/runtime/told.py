@@ -9,10 +9,9 @@ from hive_mind.memory.disputes import dispute_told
 from hive_mind.memory.editions.former import former_told
 from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores, Contributions
-from hive_mind.model.search_result import SearchResult
 
 
 class FactTold(TypedDict):

@@ -11,8 +11,8 @@ import numpy as np
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
+from hive_mind.model.evidence import names_of, texts_of
 from hive_mind.model.fact import Fact
-from hive_mind.model.said import names_of, texts_of
 from hive_mind.store.base import (
     AddEntity,
     AddEpisode,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import ConditionError
-from hive_mind.goals import patterns
+from hive_mind.goals import functions
 from hive_mind.goals.condition import Condition
 from hive_mind.goals.functions import FUNCTIONS
 from tests.unit.goals.attacks import ALL
@@ -40,7 +40,7 @@ def written(chance: random.Random, depth: int = 0) -> str:
             return f"({part()} {chance.choice(OPERATORS)} {part()})"
         case 3:
             return (
-                f"{chance.choice((*sorted(FUNCTIONS), patterns.NAME))}({', '.join(part() for _ in range(chance.randrange(4)))})"
+                f"{chance.choice((*sorted(FUNCTIONS), functions.NAME))}({', '.join(part() for _ in range(chance.randrange(4)))})"
             )
         case 4:
             return f"({part()}).{chance.choice(METHODS)}({', '.join(part() for _ in range(chance.randrange(3)))})"

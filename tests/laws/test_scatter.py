@@ -14,8 +14,7 @@ from hive_mind.hive.query.scatter import Scatter
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import PoolReply, PoolRequest, SearchReply, SearchRequest
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 
 FACTS_OF_A_PARTITION = 2

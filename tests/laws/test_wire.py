@@ -40,8 +40,7 @@ from hive_mind.model.messages import (
     Tell,
     TellReceipt,
 )
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import Anchors, EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.model.wire import decode, encode
 

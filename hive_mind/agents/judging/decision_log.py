@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.judge.judged import Judged
+from hive_mind.judge.precedent import Judged
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 

@@ -12,14 +12,13 @@ from typing import Any, Literal
 
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import DatabaseUnreadable, WireError
-from hive_mind.judge.item_context import fitted
-from hive_mind.judge.items import BY_EXPIRY, Item, ItemView
-from hive_mind.judge.judged import Judged
+from hive_mind.judge.items import BY_EXPIRY, Item, ItemView, fitted
 from hive_mind.judge.judgment import Judgment, JudgmentAction
+from hive_mind.judge.precedent import Judged
 from hive_mind.judge.trial import Tried
+from hive_mind.model.evidence import LISTS, said_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id, item_id
-from hive_mind.model.said import LISTS, said_of
 
 FACT: Literal["fact"] = "fact"
 AUDIT: Literal["audit"] = "audit"

@@ -27,12 +27,10 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.judge.case import Case
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judge_settings import JudgeSettings
-from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL, Need, next_judgment
-from hive_mind.judge.precedent import Precedent
-from hive_mind.judge.rollout import chosen
-from hive_mind.judge.rules import RuleSet
+from hive_mind.judge.precedent import Judged, Precedent
+from hive_mind.judge.rules import RuleSet, chosen
 from hive_mind.llm.base import Usage
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import judgment_id

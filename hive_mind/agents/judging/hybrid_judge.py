@@ -15,9 +15,9 @@ from hive_mind.goals.goal import Goal
 from hive_mind.goals.satisfaction import Check
 from hive_mind.judge.case import Case
 from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
-from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import Judgment, Signal
 from hive_mind.judge.pipeline import CUSTOM, Need, next_judgment
+from hive_mind.judge.precedent import Judged
 from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.ids import judgment_id

@@ -11,10 +11,9 @@ import msgspec
 
 from hive_mind.judge.calibration import SAMPLES_MIN, Comparison, compared, moved, tells, threshold
 from hive_mind.judge.items import ItemView
-from hive_mind.judge.judged import Judged
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.pipeline import MODEL
-from hive_mind.judge.precedent import Precedent
+from hive_mind.judge.precedent import Judged, Precedent
 from hive_mind.ledger.base import Ledger
 from hive_mind.model.entry import Entry
 

@@ -16,7 +16,7 @@ from hive_mind.judge.calibration import CalibrationMetrics, calibrated
 from hive_mind.judge.figures import Cost, JudgeFigures, cost, figures
 from hive_mind.judge.items import PREFIX, ItemView, folded
 from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD
-from hive_mind.judge.judged import Judged
+from hive_mind.judge.precedent import Judged
 from hive_mind.ledger.base import Ledger
 
 _log = logging.getLogger(__name__)

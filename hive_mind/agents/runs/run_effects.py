@@ -11,15 +11,14 @@ from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.runs.run_tools import DELEGATE, RunTools
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.goals.goal import Goal
-from hive_mind.judge.item_context import fitted
-from hive_mind.judge.items import Item
+from hive_mind.judge.items import Item, fitted
 from hive_mind.judge.judgment import Judgment
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
 from hive_mind.runs.compaction import told
 from hive_mind.runs.delegated import judgment_of
-from hive_mind.runs.handoff import one_line
 from hive_mind.runs.pointers import as_text
+from hive_mind.runs.prompt import one_line
 from hive_mind.runs.state import ActiveNode, RunState
 
 _ROOM_POLL_S = 1.0

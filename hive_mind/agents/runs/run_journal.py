@@ -20,10 +20,8 @@ from hive_mind.model.entry import Entry
 from hive_mind.regex import regex
 from hive_mind.runs.effects import Word
 from hive_mind.runs.fold import fold, folded
-from hive_mind.runs.plain import plain
-from hive_mind.runs.repetition import is_circling
-from hive_mind.runs.state import RunState
-from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, step_of
+from hive_mind.runs.state import RunState, is_circling
+from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Returned, Step, entry_of, plain, step_of
 
 PRUNED = "pruned/"
 """of the streams that say of a run that it was there: its name is not used again"""

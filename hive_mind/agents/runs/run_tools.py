@@ -18,8 +18,8 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.model.dialogue import Arguments, ToolCall, ToolSpec
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.graphs.spec import NodeSpec
-from hive_mind.runs.plain import plain
 from hive_mind.runs.pointers import as_text, shown
+from hive_mind.runs.steps import plain
 from hive_mind.runs.wanted import REPORTING_TOOLS
 from hive_mind.tools.base import Tool, Toolbox, ToolContext
 

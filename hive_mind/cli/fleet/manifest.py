@@ -83,7 +83,7 @@ async def explain(path: Place = "", output: options.Output = Format.TEXT) -> Non
 async def print_schema() -> None:
     """The form of a manifest as JSON Schema, for editors."""
     from hive_mind.control.manifests.manifest import MANIFEST
-    from hive_mind.forms.schema import schema_of
+    from hive_mind.forms.form import schema_of
 
     show_json(schema_of(MANIFEST))
 

@@ -16,8 +16,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.judge.hive_rules import Mode
-    from hive_mind.judge.rollout import RolloutRecord
-    from hive_mind.judge.rules import EvaluationRule
+    from hive_mind.judge.rules import EvaluationRule, RolloutRecord
     from hive_mind.judge.trial import Trial
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="RULE", help="Ids of rules.", show_default="all in --from")]
@@ -149,7 +148,7 @@ def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
     from hive_mind.cli.review.rules_found import agreed
     from hive_mind.judge.calibration import TARGET
     from hive_mind.judge.judgment import JudgmentAction
-    from hive_mind.judge.rollout import DECISIONS_MIN, STEPS, next_share
+    from hive_mind.judge.rules import DECISIONS_MIN, STEPS, next_share
 
     # One that asks people is never contradicted by what they say.
     asks = rule.action is JudgmentAction.ESCALATE

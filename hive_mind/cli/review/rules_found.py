@@ -19,9 +19,8 @@ from hive_mind.forms.reading import text_of
 from hive_mind.judge.hive_rules import APPROVED_BY, TAKEN_BACK, together
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
-from hive_mind.judge.rollout import RolloutRecord
 from hive_mind.judge.rule_file import RULES, rules_of
-from hive_mind.judge.rules import EvaluationRule, RuleSet
+from hive_mind.judge.rules import EvaluationRule, RolloutRecord, RuleSet
 from hive_mind.judge.trial import Trial, Tried, tried
 from hive_mind.memory.transfer.transfer import record_of
 from hive_mind.model.fact import Fact

@@ -43,7 +43,7 @@ def goal() -> None:
 @command
 async def init(file: NewFile = Path("goal.yaml"), name: Name = "my-goal") -> None:
     """Write a commented goal to go on from. A file that is there stays as it is."""
-    from hive_mind.goals.starting import first_goal
+    from hive_mind.goals.goal_file import first_goal
 
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"--id is letters, digits, dashes and underscores, at most 63 of them, not {name!r}")

@@ -11,7 +11,7 @@ from hive_mind.cli.output import printable, say, short_id, show, show_indented, 
 from hive_mind.counted import counted
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runs import steps as s
-from hive_mind.runs.handoff import one_line
+from hive_mind.runs.prompt import one_line
 
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor

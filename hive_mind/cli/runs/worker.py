@@ -56,7 +56,7 @@ async def show_worker(name: Named) -> None:
 @command
 async def graph(name: Named) -> None:
     """Draw a worker as a Mermaid flowchart."""
-    from hive_mind.runs.graphs.drawing import mermaid
+    from hive_mind.runs.graphs.worker_file import mermaid
     from hive_mind.runtime.workers.runs import worker_named
 
     show(mermaid(worker_named(name)))

@@ -11,8 +11,7 @@ from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import RANKED, Embedding, HiveManifest, Retrieval, Topology, Trigger
 from hive_mind.control.manifests.naming import AGENTS_MAX, name_findings, number_of_agents, platform_findings
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Path
+from hive_mind.forms.tree import Finding, Path
 from hive_mind.hive.topology.spec import has_node_per, is_shared, readers, reads
 from hive_mind.runtime.runs.cron import cron_due
 from hive_mind.suggestions import did_you_mean

@@ -15,8 +15,7 @@ from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.manifests.sources import is_linked_out, matching
 from hive_mind.control.manifests.texts import references, texts
 from hive_mind.errors import BackendError, BackendNotInstalled, InvalidInput
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Tree
+from hive_mind.forms.tree import Finding, Tree
 from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import variable
 

@@ -13,8 +13,8 @@ from hive_mind.control.manifests.checking import leads_out
 from hive_mind.control.manifests.manifest import RANKED, Agent, HiveManifest
 from hive_mind.control.manifests.sources import matching
 from hive_mind.errors import InvalidInput, RuleError, WorkerFileError, WorkspaceError
-from hive_mind.forms.finding import Finding
 from hive_mind.forms.reading import text_of
+from hive_mind.forms.tree import Finding
 from hive_mind.judge.rule_file import RULES, rules_of
 from hive_mind.judge.rules import EvaluationRule
 from hive_mind.retrieval.files.configuration import Retrieval, RetrievalConfig

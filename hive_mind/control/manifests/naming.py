@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from hive_mind.control.manifests.expansion import names_of
 from hive_mind.control.manifests.manifest import NAME, Agent, HiveManifest
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Path
+from hive_mind.forms.tree import Finding, Path
 from hive_mind.regex import regex
 
 # What this machine carries; a manifest that asks for more is a slip of the finger.

@@ -25,9 +25,8 @@ from hive_mind.control.manifests.missing import missing, unresolved
 from hive_mind.control.manifests.named_files import file_findings, with_named_files
 from hive_mind.control.manifests.texts import text_findings
 from hive_mind.errors import InvalidInput, ManifestError, Problem, RuleError, WorkerFileError, WorkspaceError
-from hive_mind.forms.finding import Finding
 from hive_mind.forms.reading import PROBLEMS_MAX, in_order, located, news, text_of, tree_of, validated
-from hive_mind.forms.tree import Path, Tree, spelled
+from hive_mind.forms.tree import Finding, Path, Tree, spelled
 from hive_mind.forms.wording import suggested, worded
 
 _COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made from are lost.\n"

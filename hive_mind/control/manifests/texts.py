@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from hive_mind.control.manifests.checking import leads_out
 from hive_mind.errors import InvalidInput
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Path, Tree
+from hive_mind.forms.tree import Finding, Path, Tree
 from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.regex import regex
 from hive_mind.runtime.secrets.references import Reference, references_in

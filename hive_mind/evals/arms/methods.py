@@ -14,9 +14,9 @@ from hive_mind.evals.arms.keeping import candidate_of, worded
 from hive_mind.evals.datasets import Document
 from hive_mind.evals.experiments.values import Mode
 from hive_mind.memory.intake import statement
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import LIMIT, Hit, Method, Query
-from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.fusion import hybrid_score_weighted, rrf_merge
 from hive_mind.ranking.seed import LIMIT_MULTIPLIER, Collected, seed_federated
 

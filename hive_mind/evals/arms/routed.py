@@ -26,9 +26,8 @@ from hive_mind.hive.topology.federated import Federated
 from hive_mind.memory.base import Hive
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.vectors import VectorSource
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import Probe
-from hive_mind.model.search_result import SearchResult
 from hive_mind.runtime.members.fleet import FleetPlan
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.settings import Settings

@@ -22,7 +22,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.model.search_result import SearchResult
+from hive_mind.model.gathered import SearchResult
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.wiring import vector_arms
 

@@ -26,7 +26,7 @@ from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import TopologyName, spec_of
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.model.search_result import SearchResult
+from hive_mind.model.gathered import SearchResult
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, HostedNode, open_fleet
 from hive_mind.runtime.node.runner import RunnerSettings

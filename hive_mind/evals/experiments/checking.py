@@ -9,8 +9,7 @@ from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.experiments.form import ArmForm, DataForm, ExperimentForm, arms_in, faults_in
 from hive_mind.evals.experiments.matrix import ALONE, GROUPED, TOPOLOGIES, takes
 from hive_mind.evals.experiments.values import Arm, Fault
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Path
+from hive_mind.forms.tree import Finding, Path
 from hive_mind.hive.topology.spec import readers
 from hive_mind.suggestions import did_you_mean
 

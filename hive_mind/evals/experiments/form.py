@@ -156,7 +156,7 @@ GATE: Form[ExperimentForm] = replace(EXPERIMENT, model=GateForm)
 
 def explained() -> Iterable[tuple[str, str]]:
     """Every field with what it means."""
-    from hive_mind.forms.fields import everywhere
+    from hive_mind.forms.form import everywhere
 
     return [(path, info.description or "") for path, info in everywhere(ExperimentForm)]
 

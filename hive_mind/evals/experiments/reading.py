@@ -15,10 +15,9 @@ from hive_mind.errors import ExperimentError, InvalidInput, Problem
 from hive_mind.evals.experiments.checking import contradictions
 from hive_mind.evals.experiments.form import AGENTS, EXPERIMENT, DataForm, ExperimentForm, RetrievalForm, arms_in, faults_in
 from hive_mind.evals.experiments.values import Chosen, DataSource, Experiment, Retrieval
-from hive_mind.forms.finding import Finding
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import in_order, located, read, text_of, validated
-from hive_mind.forms.tree import Tree
+from hive_mind.forms.tree import Finding, Tree
 from hive_mind.ranking.pipeline import RankingSettings
 
 _BUNDLED = "hive_mind.evals.experiments"

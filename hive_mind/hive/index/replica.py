@@ -24,8 +24,7 @@ from hive_mind.model.aggregation import moment_ms, row
 from hive_mind.model.evidence import Assertion, HiveFact, Provenance, Sealed, Stamp, Statement, Status
 from hive_mind.model.fact import is_about
 from hive_mind.model.messages import ListPlace
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import confirmation_share, trust_share

@@ -14,11 +14,22 @@ from hive_mind.crdt.clock import is_believable
 from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
 from hive_mind.hive.policy.rights import TRUST_MAX
 from hive_mind.hive.policy.seal import Seal, is_sealed
-from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Dot, Head, HiveFact, Removal, Sealed, Statement
+from hive_mind.model.evidence import (
+    ACTOR_BYTES,
+    LISTS,
+    Assertion,
+    Dot,
+    Head,
+    HiveFact,
+    Removal,
+    Sealed,
+    Statement,
+    names_of,
+    texts_of,
+)
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, Probe, Vector
-from hive_mind.model.said import LISTS, names_of, texts_of
 from hive_mind.model.scores import TermStatistics
 
 CONTENT_CHARACTERS_MAX = 64_000

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from hive_mind.hive.query.reply_validation import is_sound
 from hive_mind.hive.query.rounds import ReplicaSetShare
 from hive_mind.model.messages import PoolReply
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import EvidenceColumns, Pool, Probe
+from hive_mind.model.probe import EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
 from hive_mind.ranking.bm25 import asked_for
 from hive_mind.ranking.merge import Rescored, may_have_more, merge_all, merge_replicas, total

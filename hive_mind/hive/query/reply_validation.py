@@ -6,8 +6,7 @@ import numpy as np
 
 from hive_mind.hive.policy.admission import are_counts
 from hive_mind.model.messages import PoolReply
-from hive_mind.model.occurrences import Occurrences
-from hive_mind.model.probe import PLACE
+from hive_mind.model.probe import PLACE, Occurrences
 
 
 def is_sound(reply: PoolReply, terms: int) -> bool:

@@ -12,8 +12,8 @@ from hive_mind.memory.gate.instructions import instruction_in
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
 from hive_mind.memory.gate.small_talk import is_small_talk
+from hive_mind.model.evidence import TEXTS, names_of, texts_of
 from hive_mind.model.fact import KEPT_HOME, Fact
-from hive_mind.model.said import TEXTS, names_of, texts_of
 from hive_mind.regex import regex
 
 _TAG = regex(r"<[^<>]{1,500}>")

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from hive_mind.counted import counted
 from hive_mind.hive.effects import Promotion
 from hive_mind.memory.vectors import Vector
-from hive_mind.model.evidence import HiveFact, Statement
+from hive_mind.model.evidence import HiveFact, Statement, said_of
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.query import Hit, Voices
-from hive_mind.model.said import said_of
 
 
 def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vector: Vector | None) -> list[Promotion]:

@@ -11,9 +11,9 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.intake import NAME_CHARACTERS_MAX, STATEMENT_CHARACTERS_MAX
 from hive_mind.model.content import Episode
+from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, episode_id, fact_id
-from hive_mind.model.said import said_of
 from hive_mind.store.base import Link
 
 Record = Fact | Episode | Link

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Some
 from datetime import date
 
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Path
+from hive_mind.forms.tree import Finding, Path
 from hive_mind.retrieval.files.collection import BUILT_IN, Collection
 from hive_mind.retrieval.files.golden import QUESTIONS_MIN, Golden, GoldenQuery
 from hive_mind.suggestions import did_you_mean

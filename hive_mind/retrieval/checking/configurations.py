@@ -5,9 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hive_mind.forms.fields import fields
-from hive_mind.forms.finding import Finding
-from hive_mind.forms.tree import Path, Tree
+from hive_mind.forms.form import fields
+from hive_mind.forms.tree import Finding, Path, Tree
 from hive_mind.retrieval.files.collection import DATE_FIELDS, Collection
 from hive_mind.retrieval.files.configuration import RESULTS_MAX, RetrievalConfig
 from hive_mind.suggestions import did_you_mean

@@ -14,9 +14,9 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel
 
 from hive_mind.errors import Problem, WorkspaceError
-from hive_mind.forms.finding import Finding as Unlocated
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import PROBLEMS_MAX, located, read
+from hive_mind.forms.tree import Finding as Unlocated
 from hive_mind.forms.tree import Tree
 from hive_mind.retrieval.checking.collections import collection_findings, documents_findings, golden_findings
 from hive_mind.retrieval.checking.configurations import combination, config_findings, contradictions, filter_findings

@@ -14,8 +14,8 @@ from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import Hit, Method, Query
-from hive_mind.model.search_result import SearchResult
 
 Step = Literal["unknown", "retracted", "superseded", "not found", "ranked below", "not used", "used"]
 

@@ -15,8 +15,7 @@ from hive_mind.judge.calibration import TARGET
 from hive_mind.judge.hive_rules import KIND, key_of, known, taken_back, value_of
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.rollout import RolloutRecord
-from hive_mind.judge.rules import EvaluationRule
+from hive_mind.judge.rules import EvaluationRule, RolloutRecord
 from hive_mind.judge.trial import tried
 from hive_mind.runtime.members.member import RunningMember
 

@@ -14,9 +14,8 @@ from hive_mind.hive.policy.admission import refusal
 from hive_mind.hive.policy.rights import problem_with
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot
+from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot, said_of
 from hive_mind.model.messages import Appointment, RegistryEntry
-from hive_mind.model.said import said_of
 
 LINE_BYTES_MAX = 4 << 20
 _PROBLEMS_SHOWN = 10

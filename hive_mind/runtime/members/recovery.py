@@ -11,8 +11,8 @@ from hive_mind import backends
 from hive_mind.errors import DatabaseUnreadable
 from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.said import said_of
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.generations import REPLACED, UNFINISHED, estate_of
 from hive_mind.runtime.settings import Settings

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hive_mind.errors import ConditionError, InvalidInput
-from hive_mind.goals import patterns
+from hive_mind.goals import functions
 from hive_mind.goals.condition import Condition
 
 RESULT = {
@@ -158,7 +158,7 @@ def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> No
 
 
 def test_a_condition_without_the_extra_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "re2", None)
+    monkeypatch.setattr(functions, "re2", None)
     with pytest.raises(ConditionError, match=r"matches\(\) can't be called: it needs an extra: .*hive-mind\[rules\]"):
         Condition("matches('a', 'b')")
 

@@ -8,12 +8,10 @@ import yaml
 
 from hive_mind.errors import GoalError
 from hive_mind.forms.explaining import explained
-from hive_mind.forms.fields import everywhere
-from hive_mind.forms.schema import schema_of
+from hive_mind.forms.form import everywhere, schema_of
 from hive_mind.goals.goal import Constraint, Goal, SuccessCriterion
-from hive_mind.goals.goal_file import GOAL, GoalFile, goal_of
+from hive_mind.goals.goal_file import GOAL, GoalFile, first_goal, goal_of
 from hive_mind.goals.satisfaction import satisfaction
-from hive_mind.goals.starting import first_goal
 from tests.documents import printed
 
 ROOT = Path(__file__).parents[3]

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput, WireError
-from hive_mind.judge.item_context import CONTEXT_MAX_BYTES, context_bytes, fitted
 from hive_mind.judge.items import (
     BY_EXPIRY,
     COMMENTED,
+    CONTEXT_MAX_BYTES,
     DECIDED,
     ITEM_MAX_BYTES,
     OPEN_MAX,
@@ -23,8 +23,10 @@ from hive_mind.judge.items import (
     ItemView,
     Reopening,
     check,
+    context_bytes,
     entry_of,
     expired,
+    fitted,
     folded,
     grouped,
     has_room,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.judge.rollout import RolloutRecord, chosen, next_share
+from hive_mind.judge.rules import RolloutRecord, chosen, next_share
 
 CASES = [f"case {number}" for number in range(4_000)]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hive_mind.measure.shares import share_ruled_out, wilson_bounds
+from hive_mind.measure.intervals import share_ruled_out, wilson_bounds
 
 
 @pytest.mark.parametrize(("found", "asked", "exact"), [(0, 1, 0.95), (0, 300, 0.009936), (1, 300, 0.015715), (20, 300, 0.095402)])

@@ -14,9 +14,8 @@ from hive_mind.memory.intake import new_fact
 from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.memory.transfer.transfer import line_of, record_of
 from hive_mind.model.content import Candidate
-from hive_mind.model.evidence import Assertion, Stamp, Statement
+from hive_mind.model.evidence import FIELDS, LISTS, Assertion, Stamp, Statement, said_of
 from hive_mind.model.fact import Fact
-from hive_mind.model.said import FIELDS, LISTS, said_of
 from tests.builders import fact, said
 
 CONFIDED = "password: hunter0Xy!2024"

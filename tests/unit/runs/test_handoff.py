@@ -7,7 +7,7 @@ from hive_mind.model.dialogue import ToolCall
 from hive_mind.runs.delegated import judgment_of, result_of
 from hive_mind.runs.effects import ToolResult
 from hive_mind.runs.graphs.spec import sub_agent
-from hive_mind.runs.handoff import one_line, values
+from hive_mind.runs.prompt import one_line, values
 from tests.unit.runs.flow import Flow, call, worker
 
 TALK = {"id": "a", "outputs": ["x"]}

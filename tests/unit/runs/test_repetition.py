@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from hive_mind.runs import effects as e
 from hive_mind.runs.pointers import CHARACTERS_MAX, shown
-from hive_mind.runs.repetition import TURNS, digest_of
-from hive_mind.runs.state import Call
+from hive_mind.runs.state import TURNS, Call, digest_of
 from hive_mind.runs.steps import Warned
 from tests.unit.runs.flow import Flow, call, worker
 

@@ -25,8 +25,8 @@ from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.spec import reads
+from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
-from hive_mind.model.search_result import SearchResult
 from hive_mind.ranking.form import texts_to_embed
 
 PROCESSES_MAX = 8

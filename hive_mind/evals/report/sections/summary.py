@@ -15,7 +15,7 @@ from hive_mind.evals.report.values import against, estimate, paragraph, section
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.measure.differences import JUDGED_MIN, Difference
-from hive_mind.measure.shares import share_ruled_out
+from hive_mind.measure.intervals import share_ruled_out
 
 PROMISED_SHARE = 0.999
 """Of questions to which every exact topology finds what one memory finds."""

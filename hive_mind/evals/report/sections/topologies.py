@@ -12,7 +12,7 @@ from hive_mind.evals.report.selecting import EXACT, Setting
 from hive_mind.evals.report.values import MESSAGES, arm, identical, means, paragraph, section, spent
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.hive.topology.spec import SINGLE
-from hive_mind.measure.shares import share_ruled_out
+from hive_mind.measure.intervals import share_ruled_out
 
 
 def parity(material: Material) -> Markup:

@@ -11,8 +11,7 @@ from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.manifests.starting import first_manifest
 from hive_mind.errors import InvalidInput
 from hive_mind.forms.explaining import explained
-from hive_mind.forms.fields import everywhere, section_of
-from hive_mind.forms.schema import schema_of
+from hive_mind.forms.form import everywhere, schema_of, section_of
 from hive_mind.hive.topology.spec import NAMES
 
 ROOT = Path(__file__).parents[4]

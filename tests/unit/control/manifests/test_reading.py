@@ -9,7 +9,7 @@ import pytest
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.manifests.reading import read_form, read_manifest, read_text
 from hive_mind.errors import ConfigError, InvalidInput, ManifestError, Problem
-from hive_mind.goals import patterns
+from hive_mind.goals import functions
 from tests.unit.control.bad_manifests import AGENTS, EVERY, HEAD, MISSING, NEVER_SAID, NO_YAML, WRONG_FORM, Bad, one_agent, within
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "manifests").glob("*.yaml"))
@@ -63,7 +63,7 @@ def test_there_are_many_ways_to_be_wrong():
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_every_example_reads_without_a_problem_and_without_an_extra(file, monkeypatch):
-    monkeypatch.setattr(patterns, "re2", None)
+    monkeypatch.setattr(functions, "re2", None)
     source = read_manifest(file)
 
     assert source.folder == file.parent

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.control.manifests.reading import read_form, read_manifest, settled
 from hive_mind.errors import ManifestError, Problem, RuleError
-from hive_mind.forms.schema import schema_of
+from hive_mind.forms.form import schema_of
 from hive_mind.judge.rule_file import RULES, rules_of
 from hive_mind.judge.rules import RuleSet
 from tests.unit.control.bad_manifests import within

@@ -3,7 +3,7 @@
 import pytest
 
 from hive_mind.control.manifests.manifest import HiveManifest
-from hive_mind.forms.fields import everywhere, section_of
+from hive_mind.forms.form import everywhere, section_of
 from hive_mind.runtime.workers.config import SourceConfig
 from tests.unit.control.manifests_drawn import manifest_of
 from tests.unit.control.planning.desired_cases import CASES, ELSEWHERE
