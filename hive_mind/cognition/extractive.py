@@ -1,7 +1,7 @@
 """The reader that needs no key: takes statements out of content word for word, and answers by quoting them.
 
 It copies and never rephrases, so it can't invent; the price is that it can't reason either, and it says so. `blocks`,
-`sentences`, `entities` and `temporal` do the reading, `concept_map` and `quoting` the writing; this file puts them together.
+`sentences`, `entities` and `temporal` do the reading, `quoting` the writing; this file puts them together.
 
 The concept map: what a content is about, one line per concept with what it is linked to.
 

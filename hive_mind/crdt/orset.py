@@ -10,8 +10,7 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from hive_mind.crdt.context import Context
-from hive_mind.crdt.dots import actor_named, checked_dot, differing, dot_from_hex
+from hive_mind.crdt.context import Context, actor_named, checked_dot, differing, dot_from_hex
 from hive_mind.model.evidence import Actor, Dot
 from hive_mind.model.evidence import dot as dot_of
 

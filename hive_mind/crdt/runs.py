@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from hive_mind.crdt.dots import COUNTER_MAX
+from hive_mind.crdt.context import COUNTER_MAX
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Dot
 
 # A run of a million dots is a few bytes on the wire: what is unpacked needs a bound of its own. More never travels at once.

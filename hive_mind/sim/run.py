@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from hive_mind.hive.chance import Chance
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
-from hive_mind.sim.invariants.answers import check_answer, check_unanswered
 from hive_mind.sim.invariants.checks import (
     agreement,
     difference,
@@ -19,9 +18,9 @@ from hive_mind.sim.invariants.checks import (
 )
 from hive_mind.sim.invariants.freshness import check_fresh
 from hive_mind.sim.invariants.letting_go import LettingGo
-from hive_mind.sim.invariants.moderation import check_moderated
-from hive_mind.sim.invariants.visible import check_visible
-from hive_mind.sim.siege.siege import Siege
+from hive_mind.sim.invariants.promises import check_moderated
+from hive_mind.sim.invariants.visible import check_answer, check_unanswered, check_visible
+from hive_mind.sim.siege.intruders import Siege
 from hive_mind.sim.storm import Storm
 from hive_mind.sim.workload import MODERATORS_NODE, Workload
 from hive_mind.sim.world import NewChance, Violation, World

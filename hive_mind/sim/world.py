@@ -37,9 +37,8 @@ from hive_mind.sim.invariants.views import node_of, note_promoted, places_of
 from hive_mind.sim.machine import Machine
 from hive_mind.sim.network import Fate, Network, Parcel
 from hive_mind.sim.schedule import Schedule
-from hive_mind.sim.siege.keys import Office
+from hive_mind.sim.siege.keys import BEAT_MS, Mail, Office
 from hive_mind.sim.siege.liar import Liar, LyingNode
-from hive_mind.sim.siege.mail import BEAT_MS, Mail
 from hive_mind.sim.workload import Request
 
 NewChance = Callable[[str], Chance]

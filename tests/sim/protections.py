@@ -8,7 +8,7 @@ import msgspec
 
 from hive_mind.hive.effects import Now
 from hive_mind.hive.membership.clock import HiveClock
-from hive_mind.hive.membership.living_boots import LivingBoots
+from hive_mind.hive.membership.heartbeats import LivingBoots
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import registry_service, seal
 from hive_mind.hive.policy.registry import Registry

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Write
-from hive_mind.hive.policy.limits import AFTER_DISMISSAL
+from hive_mind.hive.policy.authority import AFTER_DISMISSAL
 from hive_mind.hive.policy.seal import sealed_entry
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Announce, Appointment, RegistryEntry

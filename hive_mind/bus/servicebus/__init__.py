@@ -1,6 +1,6 @@
 """A bus over Azure Service Bus, or over the development broker: one topic, and on it a subscription per node.
 
-Messages carry their target as a property, subscriptions have a filter on it; see `names`. Azure keeps what it
+Messages carry their target as a property, subscriptions have a filter on it; see `messages`. Azure keeps what it
 accepted until it is acknowledged; the development broker keeps it as long as it runs. The address is
 `servicebus://NAMESPACE.servicebus.windows.net/TOPIC` or `servicebus://127.0.0.1:5672/TOPIC`; the credential is a connection
 string, or for Azure none: then `azure-identity` finds who is signed in.

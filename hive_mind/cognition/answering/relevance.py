@@ -2,7 +2,7 @@
 
 Every search finds something; its scores rank and don't judge. This judges by what the question and the fact share: the
 identifiers and names asked for, the share of the question's words, and how much the shared words told the search. It never
-changes an order; that is the business of `selection`.
+changes an order; that is the business of `quoting`.
 """
 
 import re

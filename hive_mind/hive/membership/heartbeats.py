@@ -2,10 +2,17 @@
 
 Counts only its own monotonic clock. A boot that was followed by another of the same name is not believed any more; if it goes on
 beating, two processes have the same name, which is reported to a person.
+
+A seal is good for ever, so what a boot once said can be kept by a stranger and said again later.
+
+A boot is believed once it has answered: its answer names a beat of this boot, of the time since it was first asked or later. From
+then on the numbers of its beats tell a new one from one that was kept; after a silence it has to answer again, for of those that
+were lost meanwhile nobody knows when they were said.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hive_mind.model.messages import Beat
 
@@ -19,6 +26,12 @@ _TWINS_AT = 2
 
 # Of what a beat says in bytes: several times what ours need. And of a group's name, which is as long as a node's at most.
 _WORD_MAX, _SEAL_BYTES_MAX, _GROUP_CHARACTERS_MAX = 64, 1_024, 200
+
+State = Literal["alive", "suspected", "joining", "leaving", "stranger"]
+
+_NUMBER_BYTES = 8
+# Boots that were asked and have not answered: only of names with a key, as their seals are good.
+_ASKED_MAX = 1_000
 
 
 def is_short(beat: Beat) -> bool:
@@ -125,3 +138,74 @@ class Heartbeats:
             if heard.strays >= _TWINS_AT:
                 heard.twin_ms = now_ms
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """One of them, or the node itself."""
+
+    name: str
+    state: State
+    is_member: bool
+    silent_ms: int | None
+    """None: it was never heard."""
+    epoch: int
+    incarnation: str
+    group: str
+    has_twin: bool
+
+
+def state_of(name: str, heartbeats: Heartbeats, now_ms: int, *, is_member: bool, is_suspect: bool) -> MemberState:
+    """What there is to say of one."""
+    heard = heartbeats.get(name)
+    if heard is None:
+        return MemberState(name, "suspected" if is_suspect else "alive", is_member, None, 0, "", "", has_twin=False)
+    beat, silent_ms = heard.beat, 0 if name == heartbeats.name else now_ms - heard.heard_ms
+    state = "suspected" if is_suspect else _wish(beat, is_member=is_member, is_heard=heartbeats.is_heard(name, now_ms))
+    has_twin = heartbeats.has_twin(name, now_ms)
+    return MemberState(name, state, is_member, silent_ms, beat.epoch, beat.incarnation.hex(), beat.group, has_twin)
+
+
+def _wish(beat: Beat, *, is_member: bool, is_heard: bool) -> State:
+    if beat.is_leaving:
+        return "leaving"
+    if is_member:
+        return "alive"
+    return "joining" if beat.wants_in and is_heard else "stranger"
+
+
+def mark_of(beat: Beat) -> bytes:
+    """What an answer to this beat names."""
+    return beat.incarnation + beat.number.to_bytes(_NUMBER_BYTES, "big")
+
+
+class LivingBoots:
+    """As one boot knows them; `incarnation` is its own, drawn anew each time, so no answer to an earlier boot is one to it."""
+
+    def __init__(self, incarnation: bytes) -> None:
+        self._incarnation = incarnation
+        self._living: dict[str, bytes] = {}
+        self._asked: dict[tuple[str, bytes], tuple[int, int]] = {}
+        """By name and incarnation: the number of the first beat that asked, and when it was asked last."""
+
+    def lives(self, name: str, beat: Beat, *, is_heard: bool) -> bool:
+        """Whether the boot that sent this beat has answered, by this beat or, if it was heard lately, by an earlier one."""
+        if is_heard and self._living.get(name) == beat.incarnation:
+            return True
+        first, _ = self._asked.get((name, beat.incarnation), (None, 0))
+        own, number = beat.answers[:-_NUMBER_BYTES], int.from_bytes(beat.answers[-_NUMBER_BYTES:], "big")
+        if first is None or own != self._incarnation or number < first:
+            return False
+        self._living[name] = beat.incarnation
+        del self._asked[name, beat.incarnation]
+        return True
+
+    def is_to_ask(self, name: str, beat: Beat, number: int, now_ms: int, every_ms: int) -> bool:
+        """Whether to ask that boot now, by the beat of this number; it is asked no more often than `every_ms`."""
+        boot = name, beat.incarnation
+        first, asked_ms = self._asked.pop(boot, (number, now_ms - every_ms))
+        is_due = now_ms - asked_ms >= every_ms
+        self._asked[boot] = first, now_ms if is_due else asked_ms
+        if len(self._asked) > _ASKED_MAX:
+            del self._asked[next(iter(self._asked))]
+        return is_due

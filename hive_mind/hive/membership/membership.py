@@ -18,14 +18,22 @@ from dataclasses import dataclass
 from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
-from hive_mind.hive.membership.heartbeats import Heartbeats, is_short
-from hive_mind.hive.membership.living_boots import LivingBoots, mark_of
-from hive_mind.hive.membership.member_state import MemberState, state_of
-from hive_mind.hive.membership.topology_proposal import is_to_propose, is_too_far, next_epoch, successor, wanted
+from hive_mind.hive.membership.heartbeats import Heartbeats, LivingBoots, MemberState, is_short, mark_of, state_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import EVERYBODY, is_name, pack
-from hive_mind.hive.topology.log import Step, TopologyLog, TopologyVersion, is_believed, steps_of
+from hive_mind.hive.topology.log import (
+    Step,
+    TopologyLog,
+    TopologyVersion,
+    is_believed,
+    is_to_propose,
+    is_too_far,
+    next_epoch,
+    steps_of,
+    successor,
+    wanted,
+)
 from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat, MembershipMessage
 
 MEMBERSHIP = "membership"

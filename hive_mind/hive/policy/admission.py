@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from hive_mind.crdt.clock import is_believable
-from hive_mind.crdt.dots import COUNTER_MAX, DOT_BYTES
+from hive_mind.crdt.context import COUNTER_MAX, DOT_BYTES
 from hive_mind.hive.policy.rights import TRUST_MAX
 from hive_mind.hive.policy.seal import Seal, is_sealed
 from hive_mind.model.evidence import (

@@ -1,9 +1,19 @@
-"""What a partition replica asks its node before it keeps or drops an assertion; `node_policy` answers."""
+"""What a partition replica asks its node before it keeps or drops an assertion; `node_policy` answers.
+
+Limits are why something of a member was forgotten that says more than any honest one does. Status shows them.
+"""
 
 from typing import Protocol
 
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.model.evidence import Assertion, Sealed
+
+TOO_MANY_ENTRIES = "a registry entry of a writer with too many"
+TOO_MANY_REMOVALS = "a removal by somebody who takes back too much"
+TOO_MANY_BOOTS = "a boot of a node with too many"
+AFTER_DISMISSAL = "a registry entry of a moderator who had been dismissed"
+
+LIMITS = frozenset({TOO_MANY_ENTRIES, TOO_MANY_REMOVALS, TOO_MANY_BOOTS, AFTER_DISMISSAL})
 
 
 class Authority(Protocol):

@@ -2,6 +2,8 @@
 
 Writes registry entries for agents of this node and takes in those of others, each sealed by its writer; and lets go of what an
 entry takes back. Records and removals are returned; the node persists and sends.
+
+Registry entries on their way: as many messages as it takes, each of a size that every broker carries.
 """
 
 from collections.abc import Iterable
@@ -14,7 +16,7 @@ from hive_mind.crdt.clock import HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
-from hive_mind.hive.policy.limits import AFTER_DISMISSAL, TOO_MANY_ENTRIES
+from hive_mind.hive.policy.authority import AFTER_DISMISSAL, TOO_MANY_ENTRIES
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
@@ -22,11 +24,14 @@ from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_seal
 from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
-from hive_mind.model.messages import RegistryEntry
+from hive_mind.model.messages import Announce, RegistryEntry
 from hive_mind.ranking.tokens import forget_texts
 
 REGISTRY = "registry"
 _TAKING_BACK = frozenset({"retracted", "redacted"})
+
+# What an entry takes besides its texts, and an appointment: stamp and lengths.
+ENTRY_BYTES = 64
 
 
 class RegistryService:
@@ -222,3 +227,29 @@ def has_erasure(entries: Iterable[RegistryEntry]) -> bool:
 def record_of(entry: RegistryEntry) -> Put:
     """The journal record of an entry."""
     return Put(REGISTRY, record_key(entry), msgspec.msgpack.encode(entry))
+
+
+def announced(entries: Iterable[RegistryEntry], bytes_max: int) -> tuple[Announce, ...]:
+    """Messages that tell these; one entry that is larger goes alone."""
+    parts: list[list[RegistryEntry]] = []
+    left = 0
+    for entry in entries:
+        size = size_of(entry)
+        if not parts or size > left:
+            parts.append([])
+            left = bytes_max
+        parts[-1].append(entry)
+        left -= size
+    return tuple([Announce(tuple(part)) for part in parts])
+
+
+def size_of(entry: RegistryEntry) -> int:
+    """About how many bytes it takes, rather too many than too few."""
+    size = ENTRY_BYTES + _bytes_in(entry.key, entry.value, entry.by) + len(entry.stamp.actor) + len(entry.seal)
+    if (found := entry.appointment) is not None:
+        size += ENTRY_BYTES + _bytes_in(found.by) + len(found.stamp.actor) + len(found.seal)
+    return size
+
+
+def _bytes_in(*texts: str) -> int:
+    return sum(len(text) if text.isascii() else 4 * len(text) for text in texts)

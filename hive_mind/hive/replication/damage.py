@@ -15,11 +15,10 @@ from hive_mind.hive.membership.membership import MEMBERSHIP
 from hive_mind.hive.node import CLOCK, META, OFFSET
 from hive_mind.hive.policy.admission import has_its_id
 from hive_mind.hive.policy.registry_service import REGISTRY
-from hive_mind.hive.replication.outbox import OUTBOX, Batch
+from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS
 from hive_mind.hive.replication.partitions import INCOMING
 from hive_mind.hive.replication.reliable_channels import LANE_BYTES, LANES, SAID
-from hive_mind.hive.replication.undelivered import UNDELIVERED
 from hive_mind.hive.topology.log import TopologyLog
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import RegistryEntry

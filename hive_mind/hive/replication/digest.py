@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from hive_mind.crdt.orset import ORSet
 from hive_mind.crdt.reconcile import DotIndex
-from hive_mind.hive.replication.proofs import Proofs
+from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, actor_of, counter_of
 from hive_mind.model.messages import Span
 

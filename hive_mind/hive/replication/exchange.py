@@ -17,7 +17,7 @@ from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.crdt.runs import pack, unpack
 from hive_mind.hive.effects import Now
 from hive_mind.hive.policy.registry import slot_of
-from hive_mind.hive.policy.registry_chunks import announced
+from hive_mind.hive.policy.registry_service import announced
 from hive_mind.hive.replication.digest import Digest, SeenDigest, some_actors
 from hive_mind.hive.replication.exchange_steps import (
     Allowance,

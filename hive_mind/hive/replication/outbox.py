@@ -2,8 +2,13 @@
 
 A parcel names dots, not contents: what is sent is looked up when it is sent, so a fact retracted meanwhile is sent as retracted.
 Its journal record is written together with the assertions themselves, before anything is sent.
+
+Assertions that were taken back while they were still under way to somebody are sent all the same, with the proof that they are
+gone: only who knows both can remember that a dot was seen, and prove to others that it is gone. Kept until every parcel that
+names the dot has arrived.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,8 +18,7 @@ from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Held, Put, Record, Send
 from hive_mind.hive.replication.exchange_steps import heads_of, size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
-from hive_mind.hive.replication.undelivered import Place, Undelivered
-from hive_mind.model.evidence import Assertion, Dot
+from hive_mind.model.evidence import Assertion, Dot, Sealed
 from hive_mind.model.messages import Changes, Replicate
 
 OUTBOX = "outbox"
@@ -28,6 +32,13 @@ Items = tuple[tuple[str, tuple[Dot, ...]], ...]
 """Dots by partition."""
 Holders = Callable[[str], Sequence[str]]
 """Who holds a partition."""
+
+UNDELIVERED = "undelivered"
+
+_decode = msgspec.msgpack.Decoder(Sealed).decode
+
+Place = tuple[str, Dot]
+"""A partition and a dot in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +241,61 @@ def _places(parcel: Batch) -> Iterator[Place]:
 
 def _record(parcel: Batch) -> Record:
     return Put(OUTBOX, parcel.id.encode(), _encode(parcel))
+
+
+class Undelivered:
+    """Which dots are in parcels, and what they stood for."""
+
+    def __init__(self, is_erased: Callable[[Assertion], bool] = lambda _: False) -> None:
+        self._is_erased = is_erased
+        self._parcels: Counter[Place] = Counter()
+        self._kept: dict[Place, Sealed] = {}
+
+    def get(self, partition: str, dot: Dot) -> Sealed | None:
+        """What a dot stood for that is live no more."""
+        return self._kept.get((partition, dot))
+
+    def posted(self, places: Iterable[Place]) -> None:
+        self._parcels.update(places)
+
+    def arrived(self, places: Iterable[Place]) -> list[Record]:
+        """A parcel that named these has come to everybody it was for."""
+        records: list[Record] = []
+        for place in places:
+            self._parcels[place] -= 1
+            if self._parcels[place] <= 0:
+                del self._parcels[place]
+                if self._kept.pop(place, None) is not None:
+                    records.append(Delete(UNDELIVERED, _key(place)))
+        return records
+
+    def keep(self, changed: Mapping[str, Taken], *, only_new: bool = False) -> list[Record]:
+        """Keep what was just taken back of what is under way; `only_new`: of what came and went in this very change."""
+        records: list[Record] = []
+        for partition, some in changed.items():
+            new = {given.dot for given in some.adds} if only_new and some.gone else None
+            for given in some.gone:
+                if new is not None and given.dot not in new:
+                    continue
+                place = (partition, given.dot)
+                # Of what is erased the proof alone is sent: who never sees it learns of its dot by the next exchange.
+                if place in self._parcels and not self._is_erased(given.assertion):
+                    self._kept[place] = given
+                    records.append(Put(UNDELIVERED, _key(place), _encode(given)))
+        return records
+
+    def erase(self) -> list[Record]:
+        """Let go of what was kept before it was to be erased."""
+        gone = [place for place, given in self._kept.items() if self._is_erased(given.assertion)]
+        for place in gone:
+            del self._kept[place]
+        return [Delete(UNDELIVERED, _key(place)) for place in gone]
+
+    def load(self, key: bytes, value: bytes) -> None:
+        """Take back one journal record."""
+        partition, _, dot = key.partition(b"\0")
+        self._kept[partition.decode(), dot] = _decode(value)
+
+
+def _key(place: Place) -> bytes:
+    return place[0].encode() + b"\0" + place[1]

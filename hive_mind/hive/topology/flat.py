@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.topology.asking_order import AskingOrder
-from hive_mind.hive.topology.base import NO_WISHES, ReplicaSet
+from hive_mind.hive.topology.base import NO_WISHES, AskingOrder, ReplicaSet
 
 ALL = "all"
 

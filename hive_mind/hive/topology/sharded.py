@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from hive_mind.hive.topology.asking_order import AskingOrder
-from hive_mind.hive.topology.base import NO_WISHES, ReplicaSet
+from hive_mind.hive.topology.base import NO_WISHES, AskingOrder, ReplicaSet
 from hive_mind.hive.topology.placement import Placement, partition_name
 
 # 32 bits of an id choose its partition. For a power of two that is exactly even, for any other count of partitions nearly.

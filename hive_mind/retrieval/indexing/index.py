@@ -2,12 +2,15 @@
 
 The file is the truth, the indexes in memory are a cache, as in an agent's memory. An update of the file by another process is
 noticed at the next search.
+
+What is embedded of a chunk is its text with the headings above it; the text that came before a document (a turn of a
+conversation) is embedded by itself, and mixed in when the index is loaded.
 """
 
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -20,19 +23,21 @@ from hive_mind.ranking.vector import Vector
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import Method, RetrievalConfig, TextForm
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow
-from hive_mind.retrieval.indexing.embedding import Wanted, missing, unused
+from hive_mind.retrieval.indexing.chunk_file import ChunkFile, ChunkRow, DocumentRow
 from hive_mind.retrieval.indexing.found import QueryResult, Result
-from hive_mind.retrieval.indexing.memory_index import MemoryIndex
+from hive_mind.retrieval.indexing.memory_index import MemoryIndex, first
 from hive_mind.retrieval.indexing.searching import Candidate, SearchQuery, asked, is_answered_by_words, ranked
 from hive_mind.retrieval.indexing.selecting import reranked, selected
-from hive_mind.retrieval.indexing.updating import Changes, Indexed, Report, changes_since, write
+from hive_mind.retrieval.indexing.updating import Changes, Indexed, Report, changes_since, embedded_text, text_key, write
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import vector_arms
 
 _EMBED_BATCH = 128
 # Showing this many documents takes some 100 ms; more would keep searches waiting.
 _SHOWN_MAX = 200
+
+Wanted = Mapping[bytes, str]
+"""Texts by their keys."""
 
 
 async def open_index(
@@ -284,3 +289,35 @@ def _semantic_weight(one: SearchQuery) -> float:
 
 def _silent(_what: str, _done: int, _total: int) -> None:
     pass
+
+
+def missing(file: ChunkFile, changes: Changes, model: str) -> Wanted:
+    """Texts without an embedding of this model, of everything there will be after the changes."""
+    known = file.vector_keys(model)
+    gone = set(changes.gone)
+    kept = {row.number: row for row in file.documents() if row.number not in gone}
+    numbers = [number for key, number in file.chunk_keys() if key not in known]
+    wanted: dict[bytes, str] = {}
+    new = {row.number: row for row in changes.documents}
+    for documents, chunks in ((kept, file.chunks_at(numbers).values()), (new, changes.chunks)):
+        for chunk in chunks:
+            if chunk.key not in known and (document := documents.get(chunk.document)):
+                wanted[chunk.key] = embedded_text(document.title, first(document, "speaker"), chunk)
+        wanted |= {key: text for key, text in _befores(documents.values()).items() if key not in known}
+    return wanted
+
+
+def unused(file: ChunkFile, changes: Changes) -> list[bytes]:
+    """Keys that only documents needed which are gone now."""
+    gone = set(changes.gone)
+    rows = file.documents()
+    former = {chunk.key for chunk in file.chunks_in(gone)} | set(_befores(row for row in rows if row.number in gone))
+    numbers = {chunk.number for chunk in file.chunks_in(gone)}
+    needed = {key for key, number in file.chunk_keys() if number not in numbers} | {chunk.key for chunk in changes.chunks}
+    needed |= set(_befores(row for row in rows if row.number not in gone)) | set(_befores(changes.documents))
+    return sorted(former - needed)
+
+
+def _befores(documents: Iterable[DocumentRow]) -> dict[bytes, str]:
+    texts = (first(document, "before") for document in documents)
+    return {text_key(text): text for text in texts if text}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, ConfigError
-from hive_mind.hive.policy.limits import LIMITS
+from hive_mind.hive.policy.authority import LIMITS
 from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.node.base import RunnerSettings

@@ -2,9 +2,14 @@
 
 The forger has certificates of another root, and one of this fleet that has expired. The thief is the member whose key it has,
 until that is revoked, and then goes on; it also says things in the names of others, as no certificate of its allows.
+
+When intruders are at work: a forger all through the storm, a thief from some moment on, whose key is revoked minutes later.
+
+What the thief said is to be gone in the end, and both go on while members agree again.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -14,17 +19,21 @@ from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.seals import KeySeal
 from hive_mind.model.messages import Message
-from hive_mind.sim.faults import HOUR_MS
+from hive_mind.sim.faults import HOUR_MS, MINUTE_MS
 from hive_mind.sim.machine import START_MS
 from hive_mind.sim.siege.forgery import Forgery, another
-from hive_mind.sim.siege.keys import HIVE, names_of
-from hive_mind.sim.siege.mail import Mail
+from hive_mind.sim.siege.keys import HIVE, Mail, names_of
 from hive_mind.sim.workload import MODERATORS_NODE
+from hive_mind.sim.world import NewChance, World
 
 FORGER, THIEF = "a forger", "a thief"
 
 Post = Callable[[str, Envelope], None]
 """Puts an envelope on its way to a machine."""
+
+_PAUSE_MS = 8_000
+_STOLEN_AT_MS = (MINUTE_MS, 2 * MINUTE_MS)
+_REVOKED_AFTER_MS = (MINUTE_MS, 2 * MINUTE_MS)
 
 
 class Forger:
@@ -94,3 +103,56 @@ class _Anybodys(KeySeal):
         """Sealed with this intruder's key, in anybody's name."""
         del signer
         return self._keyring.seal(self._domain + payload)
+
+
+class Siege:
+    """Of one world."""
+
+    def __init__(self, world: World, new_chance: NewChance, chance: Chance) -> None:
+        self._world, self._new_chance, self._chance = world, new_chance, chance
+        self._thief: Thief | None = None
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Let them in, as many as the weather wants."""
+        world, weather, mail = self._world, self._world.weather, self._world.mail
+        if mail is not None and weather.has_forger:
+            self._act(Forger(mail, self._new_chance("forger"), partial(world.post, FORGER)))
+        if mail is not None and weather.has_thief:
+            world.schedule.after(self._chance.uniform(*_STOLEN_AT_MS), self._steal)
+
+    def end(self) -> None:
+        """Revoke what is not yet revoked, and let nobody speak any more."""
+        self._revoke()
+        self._is_over = True
+
+    def _act(self, one: Forger | Thief) -> None:
+        if self._is_over:
+            return
+        world = self._world
+        names = sorted(world.machines)
+        world.attempt(lambda: one.step(names, world.machines[names[0]].true_ms))
+        world.schedule.after(self._chance.expovariate(1 / _PAUSE_MS), lambda: self._act(one))
+
+    def _steal(self) -> None:
+        world, mail = self._world, self._world.mail
+        if self._is_over or mail is None:
+            return
+        names = sorted(set(world.topology.nodes) - {MODERATORS_NODE})
+        world.victim = self._chance.choice(names)
+        self._thief = Thief(mail, world.victim, self._new_chance("thief"), partial(world.post, THIEF))
+        world.rekeyed_ms = 1 << 60
+        self._act(self._thief)
+        world.schedule.after(self._chance.uniform(*_REVOKED_AFTER_MS), self._revoke)
+
+    def _revoke(self) -> None:
+        """The machine gets another key and starts again; from its folder it learns of the revocation, and tells the others."""
+        world, mail = self._world, self._world.mail
+        if self._thief is None or mail is None or world.rekeyed_ms < 1 << 60:
+            return
+        mail.office.revoke(world.victim)
+        mail.office.issue(world.victim)
+        world.rekeyed_ms = world.schedule.now_ms
+        machine = world.machines[world.victim]
+        if machine.node is not None:
+            machine.crash(loses_tail=False)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.crdt.dots import differing
+from hive_mind.crdt.context import differing
 from hive_mind.model.evidence import dot
 
 SIDES = st.lists(st.integers(1, 30).map(lambda counter: dot(b"8 bytes!", counter)), max_size=30, unique=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hive_mind.hive.index.columns import Columns
+from hive_mind.hive.index.compacting_index import Columns
 from hive_mind.model.probe import NOWHERE
 
 TRUST = {("ada",): 0.5, ("ada", "bob"): 0.75, ("bob",): 0.25}

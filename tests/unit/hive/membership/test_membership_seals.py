@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.hive.effects import Received, Send
-from hive_mind.hive.membership.living_boots import mark_of
+from hive_mind.hive.membership.heartbeats import mark_of
 from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.policy.seal import sealed_beat, sealed_topology
 from hive_mind.hive.topology.base import Topology

@@ -1,6 +1,6 @@
 """What everybody knows gets about however much it is: no message of it is too large for a broker."""
 
-from hive_mind.hive.policy.registry_chunks import announced, size_of
+from hive_mind.hive.policy.registry_service import announced, size_of
 from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.model import wire
 from hive_mind.model.evidence import Stamp

@@ -1,7 +1,7 @@
 """What an author does about what it wrote and others hold: it asks every boot of a holder once whether that still has it."""
 
 from hive_mind.hive.effects import Send
-from hive_mind.hive.replication.proofs import Proofs
+from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.model.messages import SyncStep
 from tests.hives import HOUR_MS, MODERATOR, PUMP_ID, Hive, keyring, sharded
 

@@ -8,8 +8,8 @@ from hive_mind.crdt.orset import Delta, ORSet
 from hive_mind.hive.replication.digest import Digest
 from hive_mind.hive.replication.exchange import Answer
 from hive_mind.hive.replication.exchange_steps import NamedSpan, joinable
+from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.hive.replication.partition_replica import PartitionReplica
-from hive_mind.hive.replication.proofs import Proofs
 from hive_mind.model.evidence import Removal, Stamp, actor_id, counter_of, dot
 from hive_mind.model.messages import Span, SyncStep
 from tests.unit.hive.exchanging import NOW, first_steps, meet, steps, two

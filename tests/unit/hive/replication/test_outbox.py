@@ -5,9 +5,8 @@ from random import Random
 import pytest
 
 from hive_mind.hive.effects import Delete, Put, Received, Reconnected, Send, Tick
-from hive_mind.hive.replication.outbox import OUTBOX, DeliverySettings, Outbox
+from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, DeliverySettings, Outbox
 from hive_mind.hive.replication.partition_replica import Taken
-from hive_mind.hive.replication.undelivered import UNDELIVERED
 from hive_mind.model import wire
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate

@@ -3,7 +3,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from hive_mind.crdt.dots import COUNTER_MAX
+from hive_mind.crdt.context import COUNTER_MAX
 from hive_mind.hive.effects import Delete
 from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_replica import Taken
