@@ -1,11 +1,14 @@
 """One loop for whatever comes in: told, asked, or to be done; alone and in a hive.
 
 Where inputs come from: a list, a file, an open stream, or a queue that somebody fills.
+
+An agent with one loop: what is told is learned, what is asked is answered, and a task becomes a run.
 """
 
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,10 @@ from hive_mind.runs.state import RunState
 from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.runs import open_goal_seeking
+from tests.builders import Home
+from tests.loops import opened
+from tests.unit.agents.run_builders import decide_all, parts_over
+from tests.unit.runs.flow import worker
 
 ASK = WorkerSpec.model_validate(
     {
@@ -40,6 +47,9 @@ ASK = WorkerSpec.model_validate(
         ],
     }
 )
+
+GATE = "Sluice gate 2 closes at a water level of 3.2 m."
+PERSON = worker({"id": "q", "kind": "person", "outputs": ["word"]}, inputs=["about"])
 
 
 def settings(folder: Path) -> Settings:
@@ -164,3 +174,84 @@ def test_an_open_stream_stays_its_owners() -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         gathered(lines_of(tmp_path / "nothing"))
+
+
+@asynccontextmanager
+async def with_agent(*, has_runs: bool = True) -> AsyncIterator[GoalSeekingAgent]:
+    async with Home().memory() as memory, opened("ledger", "memory") as ledger:
+        runs = parts_over(ledger) if has_runs else None
+        yield GoalSeekingAgent("ada", memory, ExtractiveReader(), runs=runs)
+
+
+async def test_a_text_is_learned_a_question_is_answered_and_a_task_is_run() -> None:
+    async with with_agent() as agent:
+        learned = await agent.process(GATE)
+        answer = await agent.process("At what water level does sluice gate 2 close?")
+        state = await agent.process(Task(PERSON, {"about": "gates"}))
+        assert isinstance(learned, Learned)
+        assert learned.facts[0].sources == ("user",)
+        assert isinstance(answer, Answer)
+        assert "3.2 m" in answer.text
+        assert isinstance(state, RunState)
+        assert state.is_waiting
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("Is it open?", Question), ("  開いていますか？ ", Question), ("It is open.", Content), ("Why? It is.", Content)],
+)
+async def test_what_ends_with_a_question_mark_is_a_question(text: str, kind: type) -> None:
+    async with with_agent() as agent:
+        observed = await agent.observe(text)
+        assert type(observed.value) is kind
+        assert observed.value.text == text.strip()
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+async def test_nothing_is_refused(text: str) -> None:
+    async with with_agent() as agent:
+        with pytest.raises(InvalidInput, match="there is nothing in it"):
+            await agent.process(text)
+
+
+async def test_deciding_changes_nothing() -> None:
+    async with with_agent() as agent:
+        await agent.learn_from_content(GATE)
+        before = await agent.memory.get_statistics()
+        for given, action in (
+            (Content("The gate is painted red.", "otto"), "learn"),
+            (Question("When does gate 2 close?"), "answer"),
+            (Task(PERSON, {"about": "sluice gate", "count": 3}), "run"),
+        ):
+            decided = await agent.decide(await agent.orient(await agent.observe(given)))
+            assert decided.action == action
+        assert await agent.memory.get_statistics() == before
+        assert await agent.parts.ledger.heads("") == []
+
+
+async def test_each_thing_that_a_source_gives_is_done_in_turn() -> None:
+    async with with_agent() as agent:
+        source = listed([GATE, "At what water level does sluice gate 2 close?"])
+        done = [(given, type(what)) async for given, what in agent.serve(source)]
+        assert [kind for _, kind in done] == [Learned, Answer]
+        assert done[0][0] == GATE
+
+
+async def test_a_run_is_resumed_by_its_name_when_somebody_decided() -> None:
+    async with with_agent() as agent:
+        await agent.run(PERSON, {"about": "gates"}, name="gates")
+        assert (await agent.resume("gates")).is_waiting
+        (view,) = await agent.desk.open()
+        await decide_all(agent.parts, edit="notes")
+        state = await agent.resume("gates")
+        assert view.item.subject.startswith("gates/")
+        assert (state.outcome, state.buffer["word"]) == ("accepted", "notes")
+        with pytest.raises(InvalidInput, match="needs about"):
+            await agent.run(PERSON)
+
+
+async def test_an_agent_without_runs_says_so_and_does_the_rest() -> None:
+    async with with_agent(has_runs=False) as agent:
+        assert isinstance(await agent.process(GATE), Learned)
+        with pytest.raises(InvalidInput, match="agent 'ada' was opened without runs"):
+            await agent.process(Task(PERSON, {"about": "x"}))

@@ -1,15 +1,27 @@
-"""What every command says about itself, and what is said about a command that there is not."""
+"""What every command says about itself, and what is said about a command that there is not.
 
+What a message tells people to type is a command that there is.
+"""
+
+import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hive_mind.cli.app import app
+from hive_mind.cli.app import MODULES, app, commands_in
 from hive_mind.cli.fleet.fleets import PANEL
+
+ROOT = Path(__file__).parents[3]
+_COMMAND = re.compile(r"hive-mind ([a-z]+)(?: ([a-z]+)\b(?!-))?")
+# Prose about the program.
+_PROSE = frozenset({"hive-mind began with", "hive-mind writes to"})
 
 
 def below(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -77,3 +89,30 @@ def test_a_mistyped_command_is_told_which_one_may_be_meant(typed, meant):
     ended = CliRunner().invoke(app, typed, env={"COLUMNS": "100"})
     assert ended.exit_code == 2
     assert f"'{meant}'" in ended.output.partition("Did you mean")[2]
+
+
+def test_messages_name_only_commands_that_there_are():
+    named = set(told_by(file for folder in ("hive_mind", "deploy") for file in (ROOT / folder).rglob("*.py")))
+    assert len(named) > 100
+    assert {f"{file.name}: {command[0]}" for file, command in named if not _is_there(command[1], command[2])} == set()
+
+
+def told_by(files: Iterator[Path]) -> Iterator[tuple[Path, re.Match[str]]]:
+    for file in files:
+        # Few name one, and reading the syntax of all takes seconds.
+        if "hive-mind" not in (text := file.read_text("utf-8")):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from ((file, match) for match in _COMMAND.finditer(node.value) if match[0] not in _PROSE)
+
+
+def _is_there(name: str, within: str | None) -> bool:
+    return name in MODULES and (within is None or (subs := _below(name)) is None or within in subs or name == "judge")
+
+
+@lru_cache
+def _below(name: str) -> frozenset[str] | None:
+    """The commands of a group; None where it is none."""
+    commands = getattr(typer.main.get_group(commands_in(MODULES[name])).commands.get(name), "commands", None)
+    return None if commands is None else frozenset(commands)

@@ -1,9 +1,15 @@
-import pytest
+"""Which dots only one side has."""
 
-from hive_mind.crdt.context import Context
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.crdt.context import Context, differing
 from hive_mind.model.evidence import dot
 
 A, B = b"actor--a", b"actor--b"
+
+SIDES = st.lists(st.integers(1, 30).map(lambda counter: dot(b"8 bytes!", counter)), max_size=30, unique=True)
 
 
 def test_dots_in_a_row_are_one_number():
@@ -69,3 +75,10 @@ def test_a_copy_goes_its_own_way():
 def test_what_is_no_dot_is_not_read(data):
     with pytest.raises(ValueError, match=r"no dot|hexadecimal"):
         Context.from_dict(data)
+
+
+@given(SIDES, SIDES)
+def test_each_side_is_told_what_only_it_has_in_the_order_in_which_it_came(here, there):
+    only_here, only_there = differing(dict.fromkeys(here), dict.fromkeys(there))
+    assert only_here == [one for one in here if one not in there]
+    assert only_there == [one for one in there if one not in here]

@@ -1,4 +1,7 @@
-"""Names of models that nobody has: each gives one line that says what to do, whatever the name looks like."""
+"""Names of models that nobody has: each gives one line that says what to do, whatever the name looks like.
+
+What a database remembers a model by.
+"""
 
 import asyncio
 import os
@@ -6,12 +9,16 @@ import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from hive_mind import backends
+from hive_mind.embed._model_files import Prompts, identity_of, prompts_of
 from hive_mind.errors import BackendUnavailable
 from hive_mind.memory.refining.cross_encoders import CrossEncoders
+
+BGE = "Represent this sentence for searching relevant passages: "
 
 
 @pytest.fixture
@@ -99,3 +106,57 @@ def test_a_cross_encoder_on_this_machine_is_loaded_without_asking_the_hub(monkey
 
     assert backends.load("embed", "sentence_transformers").cross_encoder("somebody/has-this-model") == "loaded"
     assert asked == [("somebody/has-this-model", True)]
+
+
+@pytest.mark.parametrize("model", ["BAAI/bge-base-en-v1.5", "BAAI/bge-small-en", "/models/bge-large-en-v1.5"])
+def test_english_bge_models_read_questions_with_their_instruction(model):
+    assert prompts_of(model, {}) == Prompts(query=BGE)
+
+
+@pytest.mark.parametrize("model", ["BAAI/bge-m3", "BAAI/bge-base-zh-v1.5", "sentence-transformers/all-MiniLM-L6-v2"])
+def test_other_models_read_plain_text(model):
+    assert prompts_of(model, {"query": "", "document": ""}) == Prompts()
+
+
+def test_a_models_own_prompts_come_first():
+    own = {"query": "query: ", "passage": "passage: "}
+    assert prompts_of("BAAI/bge-base-en-v1.5", own) == Prompts("query: ", "passage: ")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "mini"
+    (made / "pooling").mkdir(parents=True)
+    (made / "config.json").write_text('{"layers": 6}')
+    (made / "pooling" / "weights.bin").write_bytes(b"12345678")
+    return made
+
+
+def test_a_name_on_the_hub_is_its_own_identity() -> None:
+    assert identity_of("BAAI/bge-base-en-v1.5") == "BAAI/bge-base-en-v1.5"
+
+
+def test_a_folder_stays_the_same_model_when_it_is_linked_or_moved(folder: Path) -> None:
+    before = identity_of(str(folder))
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    linked = identity_of(str(link))
+    (folder.parent / "elsewhere").mkdir()
+    folder.rename(folder.parent / "elsewhere" / "mini")
+
+    assert before.startswith("mini#")
+    assert linked == identity_of(str(folder.parent / "elsewhere" / "mini")) == before
+
+
+@pytest.mark.parametrize("change", ["configuration", "weights", "one more file"])
+def test_another_model_in_the_same_folder_is_another_model(folder: Path, change: str) -> None:
+    before = identity_of(str(folder))
+    match change:
+        case "configuration":
+            (folder / "config.json").write_text('{"layers": 9}')
+        case "weights":
+            (folder / "pooling" / "weights.bin").write_bytes(b"123456789")
+        case _:
+            (folder / "more.txt").write_text("more")
+
+    assert identity_of(str(folder)) != before

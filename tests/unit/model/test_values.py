@@ -1,10 +1,36 @@
-"""What a value knows about itself."""
+"""What a value knows about itself.
 
+What a fact says is declared once: every field that travels is carried, bounded and looked through.
+
+Names are computed from what they name.
+"""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hive_mind.model.fact import Sharing
+from hive_mind.errors import InvalidInput
+from hive_mind.hive.policy.admission import malformed
+from hive_mind.memory.gate.promotion import decide
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
+from hive_mind.memory.intake import new_fact
+from hive_mind.memory.sharing.conversion import statement_of
+from hive_mind.memory.transfer.transfer import line_of, record_of
+from hive_mind.model.content import Candidate
+from hive_mind.model.evidence import FIELDS, LISTS, Assertion, Stamp, Statement, said_of
+from hive_mind.model.fact import Fact, Sharing
+from hive_mind.model.ids import canonical, entity_id, episode_id, fact_id, vector_key
 from hive_mind.model.scores import Contributions, TermStatistics
-from tests.builders import fact
+from tests.builders import fact, said
+
+CONFIDED = "password: hunter0Xy!2024"
+LONG = "a" * 100_000
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
 @pytest.mark.parametrize(
@@ -32,3 +58,55 @@ def test_contributions_sum_to_the_score():
 def test_statistics_of_disjoint_corpora_add_up():
     total = TermStatistics(2, 5.0, {"a": 1}) + TermStatistics(1, 2.5, {"a": 1, "b": 1})
     assert total == TermStatistics(3, 7.5, {"a": 2, "b": 1})
+
+
+def with_text(one: Any, field: str, text: str) -> Any:
+    changed = {field: (text,) if field in LISTS else text}
+    return msgspec.structs.replace(one, **changed) if isinstance(one, msgspec.Struct) else replace(one, **changed)
+
+
+def test_facts_candidates_and_statements_say_the_same() -> None:
+    assert set(Statement.__struct_fields__) - set(FIELDS) == {"model", "vector"}
+    assert all(set(FIELDS) <= {field.name for field in fields(kind)} for kind in (Fact, Candidate))
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_travels_is_looked_through_carried_and_bounded(field: str) -> None:
+    told = with_text(fact("The pump is red."), field, CONFIDED)
+    statement = statement_of(told, "", None)
+
+    assert not decide(told, PromotionSettings()).is_shared
+    assert said_of(statement) == said_of(told)
+    assert said_of(record_of(line_of(replace(told, id=""))))[field] == said_of(told)[field]
+    too_long = Assertion("", "ann", "file", 0.9, Stamp(1), with_text(statement, field, LONG))
+    assert "at most" in malformed(too_long)
+    with pytest.raises(InvalidInput, match="at most"):
+        new_fact(with_text(said(), field, LONG), "file", 0)
+
+
+@given(ANY_TEXT)
+def test_canonical_text_is_canonical_already(text: str):
+    once = canonical(text)
+    assert canonical(once) == once
+    assert once == once.strip()
+    assert fact_id(once) == fact_id(text) == fact_id(f"  {text}\n")
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_a_name_has_32_digits_and_different_things_have_different_names(one: str, other: str):
+    assert len(fact_id(one)) == 32
+    assert int(fact_id(one), 16) >= 0
+    assert (fact_id(one) == fact_id(other)) == (canonical(one) == canonical(other))
+    assert (episode_id(one, other) == episode_id(other, one)) == (one == other)
+    assert (vector_key(one, other) == vector_key(other, one)) == (one == other)
+
+
+def test_parts_are_kept_apart():
+    assert vector_key("ab", "c") != vector_key("a", "bc")
+    assert fact_id("x", tenant="a") != fact_id("x", tenant="b")
+    assert len({fact_id("x"), entity_id("x"), episode_id("x", "y"), vector_key("x", "y")}) == 4
+
+
+def test_letter_case_and_white_space_make_no_other_entity():
+    assert entity_id("Ada  Lovelace") == entity_id(" ada lovelace")
+    assert entity_id("STRASSE") == entity_id("Straße")

@@ -1,4 +1,7 @@
-"""A run is its steps: cut anywhere and taken up, it wants what it wanted, and what comes late or twice means nothing."""
+"""A run is its steps: cut anywhere and taken up, it wants what it wanted, and what comes late or twice means nothing.
+
+Going in circles is told once; then a person is asked. What changes in its results is no circle.
+"""
 
 from collections.abc import Iterator
 
@@ -12,8 +15,9 @@ from hive_mind.runs import effects as e
 from hive_mind.runs.accepted import accepted
 from hive_mind.runs.effects import ToolTraits
 from hive_mind.runs.fold import fold, folded
-from hive_mind.runs.state import RunState
-from hive_mind.runs.steps import Resumed, Started, entry_of, step_of
+from hive_mind.runs.pointers import CHARACTERS_MAX, shown
+from hive_mind.runs.state import TURNS, Call, RunState, digest_of
+from hive_mind.runs.steps import Resumed, Started, Warned, entry_of, step_of
 from hive_mind.runs.wanted import wanted
 from tests.unit.runs.flow import ACCEPT, ESCALATE, REPLAN, RETRY, Flow, call, worker
 
@@ -36,6 +40,8 @@ SPEC = worker(
     limits={"turns": 7, "seconds": 100},
     context_tokens=1_000,
 )
+
+TALK = {"id": "a", "outputs": ["x"]}
 
 
 def events_for(effect: e.Effect, draw: st.DrawFn, number: int) -> Iterator[e.Event]:
@@ -171,3 +177,55 @@ def test_a_newer_definition_takes_over_where_the_run_is() -> None:
 def test_a_step_is_the_same_when_it_is_read_again() -> None:
     step = Started({"id": "w"}, {"x": [1, None]}, "parent")
     assert step_of(entry_of(step, 5)) == step
+
+
+def same_turns(flow: Flow, times: int = TURNS) -> None:
+    for _ in range(times):
+        flow.turn("a", call("look", q="1"), results=["nothing"])
+
+
+def test_the_same_calls_with_the_same_results_are_warned_of_once_and_then_a_person_is_asked() -> None:
+    flow = Flow(worker(TALK))
+    same_turns(flow)
+    assert flow.one(e.Proceed, "a").kind == "circle"
+    flow.go_on()
+    assert "the same results 3 times in a row" in flow.at("a").messages[-1].text
+    same_turns(flow)
+    flow.go_on()
+    assert sum(isinstance(step, Warned) for step in flow.steps) == 1
+    assert "repeats the same calls" in flow.one(e.AskPerson, "a").why
+
+
+def test_two_alike_are_no_circle_yet() -> None:
+    flow = Flow(worker(TALK))
+    same_turns(flow, TURNS - 1)
+    assert flow.one(e.CallModel, "a")
+
+
+def test_calls_whose_results_differ_are_no_circle() -> None:
+    flow = Flow(worker(TALK))
+    for number in range(2 * TURNS):
+        flow.turn("a", call("look", q="1"), results=[f"{number} found"])
+    assert flow.one(e.CallModel, "a")
+
+
+def test_calls_with_other_arguments_are_no_circle() -> None:
+    flow = Flow(worker(TALK))
+    for number in range(2 * TURNS):
+        flow.turn("a", call("look", q=str(number)), results=["nothing"])
+    assert flow.one(e.CallModel, "a")
+
+
+def told(text: str, number: int) -> str:
+    one = Call(call("look", q="1"), number, "done", shown("look", text, f"look_{number}.txt"))
+    return digest_of([one])
+
+
+def test_the_file_a_result_is_saved_to_makes_no_difference_however_long_it_is() -> None:
+    for text in ("short", "x" * (CHARACTERS_MAX + 1)):
+        assert told(text, 1) == told(text, 2)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_results_that_differ_have_digests_that_differ(one: str, other: str) -> None:
+    assert (told(one, 1) == told(other, 2)) == (one == other)

@@ -1,14 +1,19 @@
-"""Where a hub is, and what errors mean, without a broker. Credentials: `test_azure_credential`."""
+"""Where a hub is, and what errors mean, without a broker. Credentials: `test_azure_credential`.
+
+The bytes of an event.
+"""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from azure.eventhub.exceptions import AuthenticationError, ConnectionLostError, EventDataSendError, EventHubError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
-from hive_mind.bus.eventhubs.clients import clients_for, translated
+from hive_mind.bus.eventhubs.clients import AROUND_BYTES, Event, clients_for, pack, translated, unpack
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, ConfigError
 
 CLOUD = address_of("eventhubs://bees.servicebus.windows.net/comb")
@@ -49,3 +54,20 @@ def failed(kind: type[EventHubError], condition: str) -> EventHubError:
 def test_errors_of_the_sdk_are_ours(error: Exception, ours: type[BackendError]) -> None:
     assert type(translated(error)) is ours
     assert "details" not in str(translated(error))
+
+
+@given(st.text(max_size=256), st.binary(max_size=300))
+def test_what_is_packed_comes_out_as_it_was_and_needs_the_room_that_is_set_aside(hive: str, data: bytes) -> None:
+    packed = pack(Event(hive, data))
+    assert unpack(packed) == Event(hive, data)
+    assert len(packed) - len(data) < AROUND_BYTES
+
+
+@given(st.binary(max_size=40))
+def test_bytes_of_others_are_nothing(data: bytes) -> None:
+    assert unpack(data) is None
+
+
+@given(st.integers(0, 10))
+def test_a_frame_that_was_cut_is_nothing(length: int) -> None:
+    assert unpack(pack(Event("hive", b"data"))[:length]) is None

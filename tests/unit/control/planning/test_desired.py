@@ -1,14 +1,20 @@
-"""What should run: configurations, the bus they need, and whether members prove who they are."""
+"""What should run: configurations, the bus they need, and whether members prove who they are.
+
+Every field of a manifest reaches the processes and the plan.
+"""
 
 import msgspec
 import pytest
 
+from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.control.planning.desired import desired
 from hive_mind.control.planning.resettling import Hives, why_to_move
 from hive_mind.control.state import FleetState
-from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.forms.form import everywhere, section_of
+from hive_mind.runtime.workers.config import SourceConfig, WorkerConfig
 from tests.unit.control.manifests_drawn import counted, manifest_of
-from tests.unit.control.planning.desired_fleets import BASE, agents_with, wanted
+from tests.unit.control.planning.desired_cases import CASES, ELSEWHERE
+from tests.unit.control.planning.desired_fleets import BASE, agents_with, applied, wanted
 from tests.unit.control.simulated_fleet import SimulatedFleet
 
 
@@ -115,3 +121,40 @@ def test_a_plan_that_lets_everybody_be_believed_again_says_what_that_means():
 
 def why_of(found, former):
     return why_to_move(Hives(FleetState(hive=former), found.hive, found.allocation, {}))
+
+
+def test_every_field_of_a_manifest_has_its_case():
+    leaves = {path for path, info in everywhere(HiveManifest) if section_of(info) is None}
+    assert leaves == {f"spec.{path}" for path in CASES} | ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("field", CASES)
+def test_a_field_that_changes_reaches_the_processes_and_the_plan(field):
+    before, after, shown = CASES[field]
+    fleet = applied(before)
+    old = fleet.desired(manifest_of(BASE | before)).processes
+    if field == "agents.sources":
+        fleet.sources = {"ada": (SourceConfig("/manifests/a.txt", "0" * 64),)}
+    manifest = manifest_of(BASE | before | after)
+    new, plan = fleet.desired(manifest).processes, fleet.plan(manifest)
+
+    assert new != old
+    steps = {f"{action.kind} {action.subject}" for action in plan.actions}
+    paths = {change.path for action in plan.actions for change in action.changes}
+    assert (shown or f"spec.{field}") in steps | paths
+    fleet.apply(manifest)
+    assert not fleet.plan(manifest)
+
+
+def test_a_shown_change_has_the_values_of_the_manifest():
+    fleet = applied({})
+    spec = BASE | {"gossip": {"periodS": 2.5}, "promotion": {"confidenceMin": 0.5}}
+    shown = {str(change) for action in fleet.plan(manifest_of(spec)).actions for change in action.changes}
+    assert shown == {"spec.gossip.periodS: 10 → 2.5", "spec.promotion.confidenceMin: 0.3 → 0.5"}
+
+
+def test_what_only_the_controller_needs_changes_no_process():
+    fleet = applied({})
+    manifest = manifest_of(BASE | {"platform": {"stopTimeoutS": 5}})
+    assert fleet.desired(manifest).stop_timeout_s == 5
+    assert not fleet.plan(manifest)

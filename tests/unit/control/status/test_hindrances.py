@@ -1,7 +1,15 @@
+"""What a person is told who waits for a fleet that does not get there."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
-from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Room, WorkerStatus
+from hive_mind.control.planning.desired import Desired
+from hive_mind.control.planning.plan import Plan
+from hive_mind.control.platforms.base import Running
+from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, shortcomings, wrong_clocks
+from hive_mind.runtime.workers.status import AgentStatus, NodeStatus, Phase, Room, WorkerStatus
 
 MB, GB = 1_000_000, 1_000_000_000
 
@@ -54,3 +62,22 @@ def test_whoever_can_write_nothing_is_named_with_the_reason() -> None:
         nodes=(NodeStatus("town", refusal="the bus takes nothing"),), agents=(AgentStatus("ben", refusal="disk is full"),)
     )
     assert refused_writes([told, worker()]) == ["town: the bus takes nothing", "ben: disk is full"]
+
+
+def told_of(phase: Phase, error: str, **node: Any) -> list[str]:
+    nodes, agents = (NodeStatus("ada", **node),), (AgentStatus("ada", "ada", phase="starting"),)
+    seen = Running("ada", 7, None, WorkerStatus("ada", 7, "", "town", phase, 1_000, nodes, agents, error=error))
+    wanted = cast(Desired, SimpleNamespace(processes={"ada": None}))
+    return list(shortcomings(wanted, {"ada": seen}, Plan(())))
+
+
+def test_the_reason_is_told_before_what_follows_from_it() -> None:
+    assert told_of("starting", "redis: not reachable") == [
+        "ada is starting: redis: not reachable",
+        "node ada is not ready",
+        "agent ada is starting",
+    ]
+
+
+def test_where_no_reason_is_known_what_is_not_ready_is_named() -> None:
+    assert told_of("starting", "", is_ready=True) == ["agent ada is starting"]

@@ -1,13 +1,23 @@
-"""The desk of a fleet has what any agent asks of people; what is decided there reaches the agent, once, whoever was stopped."""
+"""The desk of a fleet has what any agent asks of people; what is decided there reaches the agent, once, whoever was stopped.
+
+Letters between an agent and its desk that nobody may write, or nobody can read.
+
+An agent or the desk that moved to another node hears and says what was decided meanwhile.
+"""
 
 import asyncio
+import logging
 from functools import partial
 from random import Random
 
 import pytest
 
-from hive_mind.judge.items import OPEN_MAX, OPENED
-from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, there
+from hive_mind.errors import BackendUnavailable
+from hive_mind.hive.replication.reliable_channels import IncomingMessage
+from hive_mind.judge.items import DECIDED, OPEN_MAX, OPENED, Decision, Item
+from hive_mind.runtime.judging.post import KIND, DeskLetter, Post, packed
+from hive_mind.runtime.workers.config import DeskConfig
+from tests.unit.runtime.judging.desk_town import ACCEPT, ESCALATE, Agent, Town, alike, decided, is_open, letter, there
 from tests.waiting import until
 
 
@@ -137,3 +147,162 @@ async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_i
     await until(lambda: not ben.desk_post.is_late)
     assert ben.work is not None
     assert not ben.work.done()
+
+
+async def test_what_others_may_not_say_changes_nothing(caplog: pytest.LogCaptureFixture, town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked, own = await ben.ask("ferry"), await ann.ask("tram")
+    await until(lambda: there(ann, asked))
+    yes = Decision(item=asked, action=ACCEPT, by="mallory")
+    hostile = [
+        # Only the desk decides what an agent asked, and only an agent's node what it asked.
+        ("node-ben", letter("ben", asked, DECIDED, yes)),
+        ("node-ann", letter("ann", asked, DECIDED, yes)),
+        ("node-ann", letter("ann", own, DECIDED, Decision(item=own, action=ACCEPT, by="mallory"))),
+        (
+            "node-ben",
+            letter("ben", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ben", subject="", title="", opened_ms=1)),
+        ),
+        (
+            "node-ann",
+            letter("ann", "f00d", OPENED, Item(id="f00d", kind="fact", agent="ann", subject="", title="", opened_ms=1)),
+        ),
+    ]
+    with caplog.at_level(logging.WARNING):
+        for node, one in hostile:
+            town.bring(node, IncomingMessage("m", "node-mallory", KIND, packed(one)))
+        await until(lambda: caplog.text.count("may not say anything") == len(hostile))
+
+    for agent, id in ((ann, asked), (ben, asked), (ann, own)):
+        assert await is_open(agent, id)
+    assert not await there(ann, "f00d")
+    assert not await there(ben, "f00d")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xc1" * 100,
+        packed(DeskLetter("ann", "f00d", "opened", b"{}", 1)),
+        packed(DeskLetter("ann", "f00d", "burnt", b"{}", 1)),
+        packed(DeskLetter("ann", "f00d", "decided", b'{"item": "other", "action": "accept", "by": "mallory"}', 1)),
+    ],
+)
+def test_what_is_no_letter_is_refused_before_it_is_kept(data: bytes) -> None:
+    post = Post("node-ann", lambda _: [])
+    with pytest.raises(Exception, match="letter that can't be read"):
+        post.write(IncomingMessage("m", "node-mallory", KIND, data))
+
+
+def test_what_is_told_otherwise_goes_where_it_went() -> None:
+    heard: list[IncomingMessage] = []
+    told = IncomingMessage("1", "ann", "greeting", b"hello")
+    assert Post("ben", lambda one: heard.append(one) or []).write(told) == []
+    assert heard == [told]
+
+
+async def test_on_one_node_a_desk_that_is_not_there_takes_nothing() -> None:
+    with pytest.raises(BackendUnavailable, match="the desk of ann: it takes nothing now"):
+        await Post("node", lambda _: []).hand_over(DeskLetter("ann", "f00d", OPENED, b"", 1))
+
+
+async def test_another_desk_is_told_what_waits_and_nothing_else(town: Town) -> None:
+    ann, ben, cyd = [await town.agent(name) for name in ("ann", "ben", "cyd")]
+    ann.start()
+    ben.start()
+    done, open_ = await ben.ask("done"), await ben.ask("open")
+    await until(lambda: there(ann, open_))
+    await ann.decide(done, ACCEPT)
+    await until(lambda: ben.is_decided(done, ACCEPT))
+    await ben.stop()
+
+    ben.start(at_cyd := DeskConfig("cyd", "node-cyd"))
+    cyd.start(at_cyd)
+    await until(lambda: there(cyd, open_))
+    await cyd.decide(open_, ACCEPT)
+    await until(lambda: ben.is_decided(open_, ACCEPT))
+    assert not await there(cyd, done)
+
+
+async def test_an_agent_that_moved_hears_what_was_decided_meanwhile(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked = await ben.ask("ferry")
+    await until(lambda: there(ann, asked))
+    await ben.stop()
+    await ann.decide(asked, ACCEPT)
+    await until(lambda: bool(town.journals.get("node-ben")))
+    # Its former node is gone with all it was told.
+    town.journals.clear()
+    await town.kill("node-ben")
+    ben.node = "node-new"
+    ben.start()
+    await until(lambda: ben.is_decided(asked, ACCEPT))
+
+
+async def is_known_at(town: Town, agent: Agent, node: str) -> bool:
+    """Whether the desk writes to it there."""
+    kept = await town.agents["ann"].ledger.read(f"post/from/{agent.name}")
+    return bool(kept) and kept[-1].body == node.encode()
+
+
+async def moved(town: Town, agent: Agent, node: str) -> None:
+    """Its former node is gone with all it was told."""
+    await agent.stop()
+    await town.kill(agent.node)
+    town.journals.pop(agent.node, None)
+    agent.node = node
+
+
+async def test_an_agent_that_moved_and_came_back_hears_what_is_decided(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked = await ben.ask("ferry")
+    await until(lambda: there(ann, asked))
+    for node in ("node-other", "node-ben"):
+        await moved(town, ben, node)
+        ben.start()
+        await until(partial(is_known_at, town, ben, node))
+    assert await ann.decide(asked, ACCEPT)
+    await until(lambda: ben.is_decided(asked, ACCEPT))
+
+
+async def test_an_agent_that_moved_with_nothing_open_hears_that_somebody_thought_again_meanwhile(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked, other = await ben.ask("ferry"), await ben.ask("tram")
+    for id in (asked, other):
+        await until(partial(there, ann, id))
+        assert await ann.decide(id, ACCEPT)
+        await until(partial(ben.is_decided, id, ACCEPT))
+    await moved(town, ben, "node-other")
+    assert await ann.desk.reopen(asked, "olga")
+    assert await ann.decide(asked, ESCALATE)
+    ben.start()
+    await until(lambda: ben.is_decided(asked, ESCALATE))
+    assert await ann.desk.reopen(other, "olga")
+    assert await ann.decide(other, ESCALATE)
+    await until(lambda: ben.is_decided(other, ESCALATE))
+
+
+async def test_a_desk_that_moved_says_again_what_was_decided_anew_before(town: Town) -> None:
+    ann, ben = await town.agent("ann"), await town.agent("ben")
+    ann.start()
+    ben.start()
+    asked = await ben.ask("ferry")
+    await until(lambda: there(ann, asked))
+    assert await ann.decide(asked, ACCEPT)
+    await until(lambda: ben.is_decided(asked, ACCEPT))
+    await moved(town, ann, "node-other")
+    assert await ann.desk.reopen(asked, "olga")
+    assert await ann.decide(asked, ESCALATE)
+    await ben.stop()
+    for agent in (ann, ben):
+        agent.start(DeskConfig("ann", "node-other"))
+    await until(lambda: ben.is_decided(asked, ESCALATE))

@@ -1,10 +1,46 @@
-"""The runner carries out what a node wants: durable before told, in order, and together where that helps."""
+"""The runner carries out what a node wants: durable before told, in order, and together where that helps.
+
+A runner's life: it starts with what was kept, or leaves nothing, and closes without tearing anything apart.
+
+Ticks come when they are due, leave others their turn, and do not pile up.
+"""
 
 import asyncio
+from typing import Any
 
-from hive_mind.hive.effects import Acknowledge, Done, Effect, Event, Promote, Received, SearchLocal, Send
-from hive_mind.model.messages import FactsReply, Receipt
-from tests.unit.runtime.running import HELD, PROMOTION, QUESTION, ScriptedNode, keep, on_stage, persist, turns
+import pytest
+
+from hive_mind.bus.memory import MemoryBus
+from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable, HiveError
+from hive_mind.hive.effects import (
+    Acknowledge,
+    Done,
+    Effect,
+    Event,
+    Fetch,
+    Now,
+    Promote,
+    Put,
+    Received,
+    SearchLocal,
+    Send,
+    SetAside,
+    Tick,
+)
+from hive_mind.model.messages import FactsReply, FactsRequest, Receipt
+from hive_mind.runtime.node.runner import NodeRunner
+from tests.unit.runtime.running import (
+    HELD,
+    PROMOTION,
+    QUESTION,
+    ScriptedNode,
+    TestedJournal,
+    keep,
+    listener,
+    on_stage,
+    persist,
+    turns,
+)
 
 
 async def test_nothing_is_answered_sent_or_acknowledged_before_it_is_durable() -> None:
@@ -120,3 +156,159 @@ async def test_searches_do_not_wait_for_the_disk() -> None:
         assert not promoting.done()
         stage.journal.allow()
         await promoting
+
+
+async def test_what_is_damaged_is_set_aside_in_the_write_of_what_follows_from_that() -> None:
+    kept = [Put("dots", b"a", b"1"), Put("outbox", b"b", b"no parcel")]
+    node = ScriptedNode(at_start=[persist("incarnation")])
+
+    journal = TestedJournal(kept=kept)
+    runner = NodeRunner(node, journal, MemoryBus())
+    await runner.start()
+    assert node.kept == [kept[0], SetAside("outbox", b"b")]
+    assert list(journal.writes[0]) == [SetAside("outbox", b"b"), Put("dots", b"incarnation", b"")]
+    await runner.close()
+
+
+async def test_a_node_starts_with_what_the_journal_kept_and_what_it_wants_then_is_durable() -> None:
+    kept = [Put("dots", b"a", b"1"), Put("trifles", b"b", b"2")]
+    node = ScriptedNode(at_start=[persist("incarnation")])
+
+    journal = TestedJournal(kept=kept)
+    runner = NodeRunner(node, journal, MemoryBus())
+    await runner.start()
+    assert node.kept == kept
+    assert Put("dots", b"incarnation", b"") in await journal.load()
+    await runner.close()
+
+
+@pytest.mark.parametrize("moment", ["load", "write"])
+async def test_a_start_that_fails_can_be_closed_and_leaves_nothing(moment: str) -> None:
+    class Broken(TestedJournal):
+        async def load(self) -> list[Put]:
+            if moment == "load":
+                raise DatabaseUnreadable("sqlite", "damaged")
+            return []
+
+        async def write(self, records: Any) -> None:
+            del records
+            raise BackendError("sqlite", "disk is full")
+
+    bus, journal = MemoryBus(), Broken()
+    runner = NodeRunner(ScriptedNode(at_start=[persist()]), journal, bus)
+    with pytest.raises(HiveError, match=r"damaged|disk is full"):
+        await runner.start()
+    await runner.close()
+    assert journal.is_closed_now
+    await listener(bus, "node")
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_closing_finishes_what_is_waiting_and_refuses_the_rest() -> None:
+    def script(event: Event) -> list[Effect]:
+        match event:
+            case Fetch(request):
+                return [Send(("peer",), FactsRequest(request, (), 1000))]
+            case Received("peer", FactsReply(query), delivery):
+                return [Done(query, ()), Acknowledge(delivery)]
+            case _:
+                return keep(event)
+
+    async with on_stage(ScriptedNode(script)) as stage:
+        stage.journal.hold()
+        promoting = asyncio.create_task(stage.runner.promote([PROMOTION]))
+        fetching = asyncio.create_task(stage.runner.fetch([("f1", "peer")]))
+        (question,) = await stage.said()
+        closing = asyncio.create_task(stage.runner.close())
+        await turns()
+        with pytest.raises(BackendUnavailable, match="not running"):
+            await stage.runner.promote([PROMOTION])
+        assert not closing.done()
+
+        assert isinstance(question, FactsRequest)
+        await stage.say(FactsReply(question.query, ()))
+        assert await fetching == ()
+        stage.journal.allow()
+        assert await promoting == HELD
+        await closing
+        await stage.runner.close()
+
+
+async def test_closing_ends_after_its_drain_time_and_tells_who_still_waits() -> None:
+    async with on_stage(ScriptedNode(keep)) as stage:
+        waiting = asyncio.create_task(stage.runner.retract(["f1"], "ann"))
+        await turns()
+        await stage.runner.close(drain_s=0.01)
+        with pytest.raises(BackendUnavailable, match="not running"):
+            await waiting
+
+
+async def test_closing_does_not_tear_a_write_apart() -> None:
+    async with on_stage(ScriptedNode(keep)) as stage:
+        stage.journal.hold()
+        waiting = asyncio.create_task(stage.runner.promote([PROMOTION]))
+        await turns()
+        closing = asyncio.create_task(stage.runner.close(drain_s=0.01))
+        with pytest.raises(BackendUnavailable):
+            await waiting
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        assert not stage.journal.is_closed_now
+        stage.journal.allow()
+        await closing
+        assert stage.journal.trace == ["wrote"]
+
+
+async def test_a_runner_that_was_never_started_can_be_closed() -> None:
+    journal = TestedJournal()
+    runner = NodeRunner(ScriptedNode(), journal, MemoryBus())
+    with pytest.raises(BackendUnavailable, match="not running"):
+        await runner.promote([PROMOTION])
+    await runner.close()
+    assert journal.is_closed_now
+
+
+async def test_a_tick_comes_when_it_is_due_by_the_clock_that_was_handed_in() -> None:
+    now_ms = 1000
+    node = ScriptedNode(wake_ms=1002)
+
+    def script(event: Event) -> list[Effect]:
+        if isinstance(event, Tick):
+            node.wake_ms = 1 << 40
+            ticked.set()
+        return []
+
+    node.script = script
+    ticked = asyncio.Event()
+    bus, journal = MemoryBus(), TestedJournal()
+    runner = NodeRunner(node, journal, bus, clock=lambda: Now(0, now_ms))
+    await runner.start()
+    # More real time than the clock is away from it; the clock itself stands still.
+    await asyncio.sleep(0.02)
+    assert not ticked.is_set()
+    now_ms = 1002
+    await asyncio.wait_for(ticked.wait(), 60)
+    await runner.close()
+    assert node.events == [Tick()]
+
+
+async def test_a_node_that_always_wants_a_tick_leaves_others_their_turn() -> None:
+    async with on_stage(ScriptedNode(keep, wake_ms=0)) as stage:
+        stage.node.wake_ms = 0
+        assert await asyncio.wait_for(stage.runner.promote([PROMOTION]), 60) == HELD
+        await stage.say(Receipt("x"))
+        assert await asyncio.wait_for(stage.said(), 60) == [Receipt("x")]
+
+
+async def test_ticks_do_not_pile_up_behind_a_slow_disk() -> None:
+    async with on_stage(ScriptedNode(keep, wake_ms=0)) as stage:
+        stage.journal.hold()
+        promoting = asyncio.create_task(stage.runner.promote([PROMOTION]))
+        await turns()
+        before = stage.node.events.count(Tick())
+        await asyncio.sleep(0.02)
+        assert stage.node.events.count(Tick()) == before
+        stage.journal.allow()
+        await promoting
+        await turns()
+        assert stage.node.events.count(Tick()) == before + 1

@@ -2,6 +2,8 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -9,7 +11,7 @@ from hive_mind.bus.base import BusHealth
 from hive_mind.errors import BackendError
 from hive_mind.runtime.observing import metrics
 from hive_mind.runtime.observing.metrics import HiveCollector, NodeFigures
-from hive_mind.runtime.observing.timings import Histogram
+from hive_mind.runtime.observing.timings import BOUNDS_S, Histogram, Timings
 
 
 def figures() -> NodeFigures:
@@ -66,3 +68,27 @@ def test_prometheus_gets_it_over_http(served: int) -> None:
 def test_a_port_that_is_taken_is_told(served: int) -> None:
     with pytest.raises(BackendError, match="give another one"):
         metrics.serve(list, served)
+
+
+@given(st.lists(st.floats(min_value=-1, max_value=100)))
+def test_every_duration_is_counted_in_each_bucket_that_can_hold_it(durations: list[float]) -> None:
+    histogram = Histogram()
+    for seconds in durations:
+        histogram.observe(seconds)
+
+    rows = histogram.cumulative()
+    assert rows[-1] == ("+Inf", len(durations))
+    for bound, (name, count) in zip(BOUNDS_S, rows, strict=False):
+        assert (float(name), count) == (bound, sum(1 for seconds in durations if seconds <= bound))
+    assert histogram.sum_s == pytest.approx(sum(max(seconds, 0) for seconds in durations))
+
+
+def test_a_block_that_fails_is_measured_too() -> None:
+    timings = Timings()
+
+    with pytest.raises(ValueError, match="no"), timings.measured("ask"):
+        raise ValueError("no")
+    with timings.measured("ask"):
+        pass
+
+    assert timings.of["ask"].count == 2

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hive_mind.embed.base import rounded_unit_rows
+from hive_mind.embed.base import distinct, rounded_unit_rows
 
 FINITE = arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False))
 
@@ -27,3 +27,22 @@ def test_every_value_fits_float16(matrix):
 def test_a_value_that_is_no_number_is_refused(bad):
     with pytest.raises(ValueError, match="not a finite number"):
         rounded_unit_rows(np.array([[1.0, bad]], np.float32))
+
+
+def test_a_repeated_text_is_sent_once_and_a_blank_one_never():
+    parts = distinct(["b", "a", "", "b", "  "])
+    assert parts.texts == ["b", "a"]
+    assert parts.rows.tolist() == [0, 1, -1, 0, -1]
+
+
+@given(st.lists(st.text(max_size=3)))
+def test_every_text_gets_the_row_of_its_own_content(texts):
+    parts = distinct(texts)
+    numbered = np.arange(1, len(parts.texts) + 1, dtype=np.float32)[:, None]
+    rows = parts.spread(numbered, 1)[:, 0]
+    for text, row in zip(texts, rows, strict=True):
+        assert row == (parts.texts.index(text) + 1 if text.strip() else 0)
+
+
+def test_half_a_character_becomes_a_question_mark():
+    assert distinct(["a\ud800b"]).texts == ["a?b"]
