@@ -56,7 +56,6 @@ class AnsweringSteps:
         return given
 
     async def orient(self, observed: Question) -> InterpretedQuestion:
-        """What it asks for."""
         return InterpretedQuestion(observed, intent_of(direct(observed.text)))
 
     async def decide(self, oriented: InterpretedQuestion) -> AnswerEvidence:

@@ -36,9 +36,7 @@ _Input = TypeVar("_Input", covariant=True)
 class InputSource(Protocol[_Input]):
     """Inputs one after the other; it ends when there are no more."""
 
-    def __aiter__(self) -> AsyncIterator[_Input]:
-        """Each of them."""
-        ...
+    def __aiter__(self) -> AsyncIterator[_Input]: ...
 
 
 async def listed(inputs: Iterable[_Input]) -> AsyncIterator[_Input]:
@@ -135,7 +133,6 @@ class GoalSeekingAgent(LearningAgent):
         return replace(oriented, value=await oriented.steps.decide(oriented.value))
 
     async def act(self, decided: Pass) -> Done:
-        """Do it."""
         return await decided.steps.act(decided.value)
 
     async def process(self, given: Given) -> Done:

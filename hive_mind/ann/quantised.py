@@ -59,13 +59,11 @@ class QuantisedVectors:
         self._size = max(self._size, position + 1)
 
     def reserve(self, size: int) -> None:
-        """Make room for `size` vectors."""
         self._full.reserve(size)
         if size > len(self._codes):
             self._grow(max(size, 16, len(self._codes) * 5 // 4))
 
     def add_all(self, positions: Positions, vectors: Narrow) -> None:
-        """Keep many, at distinct ascending positions."""
         end = int(positions[-1]) + 1
         self.reserve(end)
         self._full.add_all(positions, vectors)

@@ -57,7 +57,6 @@ class UsearchVectors:
         """The library grows as it likes."""
 
     def add_all(self, positions: Positions, vectors: Narrow) -> None:
-        """Keep many, at distinct ascending positions."""
         for position, vector in zip(positions.tolist(), vectors.astype(np.float32), strict=True):
             self.add(position, vector)
 

@@ -134,9 +134,7 @@ class Delivery(Protocol):
     """
 
     @property
-    def envelope(self) -> Envelope:
-        """What was delivered."""
-        ...
+    def envelope(self) -> Envelope: ...
 
     @property
     def attempt(self) -> int:
@@ -247,9 +245,7 @@ class EventBus(Protocol):
     """Carries envelopes. Belongs to the event loop on which it was opened."""
 
     @property
-    def capabilities(self) -> BusCapabilities:
-        """What it can."""
-        ...
+    def capabilities(self) -> BusCapabilities: ...
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
         """Hand envelopes over, in order; when this returns, the bus has accepted all.
@@ -307,9 +303,7 @@ class EventBus(Protocol):
 class Watch(Protocol):
     """Somebody who watches."""
 
-    async def close(self) -> None:
-        """Look away."""
-        ...
+    async def close(self) -> None: ...
 
 
 class Traffic(NamedTuple):

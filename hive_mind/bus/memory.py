@@ -93,7 +93,6 @@ class MemoryBus:
         return True
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """Give a name its queue."""
         self._refuse_if_closed()
         queues = self._queues.setdefault((subscription.hive, subscription.name), [])
         if queues and not (subscription.is_shared and queues[0].subscription.is_shared):
@@ -107,7 +106,6 @@ class MemoryBus:
         return watcher
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """What waits in this process."""
         states = []
         for (its_hive, name), queues in sorted(self._queues.items()):
             if its_hive == hive:
@@ -147,7 +145,6 @@ class MemoryBus:
             queue.end(is_accepted=False)
 
     def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
-        """For queues: keep a dead letter."""
         letter = DeadLetter(
             name, delivery.envelope, delivery.attempt, reason, f"{next(self._numbers)}", time.time_ns() // 1_000_000
         )
@@ -156,7 +153,6 @@ class MemoryBus:
             del self._dead[next(iter(self._dead))]
 
     def forget(self, queue: Queue) -> None:
-        """For queues: one was closed."""
         place = queue.subscription.hive, queue.subscription.name
         self._queues[place].remove(queue)
         if not self._queues[place]:

@@ -80,7 +80,6 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All names."""
         del ctx
         for name in MODULES:
             self._load(name)

@@ -43,7 +43,6 @@ class Ending:
             self._task = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """The handler of a signal."""
         if self._told is not None:
             return
         self._told = signal.Signals(number)

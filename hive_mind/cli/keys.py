@@ -45,7 +45,6 @@ class Whose:
     output: options.Output = Format.TEXT
 
     def folder(self) -> KeyFolder:
-        """Where they are. Raises `InvalidInput`."""
         if self.keys is not None:
             if self.fleet:
                 raise InvalidInput("give --fleet or --keys, not both")

@@ -83,7 +83,6 @@ class EmbeddingAgent:
     output: Output = Format.TEXT
 
     def settings(self) -> Settings:
-        """See `settings_for`."""
         return settings_for(self.home, self.embed, self.model)
 
 

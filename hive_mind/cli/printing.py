@@ -13,9 +13,7 @@ _TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
 class ProgressPrinter(Protocol):
     """Takes how much is done of how much (0: nobody knows), with a word on what is under way."""
 
-    def __call__(self, done: float, total: int, what: str = "") -> None:
-        """Show it."""
-        ...
+    def __call__(self, done: float, total: int, what: str = "") -> None: ...
 
 
 def printable(text: str) -> str:

@@ -60,9 +60,7 @@ class Fleet(Protocol):
         """What happens in its runs, behind this event. Raises `HiveError`."""
         ...
 
-    async def close(self) -> None:
-        """Let go of connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 class FleetOverHttp:

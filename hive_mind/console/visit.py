@@ -89,7 +89,6 @@ class Visit:
         return names[0]
 
     def show(self, template: str, /, status: int = 200, **values: Any) -> web.Response:
-        """A page."""
         from hive_mind.console.rendering import render
 
         frame = {

@@ -31,7 +31,6 @@ class Patience:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is up."""
         return self._clock() >= self._end
 
 

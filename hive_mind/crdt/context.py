@@ -107,7 +107,6 @@ class Context:
         return Context(bounded, [dot for dot in self._beyond if counter_of(dot) <= heads.get(actor_of(dot), 0)])
 
     def copy(self) -> "Context":
-        """The same, on its own."""
         twin = Context()
         twin._last, twin._beyond = self._last.copy(), self._beyond.copy()
         return twin

@@ -113,7 +113,6 @@ class Broker:
         return len(self._connections) <= self.limits.connections_max and not self._is_stopped
 
     def disconnected(self, peer: Peer) -> None:
-        """Forget a connection that was lost."""
         self._connections.discard(peer)
         if self._is_stopped and not self._connections:
             self._last_is_gone.set()
@@ -141,7 +140,6 @@ class Broker:
         self.stats[name] += by
 
     def call_soon(self, callback: Callable[[], object]) -> None:
-        """Call after what is under way."""
         asyncio.get_running_loop().call_soon(callback)
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:

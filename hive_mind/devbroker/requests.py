@@ -65,7 +65,6 @@ class RequestEntity:
         self._answer(link, request, lambda: self._handler(link, request))
 
     def refuse(self, link: RoutedLink, payload: bytes, error: AmqpError) -> None:
-        """Answer a request with an error."""
         self._answer(link, split(payload), partial(_raise, error))
 
     def fault_place(self, link: RoutedLink, payload: bytes) -> tuple[str, str]:

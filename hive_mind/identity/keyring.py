@@ -45,7 +45,6 @@ class Keyring:
 
     @property
     def own(self) -> Certificate | None:
-        """Its own certificate."""
         return self._known.get(self._own.id) if self._own else None
 
     @property

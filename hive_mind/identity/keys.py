@@ -63,7 +63,6 @@ class PrivateKey:
         return cls(Ed25519PrivateKey.generate().private_bytes_raw())
 
     def sign(self, payload: bytes) -> bytes:
-        """The signature under a payload."""
         return self._key.sign(payload)
 
     def __repr__(self) -> str:

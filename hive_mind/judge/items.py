@@ -94,7 +94,6 @@ class ItemView:
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits for a decision."""
         return self.decision is None
 
     def knows(self, decision: Decision) -> bool:

@@ -64,7 +64,6 @@ class _MemoryLedger:
             self._arrivals.notify()
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
-        """The entries of a stream."""
         self._refuse_if_closed()
         return self._streams.get(stream, [])[max(since, 0) :]
 
@@ -74,14 +73,12 @@ class _MemoryLedger:
         return [Head(last.stream, last.seq, last.pos, last.kind) for last in lasts]
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
-        """The next ones."""
         self._refuse_if_closed()
         found = self._all[max(since_pos, 0) : max(since_pos, 0) + _PAGE_ENTRIES]
         upto = max(since_pos, 0) + len(found) if found else since_pos
         return Page([entry for entry in found if entry is not None and entry.stream.startswith(prefix)], upto)
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
-        """What is there, and what comes."""
         return followed(lambda since: self.newer(since, prefix), self._arrivals, since_pos, every_s=None)
 
     async def close(self) -> None:

@@ -89,7 +89,6 @@ class ProviderModel:
 
     @property
     def name(self) -> str:
-        """As the user gave it."""
         return self._name
 
     async def complete(self, prompt: Prompt) -> Completion:
@@ -121,7 +120,6 @@ class ProviderModel:
             raise self._translated(error) from error
 
     async def close(self) -> None:
-        """Release connections. Closing twice is fine."""
         if self._client is not None:
             await self._client.close()
             return

@@ -36,7 +36,6 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """As the user gave it."""
         return self._name
 
     async def complete(self, prompt: Prompt) -> Completion:

@@ -30,7 +30,6 @@ class AgentProcess:
 
     @property
     def pid(self) -> int:
-        """The process."""
         assert self._process is not None  # noqa: S101 - started
         return self._process.pid
 

@@ -37,11 +37,9 @@ class QuotingInstead:
         return await reader.more_words(question)
 
     async def extract(self, content: Content) -> Extraction:
-        """As the reader does."""
         return await self.reader.extract(content)
 
     async def summarise(self, content: Content, candidates: Sequence[Candidate]) -> str:
-        """As the reader does."""
         return await self.reader.summarise(content, candidates)
 
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:

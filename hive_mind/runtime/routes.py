@@ -55,7 +55,6 @@ class Routed:
 
     @property
     def health(self) -> BusHealth:
-        """Of both together."""
         one, other = self._durable.health, self._live.health
         return BusHealth(
             one.is_connected and other.is_connected,
@@ -78,7 +77,6 @@ class Routed:
                 raise result
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """One inbox over both."""
         durable = await self._durable.subscribe(subscription, on_ready)
         try:
             # What is live and was sent before this node came is of no use to it.
@@ -89,7 +87,6 @@ class Routed:
         return _Both(durable, live)
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
-        """See both."""
         durable = await self._durable.watch(hive, on_envelope)
         try:
             live = await self._live.watch(hive, on_envelope)
@@ -103,23 +100,19 @@ class Routed:
         return await self._durable.queues(hive)
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """Of both, oldest first."""
         durable = [replace(one, id=_DURABLE + one.id) for one in await self._durable.dead_letters(hive, limit=limit)]
         live = [replace(one, id=_LIVE + one.id) for one in await self._live.dead_letters(hive, limit=limit)]
         return sorted([*durable, *live], key=lambda letter: letter.at_ms)[:limit]
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Each on its bus."""
         durable, live = _parted(ids)
         return await self._durable.replay(hive, durable) + await self._live.replay(hive, live)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Each on its bus."""
         durable, live = _parted(ids)
         return await self._durable.drop(hive, durable) + await self._live.drop(hive, live)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
-        """Both."""
         await asyncio.gather(self._durable.close(drain_s=drain_s), self._live.close(drain_s=drain_s))
 
 
@@ -159,7 +152,6 @@ class Lines:
             await line.until_empty()
 
     async def run(self) -> None:
-        """Send what comes."""
         await asyncio.gather(*(line.run() for line in self._lines))
 
 

@@ -152,7 +152,6 @@ class World:
             self.violation = Violation(invariant, what)
 
     def note(self, what: str) -> None:
-        """Put something into the trace."""
         self._trace.update(f"{self.schedule.now_ms} {what}\n".encode())
 
     @property
@@ -163,7 +162,6 @@ class World:
     # ── what machines need ────────────────────────────────────────────────────────────────────────────────────────
 
     def new_node(self, name: str) -> HiveNode:
-        """The program on one machine."""
         boots = self.machines[name].boots
         chance = self._new_chance(f"node {name} {boots}")
         is_founding = name in self._founders

@@ -83,7 +83,6 @@ class CheckedModel:
 
     @property
     def name(self) -> str:
-        """The model's."""
         return self._model.name
 
     async def until_free(self) -> None:

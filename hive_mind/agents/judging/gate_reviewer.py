@@ -72,7 +72,6 @@ class GateReviewer:
 
     @property
     def has_judge(self) -> bool:
-        """Whether a model judges."""
         return self._judge is not None
 
     def ruling(self, fact: Fact) -> Ruling | None:

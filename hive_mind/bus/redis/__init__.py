@@ -136,7 +136,6 @@ class RedisBus:
         return reader
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> BusWatch:
-        """Read all streams of a hive."""
         self._refuse_if_closed()
         watcher = BusWatch(self._place, hive, on_envelope, self._watchers.remove)
         try:
@@ -152,7 +151,6 @@ class RedisBus:
         return await self._admin.ask(lambda wire: dead_letters.states(wire, hive))
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """From a stream of the hive."""
         return await self._admin.ask(lambda wire: dead_letters.listed(wire, hive, limit))
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:

@@ -135,7 +135,6 @@ class RedisSender:
                 self._idle.set_result(None)
 
     def _has_work(self) -> bool:
-        """Whether something can be sent now."""
         return bool(self._acks) or (bool(self._sends) and asyncio.get_running_loop().time() >= self._not_before)
 
     async def _reconnect(self) -> None:

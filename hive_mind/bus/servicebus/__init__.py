@@ -180,7 +180,6 @@ class ServiceBus:
         self._settled.set()
 
     def forget(self, inbox: ServiceBusInbox) -> None:
-        """For inboxes: one was closed."""
         self._past = inbox.added_to(self._past)
         place = inbox.subscription.hive, inbox.subscription.name
         self._inboxes[place].remove(inbox)

@@ -57,7 +57,6 @@ class BusCheck:
 
     @property
     def is_ok(self) -> bool:
-        """Whether everything worked."""
         return not self.problem
 
 

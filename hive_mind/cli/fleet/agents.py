@@ -68,7 +68,6 @@ class AnyEmbeddingAgent:
     output: options.Output = Format.TEXT
 
     def settings(self) -> Settings:
-        """See `settings_for`."""
         return settings_for(self.home, self.embed, self.model)
 
 

@@ -99,7 +99,6 @@ class OneFleet:
     output: Output = FleetFormat.TABLE
 
     def opened(self, *, is_telling: bool = False) -> AbstractAsyncContextManager["HiveController"]:
-        """See `chosen`."""
         return chosen(self.home, self.fleet, is_telling=is_telling)
 
 

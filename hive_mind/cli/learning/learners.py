@@ -100,11 +100,9 @@ class LocalLearner:
         return await self.agent.learn_from_content(content, progress)
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
-        """What it learned from where."""
         return await self._memory.sources(below)
 
     async def withdraw(self, source: str, /) -> int:
-        """A source says nothing any more."""
         return former_of(await self._memory.withdraw(source), source)
 
     async def note(self, source: str, note: SourceNote, /) -> None:
@@ -138,11 +136,9 @@ class RemoteLearner:
     agent: Called
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
-        """What it learned from where."""
         return msgspec.convert((await self.agent.call("sources", query=below))["sources"], list[KnownSource])
 
     async def withdraw(self, source: str, /) -> int:
-        """A source says nothing any more."""
         return int((await self.agent.call("withdraw", source=source))["former"])
 
     async def note(self, source: str, note: SourceNote, /) -> None:

@@ -146,7 +146,6 @@ class ClientLines:
         os.write(self._tell, b".")
 
     def close(self) -> None:
-        """Let go of all of it."""
         self.end()
         # It may be writing what nobody reads any more.
         self.served.close()

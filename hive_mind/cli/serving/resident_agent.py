@@ -38,12 +38,10 @@ class ResidentAgent:
 
     @property
     def name(self) -> str:
-        """Its agent's name."""
         return self._found.name
 
     @property
     def fleet(self) -> str:
-        """The fleet it belongs to."""
         return self._found.fleet
 
     async def call(self, what: str, progress: "OnProgress | None" = None, /, **fields: object) -> Any:
@@ -70,7 +68,6 @@ class ResidentAgent:
         return await asked_patiently(lambda: reply_in_events(self.name, url, token, what, fields, progress))
 
     async def status(self) -> "Status":
-        """How it and its fleet are."""
         fleet = await self._found.controller.status()
         own = next((agent for agent in fleet.agents if agent.name == self.name), None)
         stats = await self.call("stats")
@@ -84,7 +81,6 @@ class ResidentAgent:
         }
 
     async def status_of(self, agent: str) -> "AgentState":
-        """See `mcp.served.ServedAgent`."""
         fleet = await self._found.controller.status()
         if (one := next((one for one in fleet.agents if one.name == agent), None)) is None:
             raise InvalidInput(f"fleet {self.fleet} has no agent {agent[:40]!r}")

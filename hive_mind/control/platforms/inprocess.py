@@ -89,16 +89,13 @@ class InProcessPlatform:
             raise BackendTimeout(process, f"no answer in {timeout_s:g} s") from error
 
     async def leave(self, process: str, timeout_s: float) -> None:
-        """All its nodes."""
         await self._worker(process).leave(timeout_s)
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        """As its nodes see them."""
         del timeout_s
         return self._worker(process).members_seen()
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
-        """By one of its nodes."""
         async with asyncio.timeout(timeout_s):
             await self._worker(process).evict(member)
 
@@ -116,7 +113,6 @@ class InProcessPlatform:
             await said.more(number)
 
     async def close(self) -> None:
-        """Ends all of them."""
         running, self._running = self._running, {}
         await asyncio.gather(*(worker.close() for worker in running.values()))
         for process in tuple(self._locks):

@@ -49,7 +49,6 @@ class LocalPlatform:
         self._starting = asyncio.Lock()
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
-        """All at once."""
         found = await asyncio.to_thread(self._look)
         asked = await asyncio.gather(*(self._asked(one, patience_s) for one in found))
         return {one.process: one for one in asked}
@@ -71,19 +70,15 @@ class LocalPlatform:
         self._reap()
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Over HTTP."""
         return await self._asking.call(self._contact(process), agent, {"do": what, **fields}, timeout_s)
 
     async def leave(self, process: str, timeout_s: float) -> None:
-        """Over HTTP."""
         await self._asking.leave(self._contact(process), timeout_s)
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        """Over HTTP."""
         return await self._asking.members(self._contact(process), timeout_s)
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
-        """Over HTTP."""
         await self._asking.evict(self._contact(process), member, timeout_s)
 
     async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:

@@ -58,7 +58,6 @@ class Asking:
         reply_of(contact.process, await self._said("POST", contact, "/v1/evict", {"member": member}, timeout_s))
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None

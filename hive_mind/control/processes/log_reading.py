@@ -66,7 +66,6 @@ class _Reader:
             return [] if self._is_over else self._more()
 
     def close(self) -> None:
-        """Nothing is opened any more."""
         with self._at_work:
             self._is_over = True
             self._let_go()

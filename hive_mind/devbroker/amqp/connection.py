@@ -68,7 +68,6 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A peer is there."""
         self._transport = cast("asyncio.Transport", transport)
         self._output.open(self._transport)
         if (sock := transport.get_extra_info("socket")) is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
@@ -79,7 +78,6 @@ class Connection(asyncio.Protocol):
         self._after("handshake", self.limits.handshake_s, self._refuse_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it was lost makes no difference
-        """The peer is gone."""
         self._end()
         self.broker.disconnected(self)
 
@@ -89,13 +87,11 @@ class Connection(asyncio.Protocol):
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The peer reads again."""
         self._output.pause(is_paused=False)
         if not self._is_stalled:
             self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the peer."""
         self._last_heard = self._loop.time()
         if not self.is_closed:
             self._frames.add(data)

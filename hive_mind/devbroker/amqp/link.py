@@ -166,13 +166,11 @@ class ServerLink:
         self.session.send_flow(self)
 
     def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
-        """A frame of a delivery."""
         if self.is_sender or not self.is_answered:
             raise AmqpError(NOT_ALLOWED, "a transfer on a link that does not take any")
         self._incoming.on_transfer(transfer, payload)
 
     def detach(self, error: AmqpError | None = None) -> None:
-        """End the link from our side."""
         self.session.detach(self, error)
 
     def close(self) -> None:

@@ -39,12 +39,10 @@ class Session:
         self.detached: set[int] = set()
 
     def write(self, code: int, fields: list[bytes]) -> None:
-        """Send a performative on this channel."""
         self.connection.write(frame(self.channel, described(code, fields)))
 
     @property
     def has_window(self) -> bool:
-        """Whether the client takes another frame."""
         is_bounded = self.connection.waiting_bytes < self.connection.limits.partial_bytes_max
         return self._window > 0 and not self._waiting and is_bounded
 
@@ -167,14 +165,12 @@ class Session:
                 self.send_disposition(delivery_id, lost, is_receiver=False)
 
     def detach(self, link: ServerLink, error: AmqpError | None = None) -> None:
-        """End a link from our side."""
         if not link.is_closed:
             self.forget(link)
             self.write(amqp.DETACH, [uint(link.handle), TRUE, error.encoded() if error else NULL])
             link.close()
 
     def forget(self, link: ServerLink) -> None:
-        """A link is no more."""
         del self.links[link.handle]
         self.detached.add(link.handle)
 

@@ -113,9 +113,7 @@ class RoutedLink(Link, Protocol):
     """To be set in `Switchboard.route` where requests are answered."""
 
     @property
-    def peer(self) -> Peer:
-        """The connection."""
-        ...
+    def peer(self) -> Peer: ...
 
     @property
     def siblings(self) -> Iterable["RoutedLink"]:

@@ -151,7 +151,6 @@ class CompactingIndex:
         self.renew_some(_RENEWED_BESIDE)
 
     def forget_trust(self) -> None:
-        """It may have changed."""
         for side in self._sides():
             side.columns.forget_trust()
 

@@ -94,7 +94,6 @@ class NodePolicy:
         return self._version
 
     def at(self, now: Now) -> "PolicyNow":
-        """The policy at a time."""
         return PolicyNow(self, now)
 
     def hive_ms(self, now: Now) -> int:
@@ -201,7 +200,6 @@ class NodePolicy:
             self.first_seen = {key: ms for key, ms in self.first_seen.items() if key in still}
 
     def trust(self, agent: str, now: Now) -> float:
-        """In [0, 2]."""
         return self._book.of(agent, self.hive_ms(now))
 
     def voucher(self, agent: str, now: Now) -> str:
@@ -210,7 +208,6 @@ class NodePolicy:
         return self._book.voucher(agent)
 
     def faded(self, confidence: float, stamp: Stamp, now: Now) -> float:
-        """A confidence as it is now."""
         return confidence_now(confidence, stamp, self.time.trusted_ms(now), self.settings.expiry)
 
     def may_expire(self) -> bool:

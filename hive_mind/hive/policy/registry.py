@@ -149,7 +149,6 @@ class Registry:
 
     @property
     def moderators(self) -> frozenset[str]:
-        """The moderators now."""
         return self.founders | {name for name, office in self._offices.items() if office.until is None}
 
     def version_of(self, *kinds: str) -> int:

@@ -54,14 +54,12 @@ class _SqliteLedger:
         return wanted.is_kept
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
-        """The entries of a stream."""
         return await self._worker.read(lambda database: database.read(stream, since))
 
     async def heads(self, prefix: str) -> list[Head]:
         return await self._worker.read(lambda database: database.heads(prefix))
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
-        """The next ones."""
         return await self._worker.read(lambda database: database.newer(since_pos, prefix))
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:

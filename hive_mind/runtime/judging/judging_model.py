@@ -50,16 +50,13 @@ class _Absent:
 
     @property
     def name(self) -> str:
-        """As the user gave it."""
         return self._name
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Raises `BackendRejected`."""
         del prompt
         raise BackendRejected(self._name, self._why)
 
     async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
-        """Raises `BackendRejected`."""
         del turn, on_text
         raise BackendRejected(self._name, self._why)
 

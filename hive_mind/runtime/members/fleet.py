@@ -153,7 +153,6 @@ class HostedNode:
         return bool(len(self.node.outbox) or self._news.is_busy or self.runner.is_busy or self.node.replica.is_behind)
 
     async def close(self) -> None:
-        """Finish what is under way."""
         await self.runner.close()
         await self._news.finish()
 

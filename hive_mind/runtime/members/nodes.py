@@ -89,12 +89,10 @@ class Borrowed:
 
     @property
     def model(self) -> str:
-        """The model's name."""
         return self._embedder.model
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
         return self._embedder.dimension
 
     async def close(self) -> None:

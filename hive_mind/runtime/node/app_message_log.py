@@ -39,7 +39,6 @@ class ToldLog:
         return self._loaded
 
     def entries(self) -> list[AppMessageEntry]:
-        """The messages."""
         return [entry for _, entry in self._entries.values()]
 
     def write(self, told: IncomingMessage) -> Sequence[Record]:

@@ -50,14 +50,12 @@ class EncryptedBus:
 
     @property
     def capabilities(self) -> BusCapabilities:
-        """Its own, less what encryption adds."""
         theirs = self._bus.capabilities
         most = theirs.envelope_bytes_max
         return theirs if most is None else replace(theirs, envelope_bytes_max=most - OVERHEAD_BYTES)
 
     @property
     def health(self) -> BusHealth:
-        """Its own."""
         return self._bus.health
 
     async def publish(self, envelopes: Sequence[Envelope], *, timeout_s: float = PUBLISH_TIMEOUT_S) -> None:
@@ -69,27 +67,21 @@ class EncryptedBus:
         return _Opening(await self._bus.subscribe(subscription, on_ready), self._cipher, self._refused, on_ready)
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
-        """As anybody sees it."""
         return await self._bus.watch(hive, on_envelope)
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """Its own."""
         return await self._bus.queues(hive)
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """As anybody sees them."""
         return await self._bus.dead_letters(hive, limit=limit)
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
-        """Its own."""
         return await self._bus.replay(hive, ids)
 
     async def drop(self, hive: str, ids: Sequence[str]) -> int:
-        """Its own."""
         return await self._bus.drop(hive, ids)
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
-        """Close it."""
         await self._bus.close(drain_s=drain_s)
 
 

@@ -112,7 +112,6 @@ class OutgoingQueue:
         await self._empty.wait()
 
     async def run(self) -> None:
-        """Send what comes."""
         while not self._stopped.is_set():
             self._bell.clear()
             if batch := self._next():

@@ -63,7 +63,6 @@ class Requests(ABC):
             return cast("tuple[Held, ...]", await self._answer(request, Promote(request, tuple(promotions))))
 
     async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:
-        """Take facts back for an agent."""
         request = next(self._ids)
         with self.timings.measured("retract"):
             return cast("tuple[Retracted, ...]", await self._answer(request, Retract(request, tuple(fact_ids), by, why)))

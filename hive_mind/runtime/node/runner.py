@@ -370,7 +370,6 @@ class NodeRunner(Requests):
         self._handle(Received(self._node.name, reply), self._clock())
 
     def now(self) -> Now:
-        """The clocks."""
         return self._clock()
 
     def ring(self) -> None:

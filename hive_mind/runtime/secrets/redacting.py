@@ -65,7 +65,6 @@ class RedactingModel:
 
     @property
     def name(self) -> str:
-        """As the user gave it."""
         return self._model.name
 
     async def complete(self, prompt: Prompt) -> Completion:
@@ -79,7 +78,6 @@ class RedactingModel:
             return await self._model.converse(turn, on_text)
 
     async def close(self) -> None:
-        """Release what it has."""
         await self._model.close()
 
     @contextmanager
@@ -99,7 +97,6 @@ class RedactedLines(logging.Formatter):
         self._inner, self._hidden = inner, hidden
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record."""
         return self._hidden.text(self._inner.format(record))
 
 

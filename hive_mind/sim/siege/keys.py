@@ -41,7 +41,6 @@ class Key:
         self.id = key_id(self.public)
 
     def sign(self, payload: bytes) -> bytes:
-        """The signature under a payload."""
         return blake2b(payload, digest_size=SIGNATURE_BYTES, key=self.secret).digest()
 
 

@@ -73,7 +73,6 @@ class Graph:
         return tuple(await self._asked(questions.history, fact_id, limit))
 
     async def sources_of(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
-        """What a fact derives from."""
         return tuple(await self._asked(questions.sources_of, fact_id, limit))
 
     async def derived_from(self, source: str, limit: int = 1000) -> tuple[Thing, ...]:

@@ -73,7 +73,6 @@ class Server:
             self._place.publish(Seal(*held, VERSION))
 
     def close(self) -> None:
-        """Let go of the database."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None

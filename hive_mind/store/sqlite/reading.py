@@ -153,7 +153,6 @@ class Reading:
         return self._named().get(IDENTITY_KEY, "")
 
     def meta(self) -> dict[str, str]:
-        """All named values of the memory."""
         return {key: value for key, value in self._named().items() if key not in (IDENTITY_KEY, PROBE_KEY)}
 
     def counts(self) -> dict[str, int]:

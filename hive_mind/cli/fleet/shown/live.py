@@ -58,7 +58,6 @@ class Screen:
         self._live = Live(console=self._console, screen=True, auto_refresh=False, vertical_overflow="crop")
 
     def show(self, status: "FleetStatus", rates: Rates, lines: Sequence[LogLine]) -> None:
-        """Draw it anew."""
         self._live.update(picture(status, rates, lines, self._console.height), refresh=True)
 
     def __enter__(self) -> Self:
