@@ -51,7 +51,7 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TakenOver(msgspec.Struct, frozen=True, array_like=True):
-    """That the sender has all of a partition that the receiver is to let go of; see `hive/replication/handing_over.py`."""
+    """That the sender has all of a partition that the receiver is to let go of; see `hive/replication/anti_entropy.py`."""
 
     partition: str
     proof: bytes

@@ -13,7 +13,7 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import registry_service, seal
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.replication import partition_replica
-from hive_mind.hive.replication.handing_over import HandingOver
+from hive_mind.hive.replication.anti_entropy import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.trust import ratings, trust_book

@@ -1,17 +1,18 @@
 """A run's journal over a ledger: its steps, the state they come to, and the one process that may add to them.
 
-What people say to runs: entries in the agent's ledger, each of which its run hears once, whatever was killed in between.
-
-Work that one agent gives to another: an entry in the other's ledger, of which the other begins one run.
+Beside it in the agent's ledger are entries of what people say to a run, which it hears once, whatever was killed in between, and
+of work that another agent gives to this one, of which it begins one run.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from hive_mind.agents.desk import LedgerDesk
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.judge.health import HealthSummary
 from hive_mind.judge.judgment import JudgmentAction
@@ -175,3 +176,38 @@ async def assign_to(ledger: Ledger, call: str, inputs: Mapping[str, Any]) -> str
 def task_of(entry: Entry) -> tuple[str, dict[str, Any]]:
     """The run that it wants, and what it is given."""
     return entry.stream.removeprefix(TASKS), msgspec.json.decode(entry.body, type=dict[str, Any])
+
+
+async def document_of(run: str, state: RunState, desk: LedgerDesk) -> dict[str, Any]:
+    """A run as JSON."""
+    views = [view for id in state.waiting if (view := await desk.view(id))]
+    outputs = {key: value for key, value in state.buffer.items() if key not in state.inputs}
+    wanted = state.spec.goal.outputs if state.spec.goal and state.spec.goal.outputs else outputs
+    return {
+        "run": run,
+        "worker": state.spec.id,
+        "version": state.spec.version,
+        "inputs": dict(state.inputs),
+        "limits": state.spec.limits.model_dump(),
+        "status": status_of(state),
+        "reason": state.reason or state.paused,
+        "at": sorted(place.node for place in state.places.values()),
+        "done": list(state.done),
+        "outputs": {key: outputs[key] for key in wanted if key in outputs},
+        "waiting": [{"id": view.item.id, "kind": view.item.kind, "title": view.item.title} for view in views],
+        "steps": state.seq,
+        "turns": state.turns,
+        "tokens": state.tokens,
+        "usd": round(state.usd, 6),
+        "begun": _time(state.begun_ms),
+        "changed": _time(state.at_ms),
+    }
+
+
+def status_of(state: RunState) -> str:
+    """A word for it: how it ended, or whether a person or a process goes on."""
+    return state.outcome or ("paused" if state.paused else "parked" if state.is_waiting else "unfinished")
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_documents import document_of
-from hive_mind.agents.runs.run_journal import RunJournal, RunTaken, assign_to
+from hive_mind.agents.runs.run_journal import RunJournal, RunTaken, assign_to, document_of
 from hive_mind.agents.watcher import Opened
 from hive_mind.errors import InvalidInput
 from hive_mind.judge.capability import can_handle, chosen

@@ -32,10 +32,9 @@ from hive_mind.bus.base import (
     Subscription,
     Watch,
 )
-from hive_mind.bus.servicebus.account import Account, account_of, silence
+from hive_mind.bus.servicebus.account import NAME, Account, Missing, account_of, silence
 from hive_mind.bus.servicebus.admin_client import AdminClient, Counts
 from hive_mind.bus.servicebus.dead_letters import drop, letters_in, replay
-from hive_mind.bus.servicebus.errors import NAME, Missing
 from hive_mind.bus.servicebus.inbox import ServiceBusInbox
 from hive_mind.bus.servicebus.messages import messages_of, name_of, subscription_of
 from hive_mind.bus.servicebus.outgoing import TopicSender

@@ -3,7 +3,7 @@
 Plain AMQP is for this machine only: the development broker, or Microsoft's emulator in its container. Everything else is TLS.
 A secret is handed to the SDK and kept nowhere else.
 
-Ending a task that may be in the middle of a call of the SDK.
+What the SDK's errors mean to us is said here, too. Texts of the SDK are shortened: they repeat whole frames.
 """
 
 import asyncio
@@ -15,12 +15,21 @@ from typing import Any, Generic, TypeVar
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.servicebus import ServiceBusSubQueue, TransportType
+from azure.servicebus import exceptions as sdk
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
 from hive_mind.bus._azure import credential_of
 from hive_mind.bus.address import AZURE, BusAddress
 from hive_mind.bus.base import BusSettings
-from hive_mind.errors import BackendNotInstalled, InvalidInput
+from hive_mind.errors import (
+    BackendError,
+    BackendNotInstalled,
+    BackendRejected,
+    BackendThrottled,
+    BackendTimeout,
+    BackendUnavailable,
+    InvalidInput,
+)
 
 TOPIC = "hive"
 
@@ -42,6 +51,12 @@ Credential = AzureNamedKeyCredential | AzureSasCredential | AsyncTokenCredential
 L = TypeVar("L", bound=ServiceBusSender | ServiceBusReceiver)
 
 _NOTICED_WITHIN_S = 1.0
+
+NAME = "servicebus"
+
+# The service does not say how long; its documentation advises to wait at least this long.
+_BUSY_RETRY_S = 10.0
+_TEXT_CHARS_MAX = 200
 
 
 class Line(Generic[L]):
@@ -163,3 +178,37 @@ async def end(task: "asyncio.Task[None]") -> None:
     while not task.done():
         task.cancel()
         await asyncio.wait([task], timeout=_NOTICED_WITHIN_S)
+
+
+class Missing(BackendRejected):
+    """An entity that is not there."""
+
+
+def translated(error: BaseException, where: str) -> BackendError:
+    """`where` says what was tried, such as "topic 'hive'"."""
+    match error:
+        case BackendError():
+            return error
+        case sdk.ServiceBusServerBusyError():
+            return BackendThrottled(NAME, f"{where}: the namespace is busy; send less, or later", _BUSY_RETRY_S)
+        case sdk.ServiceBusQuotaExceededError():
+            return BackendThrottled(NAME, f"{where} is full: let its subscriptions be read, or give it more room")
+        case sdk.MessageSizeExceededError():
+            return BackendRejected(NAME, f"{where} does not accept messages of this size")
+        case sdk.ServiceBusAuthenticationError() | sdk.ServiceBusAuthorizationError():
+            return BackendRejected(
+                NAME, f"{where}: access denied; check the key's name, the key, and that it has the rights Send and Listen"
+            )
+        case sdk.MessagingEntityNotFoundError():
+            return Missing(NAME, f"{where} does not exist")
+        case sdk.MessagingEntityDisabledError():
+            return BackendRejected(NAME, f"{where} is disabled; enable it")
+        case sdk.OperationTimeoutError() | TimeoutError():
+            return BackendTimeout(NAME, f"{where}: no answer in time")
+        case _:
+            return BackendUnavailable(NAME, f"{where}: {short(error)}")
+
+
+def short(error: BaseException) -> str:
+    """One line of an error."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:_TEXT_CHARS_MAX]

@@ -12,8 +12,7 @@ from azure.core.exceptions import AzureError, ResourceExistsError
 from azure.servicebus.aio.management import ServiceBusAdministrationClient
 from azure.servicebus.management import CorrelationRuleFilter
 
-from hive_mind.bus.servicebus.account import Account
-from hive_mind.bus.servicebus.errors import NAME, Missing, short
+from hive_mind.bus.servicebus.account import NAME, Account, Missing, short
 from hive_mind.bus.servicebus.messages import TARGET, target_of_all
 from hive_mind.errors import BackendRejected
 

@@ -12,8 +12,7 @@ from azure.servicebus.aio import ServiceBusReceiver
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, DeadLetter, Envelope
-from hive_mind.bus.servicebus.account import Account
-from hive_mind.bus.servicebus.errors import Missing, translated
+from hive_mind.bus.servicebus.account import Account, Missing, translated
 from hive_mind.bus.servicebus.messages import attempt_of, data_of, envelope_of, is_ping, message_to, text_of
 from hive_mind.bus.servicebus.outgoing import TopicSender
 from hive_mind.errors import WireError

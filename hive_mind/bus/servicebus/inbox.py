@@ -17,9 +17,8 @@ from azure.servicebus import ServiceBusReceivedMessage
 from hive_mind.bus import codec
 from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
-from hive_mind.bus.servicebus.account import Account
+from hive_mind.bus.servicebus.account import NAME, Account
 from hive_mind.bus.servicebus.dead_letters import description_of
-from hive_mind.bus.servicebus.errors import NAME
 from hive_mind.bus.servicebus.messages import (
     TARGET,
     Parcel,

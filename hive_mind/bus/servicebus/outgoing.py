@@ -15,8 +15,7 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusSender
 from azure.servicebus.exceptions import MessageSizeExceededError
 
-from hive_mind.bus.servicebus.account import Account, Line, end
-from hive_mind.bus.servicebus.errors import NAME, translated
+from hive_mind.bus.servicebus.account import NAME, Account, Line, end, translated
 from hive_mind.errors import BackendError, BackendThrottled, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
 

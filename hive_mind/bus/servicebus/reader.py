@@ -20,8 +20,7 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
-from hive_mind.bus.servicebus.account import Account, Line, end
-from hive_mind.bus.servicebus.errors import translated
+from hive_mind.bus.servicebus.account import Account, Line, end, translated
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 

@@ -10,9 +10,8 @@ from azure.servicebus import ServiceBusReceivedMessage, ServiceBusSubQueue
 
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings, Envelope
-from hive_mind.bus.servicebus.account import Account, account_of, silence
+from hive_mind.bus.servicebus.account import Account, Missing, account_of, silence, translated
 from hive_mind.bus.servicebus.dead_letters import READ_MAX, forget, peek, taken_off
-from hive_mind.bus.servicebus.errors import Missing, translated
 from hive_mind.bus.servicebus.messages import envelope_of, subscription_of
 from hive_mind.errors import WireError
 

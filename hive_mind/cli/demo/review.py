@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.agents.runs.run_documents import document_of
+from hive_mind.agents.runs.run_journal import document_of
 from hive_mind.cli.output import show, show_indented, show_prose
 from hive_mind.counted import counted
 from hive_mind.judge.items import Decision

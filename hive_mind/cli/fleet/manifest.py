@@ -11,7 +11,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.form_files import STDOUT, NewFile, show_explained, show_problems, write_first
+from hive_mind.cli.form_commands import STDOUT, NewFile, show_explained, show_problems, write_first
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json
 from hive_mind.cli.running import USAGE, command

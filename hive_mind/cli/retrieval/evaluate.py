@@ -14,8 +14,8 @@ from hive_mind.cli.retrieval.measured import Plot, picture_file, plain_evaluatio
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
+    from hive_mind.retrieval.files.collection import Split
     from hive_mind.retrieval.files.configuration import RetrievalConfig
-    from hive_mind.retrieval.files.golden import Split
     from hive_mind.retrieval.measuring.evaluation import Bench
     from hive_mind.retrieval.measuring.measured import Evaluation
 

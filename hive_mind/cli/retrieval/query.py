@@ -13,10 +13,10 @@ from hive_mind.cli.running import command
 from hive_mind.errors import ConfigError
 
 if TYPE_CHECKING:
+    from hive_mind.retrieval.files.collection import GoldenQuery
     from hive_mind.retrieval.files.configuration import RetrievalConfig
-    from hive_mind.retrieval.files.golden import GoldenQuery
     from hive_mind.retrieval.files.workspace import Workspace
-    from hive_mind.retrieval.indexing.found import QueryResult, Result
+    from hive_mind.retrieval.indexing.selecting import QueryResult, Result
 
 _EPILOG = examples(
     'hive-mind retrieval query "How do I renew a token?"',

@@ -17,8 +17,8 @@ from hive_mind.runtime.wiring import open_embedder
 
 if TYPE_CHECKING:
     from hive_mind.embed.base import Embedder
+    from hive_mind.retrieval.files.collection import Golden
     from hive_mind.retrieval.files.configuration import RetrievalConfig
-    from hive_mind.retrieval.files.golden import Golden
     from hive_mind.retrieval.files.workspace import Workspace
     from hive_mind.retrieval.indexing.index import CollectionIndex
     from hive_mind.retrieval.indexing.updating import Indexed

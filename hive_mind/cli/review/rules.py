@@ -7,8 +7,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.form_commands import FileKind, add_form_commands
-from hive_mind.cli.form_files import NewFile, write_first
+from hive_mind.cli.form_commands import FileKind, NewFile, add_form_commands, write_first
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_prose, show_table
 from hive_mind.cli.review.rules_deciding import OfFleet, add_to

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_mind.cli.form_commands import FileKind, add_form_commands
-from hive_mind.cli.form_files import STDOUT, NewFile, write_first
+from hive_mind.cli.form_commands import STDOUT, FileKind, NewFile, add_form_commands, write_first
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import say
 from hive_mind.cli.running import command

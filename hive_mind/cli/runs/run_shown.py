@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hive_mind.agents.runs.run_documents import document_of
+from hive_mind.agents.runs.run_journal import document_of
 from hive_mind.cli.options import DEFAULT_AGENT, Format
 from hive_mind.cli.output import printable, say, short_id, show, show_indented, show_json, show_table
 from hive_mind.counted import counted

@@ -39,8 +39,7 @@ group = typer.Typer(
 async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
     """List runs, the one that changed last first."""
     from hive_mind.agents.desk import LedgerDesk
-    from hive_mind.agents.runs.run_documents import document_of
-    from hive_mind.agents.runs.run_journal import RunJournal, run_ids
+    from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_ids
     from hive_mind.cli.runs.run_shown import show_table_of
 
     async with _ledger(at.home, at.agent) as ledger:

@@ -7,11 +7,18 @@ that reads no more but keeps the other direction open. So it reads a pipe of our
 """
 
 import asyncio
+import os
 import secrets
+import select
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -27,14 +34,6 @@ from hive_mind.runtime.settings import secret
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
-import os
-import select
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from io import TextIOWrapper
-from typing import BinaryIO
 
 _EPILOG = examples(
     "hive-mind mcp",

@@ -5,8 +5,7 @@ from collections.abc import Collection as Some
 from datetime import date
 
 from hive_mind.forms.tree import Finding, Path
-from hive_mind.retrieval.files.collection import BUILT_IN, Collection
-from hive_mind.retrieval.files.golden import QUESTIONS_MIN, Golden, GoldenQuery
+from hive_mind.retrieval.files.collection import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery
 from hive_mind.suggestions import did_you_mean
 
 _TOLD_MAX = 20

@@ -21,10 +21,9 @@ from hive_mind.forms.tree import Tree
 from hive_mind.retrieval.checking.collections import collection_findings, documents_findings, golden_findings
 from hive_mind.retrieval.checking.configurations import combination, config_findings, contradictions, filter_findings
 from hive_mind.retrieval.checking.describing import Facets, contents
-from hive_mind.retrieval.files.collection import Collection
+from hive_mind.retrieval.files.collection import Collection, Golden
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.files.documents import left_out
-from hive_mind.retrieval.files.golden import Golden
 from hive_mind.retrieval.files.workspace import ACTIVE, COLLECTION, CONFIG, GOLDEN, Workspace
 from hive_mind.suggestions import did_you_mean
 

@@ -10,8 +10,8 @@ from typing import Any
 from hive_mind.errors import ConfigError
 from hive_mind.retrieval.checking.validation import Checked, FileFinding, check_collection, check_config, check_golden, semantic
 from hive_mind.retrieval.files.changing import is_same
+from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.golden import Golden
 from hive_mind.retrieval.measuring.evaluation import Bench, Index, Measurable, evaluate_held_out, held_out
 from hive_mind.retrieval.measuring.measured import Evaluation
 from hive_mind.retrieval.measuring.verdict import Ground, Level, Verdict, decide

@@ -17,10 +17,9 @@ from hive_mind.errors import InvalidInput, Problem, WorkspaceError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import Read, read, text_of, tree_of
 from hive_mind.regex import regex
-from hive_mind.retrieval.files.collection import FIELD_NAME, Collection
+from hive_mind.retrieval.files.collection import FIELD_NAME, Collection, Golden
 from hive_mind.retrieval.files.configuration import NAME, Active, RetrievalConfig
 from hive_mind.retrieval.files.documents import Listing, listed
-from hive_mind.retrieval.files.golden import Golden
 from hive_mind.suggestions import did_you_mean
 
 _PATTERNS = {

@@ -12,11 +12,11 @@ from typing import Protocol
 
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.files.collection import Golden, GoldenQuery, Split
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.golden import Golden, GoldenQuery, Split
 from hive_mind.retrieval.files.workspace import Workspace
-from hive_mind.retrieval.indexing.found import QueryResult
 from hive_mind.retrieval.indexing.index import open_index
+from hive_mind.retrieval.indexing.selecting import QueryResult
 from hive_mind.retrieval.measuring.measured import Evaluation, QuestionRow, Shown
 from hive_mind.runtime.settings import Settings
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.golden import Golden, GoldenQuery
+from hive_mind.retrieval.files.collection import Golden, GoldenQuery
 from hive_mind.retrieval.measuring.evaluation import held_out
 
 # Thirty is what the documentation asks beginners to label; half of fewer is too little to tune on and to decide.

@@ -11,7 +11,7 @@ from typing import Literal
 
 from hive_mind.counted import counted, first_of
 from hive_mind.measure.differences import SAME
-from hive_mind.retrieval.files.golden import QUESTIONS_MIN
+from hive_mind.retrieval.files.collection import QUESTIONS_MIN
 from hive_mind.retrieval.measuring.comparing import Comparison, compare
 from hive_mind.retrieval.measuring.measured import Evaluation
 from hive_mind.retrieval.measuring.train_test_split import CROSSED

@@ -3,23 +3,30 @@
 Only training questions are used on the way. At the end the best is compared once, with questions that nobody saw, with what is
 in use, or with the start where nothing is; that verdict is the gate's. A small set is cross-validated instead. Nothing is
 deployed here. A stop at any time keeps the best, on disk too.
+
+What tuning leaves behind: one configuration file per step, with its reason and its figures as a comment, and one for the best.
+
+Each is written before it is measured and again after, whole or not at all, so that a stop at any moment leaves nothing half done.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
+from hive_mind.regex import regex
 from hive_mind.retrieval.checking.validation import check_golden
-from hive_mind.retrieval.files.changing import is_same
-from hive_mind.retrieval.files.configuration import RetrievalConfig
+from hive_mind.retrieval.files.changing import is_same, text_of
+from hive_mind.retrieval.files.configuration import NAME, RetrievalConfig
+from hive_mind.retrieval.files.workspace import Workspace
+from hive_mind.retrieval.files.writing import write_whole
 from hive_mind.retrieval.measuring.evaluation import Bench, Measurable, measured
 from hive_mind.retrieval.measuring.measured import Evaluation
 from hive_mind.retrieval.measuring.train_test_split import TrainTestSplit, train_test_split
 from hive_mind.retrieval.measuring.verdict import Verdict, decide
-from hive_mind.retrieval.tuning import tuning_files
-from hive_mind.retrieval.tuning.tuner import Proposal, Situation, Step, Tuner, cross_validated, takes_over
+from hive_mind.retrieval.tuning.tuner import TOP, Proposal, Situation, Step, Tuner, cross_validated, takes_over
 
 # Room for eight rounds of a search and for taking back what is not needed; nobody reads the files of more.
 STEPS_MAX = 40
@@ -30,6 +37,9 @@ Report = Callable[[Step, bool], None]
 """Gets every step when it was measured, and whether it is the best so far."""
 
 T = TypeVar("T")
+
+_REASON_MAX = 500
+_NUMBERED = regex(r"-\d{3,}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +87,8 @@ async def tune(
     start = workspace.config(wanted.start) if wanted.start else workspace.active()
     if start is None:
         raise InvalidInput("nothing is in use yet: name the configuration to begin with")
-    name = wanted.name or tuning_files.free_name(workspace, start.name)
-    tuning_files.check_name(workspace, name)
+    name = wanted.name or free_name(workspace, start.name)
+    check_name(workspace, name)
     collection = workspace.collection(start.collection)
     parts = train_test_split(check_golden(workspace, collection).accepted())
     async with bench.open(start.collection) as index:
@@ -146,9 +156,9 @@ class _Tuning:
             await self._take(proposal, None)
             return
         workspace, number = self.bench.workspace, self._whole_steps() + 1
-        name = tuning_files.step_name(workspace, self.name, number)
+        name = step_name(workspace, self.name, number)
         named = replace(proposal, config=proposal.config.model_copy(update={"name": name}))
-        tuning_files.write_planned(workspace, named.config, self._origin(number), named.reason)
+        write_planned(workspace, named.config, self._origin(number), named.reason)
         await self._take(named, number)
 
     async def _take(self, proposal: Proposal, number: int | None) -> None:
@@ -157,17 +167,17 @@ class _Tuning:
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
         if found := await _unless(self.stop, work):
-            self._keep(Step(number, proposal.config, tuning_files.one_line(proposal.reason), found))
+            self._keep(Step(number, proposal.config, one_line(proposal.reason), found))
 
     def _keep(self, step: Step) -> None:
         """Take a step into what is known; its file and the best go to disk before it is reported."""
         known, origin = self.situation, self._origin(step.number or 0)
         if step.is_whole:
-            tuning_files.write_measured(self.bench.workspace, step, known.start, origin)
+            write_measured(self.bench.workspace, step, known.start, origin)
         is_best = takes_over(step, known.best, known.start)
         self.situation = replace(known, steps=(*known.steps, step), best=step if is_best else known.best)
         if is_best:
-            tuning_files.write_best(self.bench.workspace, self.name, step, known.start, origin)
+            write_best(self.bench.workspace, self.name, step, known.start, origin)
         self.report(step, is_best)
 
     async def _deciding(self, index: Measurable, config: RetrievalConfig) -> Evaluation:
@@ -194,3 +204,58 @@ async def _unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
 
 def _silent(step: Step, is_best: bool) -> None:
     """Tell nobody."""
+
+
+def check_name(workspace: Workspace, name: str) -> None:
+    """Raises `InvalidInput` for a name that can't be a file's, or whose file exists: nothing is overwritten."""
+    if not re.match(NAME, f"{name}-000") or _NUMBERED.search(name):
+        raise InvalidInput(f"{name[:70]!r} can't be used: take up to 60 letters, digits, '.', '_' and '-', not ending like -001")
+    if workspace.config_file(name).exists():
+        raise InvalidInput(f"there is a configuration {name} already, and nothing is overwritten: choose another name")
+
+
+def free_name(workspace: Workspace, start: str) -> str:
+    """A name for what is tuned from `start` that nobody has yet."""
+    base = f"{start[:50]}-tuned"
+    taken = set(workspace.configs())
+    return base if base not in taken else next(f"{base}{n}" for n in range(2, len(taken) + 3) if f"{base}{n}" not in taken)
+
+
+def step_name(workspace: Workspace, name: str, number: int) -> str:
+    """The name of a step, past those that an interrupted tuning left."""
+    taken = [int(one[len(name) + 1 :]) for one in workspace.configs() if re.fullmatch(rf"{re.escape(name)}-\d{{3,}}", one)]
+    return f"{name}-{max([number, *(one + 1 for one in taken)]):03d}"
+
+
+def write_planned(workspace: Workspace, config: RetrievalConfig, origin: str, reason: str) -> None:
+    """The file of a step that is about to be measured."""
+    _write(workspace, config, [origin, f"Why: {reason}"])
+
+
+def write_measured(workspace: Workspace, step: Step, start: Step, origin: str) -> None:
+    """The same with what came of it."""
+    _write(workspace, step.config, [origin, f"Why: {step.reason}", _figures(step, start)])
+
+
+def write_best(workspace: Workspace, name: str, best: Step, start: Step, origin: str) -> None:
+    """The best so far, under the name that was asked for."""
+    config = best.config.model_copy(update={"name": name})
+    _write(workspace, config, [f"{origin} The best so far: {best.config.name}.", f"Why: {best.reason}", _figures(best, start)])
+
+
+def one_line(reason: str) -> str:
+    """A reason as it can stand in a comment."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
+    return line if len(line) <= _REASON_MAX else line[: _REASON_MAX - 1] + "…"
+
+
+def _figures(step: Step, start: Step) -> str:
+    return (
+        f"Measured with {len(step.measured.rows)} training questions: nUDCG {step.nudcg:.3f} after {start.nudcg:.3f}, "
+        f"distractors in the first {TOP} {step.misleading} after {start.misleading}."
+    )
+
+
+def _write(workspace: Workspace, config: RetrievalConfig, remarks: Iterable[str]) -> None:
+    head = "".join(f"// {one_line(remark)}\n" for remark in remarks)
+    write_whole(workspace.config_file(config.name), f"{head}{text_of(config)}\n")

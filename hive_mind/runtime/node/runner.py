@@ -38,8 +38,8 @@ from hive_mind.runtime.node.base import Clock, Figures, RunnerSettings, system_c
 from hive_mind.runtime.node.effect_executor import EffectExecutor, SharedListener, Work
 from hive_mind.runtime.node.group_commit import Barrier
 from hive_mind.runtime.node.intake import Intake
+from hive_mind.runtime.node.outgoing import Alarm, Bell
 from hive_mind.runtime.node.requests import Requests
-from hive_mind.runtime.node.wake_event import Alarm, Bell
 from hive_mind.runtime.routes import Lines
 
 __all__ = ["NodeRunner", "RunnerSettings", "system_clock"]

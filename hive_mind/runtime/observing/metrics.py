@@ -5,21 +5,20 @@ Needs the extra `prometheus`. Names and units follow Prometheus' conventions: se
 What a running member tells Prometheus about itself.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.bus.base import BusHealth
 from hive_mind.errors import BackendError, BackendNotInstalled
+from hive_mind.hive.node import HiveNode
+from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.observing.timings import Histogram
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
     from prometheus_client.registry import Collector
-from collections import Counter
-
-from hive_mind.hive.node import HiveNode
-from hive_mind.runtime.members.member import RunningMember
 
 
 @dataclass(frozen=True, slots=True)

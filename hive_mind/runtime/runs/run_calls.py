@@ -6,8 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hive_mind.agents.desk import LedgerDesk
-from hive_mind.agents.runs.run_documents import document_of
-from hive_mind.agents.runs.run_journal import RunJournal, run_called, run_ids
+from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_called, run_ids
 from hive_mind.errors import InvalidInput
 from hive_mind.ledger.base import Ledger
 from hive_mind.runs.graphs.checks import faults

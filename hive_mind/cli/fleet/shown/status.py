@@ -3,6 +3,7 @@
 Times and sizes in few characters, as they stand in a table.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus
-import time
 
 AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
 AGENT_FIGURES = (4, 5, 6, 7, 8)

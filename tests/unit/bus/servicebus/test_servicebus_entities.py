@@ -12,8 +12,7 @@ from hive_mind.bus import servicebus
 from hive_mind.bus.address import address_of
 from hive_mind.bus.base import BusSettings
 from hive_mind.bus.servicebus import admin_client
-from hive_mind.bus.servicebus.account import Account, account_of
-from hive_mind.bus.servicebus.errors import Missing
+from hive_mind.bus.servicebus.account import Account, Missing, account_of
 from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.contract.bus_builders import envelope, listener, texts

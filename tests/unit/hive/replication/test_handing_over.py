@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from hive_mind.hive.effects import Received
-from hive_mind.hive.replication.handing_over import HandingOver
+from hive_mind.hive.replication.anti_entropy import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded

@@ -13,9 +13,8 @@ from hive_mind.retrieval.checking.validation import (
     semantic,
     syntactic,
 )
-from hive_mind.retrieval.files.collection import Collection
+from hive_mind.retrieval.files.collection import QUESTIONS_MIN, Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.golden import QUESTIONS_MIN
 from tests.unit.retrieval.bad_files import AUTH, COLLECTIONS, CONFIGS, GOLDEN_SETS, WITHOUT_EFFECT, WITHOUT_EMBEDDINGS
 from tests.unit.retrieval.workspaces import everything_in, public, workspace
 

@@ -12,7 +12,7 @@ from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.retrieval.deploying.deploying import Order, deploy
 from hive_mind.retrieval.deploying.gate import judge, judge_file
-from hive_mind.retrieval.files.golden import QUESTIONS_MIN
+from hive_mind.retrieval.files.collection import QUESTIONS_MIN
 from hive_mind.retrieval.files.workspace import Workspace
 from hive_mind.retrieval.measuring.evaluation import bench_of, evaluate
 from hive_mind.retrieval.measuring.verdict import decide

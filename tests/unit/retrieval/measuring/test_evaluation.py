@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
+from hive_mind.retrieval.files.collection import Golden
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.files.golden import Golden
 from hive_mind.retrieval.measuring.evaluation import evaluate, evaluate_held_out
 from hive_mind.retrieval.measuring.measured import METRICS
 from hive_mind.retrieval.measuring.result_files import environment, write_results

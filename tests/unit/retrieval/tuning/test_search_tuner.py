@@ -1,7 +1,6 @@
 from hive_mind.retrieval.checking.validation import check_config
 from hive_mind.retrieval.tuning.loop import Order
-from hive_mind.retrieval.tuning.search_space import space
-from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner
+from hive_mind.retrieval.tuning.search_tuner import SearchSettings, SearchTuner, space
 from tests.unit.retrieval.tuning_world import FACETS, HelpfulIndex, bench, reasons, situation_of, tuned
 
 

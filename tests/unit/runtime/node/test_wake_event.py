@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hive_mind.runtime.node.wake_event import Bell
+from hive_mind.runtime.node.outgoing import Bell
 
 
 def test_it_wakes_who_waits_once_however_often_it_is_rung() -> None:
