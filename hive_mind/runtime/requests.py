@@ -76,7 +76,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     letters: tuple[str, ...] = ()
     because: str = ""
     key: str = ""
-    """Of a request that may be put again; see `runtime.put_again`."""
+    """Of a request that may be put again."""
 
 
 @dataclass(frozen=True, slots=True)

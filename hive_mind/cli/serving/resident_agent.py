@@ -31,7 +31,7 @@ _TRIES, _PAUSE_S = 60, 0.5
 
 
 class ResidentAgent:
-    """An agent whose process is started again when it has ended. See `mcp.served.ServedAgent`."""
+    """An agent whose process is started again when it has ended. See `mcp.results.ServedAgent`."""
 
     def __init__(self, found: FleetAgent, settings: Settings) -> None:
         self._found, self._settings = found, settings
