@@ -32,8 +32,8 @@ from hive_mind.hive.topology.spec import DEFAULT, SPECS
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.member import MemberPlan, RunningMember, open_member
 from hive_mind.runtime.node.base import HIVE
+from hive_mind.runtime.observing.figures import figures_of
 from hive_mind.runtime.observing.logs import log_as_json
-from hive_mind.runtime.observing.metrics import figures_of
 from hive_mind.runtime.observing.metrics import serve as serve_metrics
 from hive_mind.runtime.observing.telemetry import send_spans
 from hive_mind.runtime.secrets.keys import Proof

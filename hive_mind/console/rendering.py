@@ -1,17 +1,12 @@
 """Values into HTML. Everything a template shows is escaped; what a fact, a source or a log says is text and never markup.
 
 Loaded with the first page: a worker that nobody looks at holds no templates.
-
-A list in pages, with where one is in it.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,10 +15,6 @@ from hive_mind.counted import counted
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-
-PER_PAGE = 50
-
-_Item = TypeVar("_Item")
 
 
 @cache
@@ -72,35 +63,3 @@ def share(part: float) -> str:
 def figure(number: float | None) -> str:
     """A score as it is compared by eye."""
     return "–" if number is None else f"{number:.3f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Paged(Generic[_Item]):
-    """One page. `count`: of all items; `number` counts from 1."""
-
-    items: Sequence[_Item]
-    count: int
-    number: int
-    per_page: int = PER_PAGE
-
-    @property
-    def last(self) -> int:
-        """The number of the last page."""
-        return max(1, -(-self.count // self.per_page))
-
-    @property
-    def first_item(self) -> int:
-        """The place of its first item in the whole list, from 1."""
-        return (self.number - 1) * self.per_page + 1 if self.count else 0
-
-    @property
-    def last_item(self) -> int:
-        """The place of its last item."""
-        return min(self.number * self.per_page, self.count)
-
-
-def paged(items: Sequence[_Item], number: int, per_page: int = PER_PAGE) -> Paged[_Item]:
-    """The page of this number, or the last one where there are fewer."""
-    last = max(1, -(-len(items) // per_page))
-    number = min(number, last)
-    return Paged(items[(number - 1) * per_page : number * per_page], len(items), number, per_page)

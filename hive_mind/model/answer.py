@@ -1,11 +1,6 @@
-"""What comes out: an answer with its sources, or an honest "not known".
+"""What comes out: an answer with its sources, or an honest "not known"."""
 
-The form of an answer that quotes: a line, then each quotation in marks, and what is said of it.
-"""
-
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from hive_mind.model.gathered import Gathered
 from hive_mind.model.query import Hit
@@ -43,14 +38,3 @@ class Answer:
     def is_known(self) -> bool:
         """Whether memory held anything that answers."""
         return self.method != "unknown"
-
-
-def quotations(text: str, contents: Sequence[str]) -> tuple[str, list[str]]:
-    """A quoted answer's first line, and the quotation of each source with what is said of it; none where it quotes otherwise."""
-    starts: list[int] = []
-    for content in contents:
-        at = text.find(f"\n“{content}”", starts[-1] if starts else 0)
-        if at < 0:
-            return text, []
-        starts.append(at + 1)
-    return text[: starts[0] - 1] if starts else text, [text[a:b].rstrip("\n") for a, b in pairwise([*starts, len(text)])]

@@ -30,9 +30,8 @@ from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.gathered import FactList
 from hive_mind.model.query import Query
-from hive_mind.runtime.inquiry.bus_calls import BusCalls
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
-from hive_mind.runtime.inquiry.queue_calls import QueueCalls
+from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.reply_types import (
     Collected,

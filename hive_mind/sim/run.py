@@ -7,6 +7,7 @@ from hive_mind.hive.chance import Chance
 from hive_mind.sim.faults import HOUR_MS, MINUTE_MS, drawn
 from hive_mind.sim.hives import GOSSIP_MS, NODES, first_topology
 from hive_mind.sim.invariants.checks import (
+    LettingGo,
     agreement,
     difference,
     expired,
@@ -17,7 +18,6 @@ from hive_mind.sim.invariants.checks import (
     unretracted,
 )
 from hive_mind.sim.invariants.freshness import check_fresh
-from hive_mind.sim.invariants.letting_go import LettingGo
 from hive_mind.sim.invariants.promises import check_moderated
 from hive_mind.sim.invariants.visible import check_answer, check_unanswered, check_visible
 from hive_mind.sim.siege.intruders import Siege

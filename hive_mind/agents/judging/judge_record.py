@@ -1,12 +1,7 @@
-"""How the judge of an agent's facts does, read from the agent's ledger: what it decided, what people said of it, what it cost.
-
-What a judge of facts has done since its process began, counted as it does it: for those who watch.
-"""
+"""How the judge of an agent's facts does, read from the agent's ledger: what it decided, what people said of it, what it cost."""
 
 import logging
-from collections import Counter
-from dataclasses import dataclass, field
-from math import ceil
+from dataclasses import dataclass
 
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_items import AUDIT, FACT
@@ -16,7 +11,6 @@ from hive_mind.judge.calibration import CalibrationMetrics, calibrated
 from hive_mind.judge.figures import Cost, JudgeFigures, cost, figures
 from hive_mind.judge.items import PREFIX, ItemView, folded
 from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD
-from hive_mind.judge.precedent import Judged
 from hive_mind.ledger.base import Ledger
 
 _log = logging.getLogger(__name__)
@@ -69,26 +63,3 @@ async def _views(ledger: Ledger) -> list[ItemView]:
         else:
             found += [view] if view else []
     return found
-
-
-@dataclass(slots=True)
-class JudgeTally:
-    """`judgements` by action and cause, `tenths` by confidence, rounded up to a tenth: 10 is more than 0.9."""
-
-    judgements: Counter[tuple[str, str]] = field(default_factory=Counter)
-    tenths: Counter[int] = field(default_factory=Counter)
-    confidence: float = 0.0
-    """The sum of all."""
-    tokens: int = 0
-    usd: float = 0.0
-    threshold: float | None = None
-    """At work; None: it may not decide alone."""
-
-    def count(self, judged: Judged) -> None:
-        judgment = judged.judgment
-        self.judgements[judgment.action.value, judgment.cause] += 1
-        self.tokens += judged.input_tokens + judged.output_tokens
-        self.usd += judged.usd or 0.0
-        if judgment.confidence is not None:
-            self.tenths[ceil(judgment.confidence * 10 - 1e-9)] += 1
-            self.confidence += judgment.confidence

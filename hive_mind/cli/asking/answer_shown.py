@@ -1,12 +1,11 @@
 """How an answer and the facts it rests on look, as `runtime.told` tells them: whichever process has the memory open."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 from hive_mind.cli.output import printable, short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.counted import counted
-from hive_mind.model.answer import quotations
 from hive_mind.model.fact import FORGOTTEN
 
 Told = Mapping[str, Any]
@@ -27,7 +26,7 @@ def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
     `own`: the agent that answers. It is not named for a fact that only it said.
     """
     hits: Sequence[Told] = answer["sources"]
-    first, quotes = quotations(str(answer["answer"]), [str(hit["content"]) for hit in hits])
+    first, quotes = _quotations(str(answer["answer"]), [str(hit["content"]) for hit in hits])
     if quotes:
         show(first)
         _show_numbered(quotes, hits, explain=explain, own=own)
@@ -110,3 +109,14 @@ def _rival(fact: Told) -> str:
 def _sources(sources: Sequence[str]) -> list[str]:
     first, *others = sources or ("",)
     return [shown_source(first), *([f"confirmed by {len(others)} more"] if others else [])]
+
+
+def _quotations(text: str, contents: Sequence[str]) -> tuple[str, list[str]]:
+    """A quoted answer's first line, and the quotation of each source with what is said of it; none where it quotes otherwise."""
+    starts: list[int] = []
+    for content in contents:
+        at = text.find(f"\n“{content}”", starts[-1] if starts else 0)
+        if at < 0:
+            return text, []
+        starts.append(at + 1)
+    return text[: starts[0] - 1] if starts else text, [text[a:b].rstrip("\n") for a, b in pairwise([*starts, len(text)])]

@@ -14,7 +14,7 @@ from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import database_path, is_kept
-from hive_mind.runtime.erasure.residue import note_copy
+from hive_mind.runtime.erasure.copies import note_copy
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
 Copy = Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]

@@ -20,7 +20,7 @@ from hive_mind.memory.transfer.exporting import write_records
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
 from hive_mind.memory.transfer.unindexed import Unindexed
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.erasure.residue import note_copy
+from hive_mind.runtime.erasure.copies import note_copy
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store, unindexed
 from hive_mind.store.base import FactStore

@@ -13,7 +13,7 @@ from hive_mind.cli.options import examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
-from hive_mind.runtime.erasure.residue import note_copy
+from hive_mind.runtime.erasure.copies import note_copy
 
 if TYPE_CHECKING:
     from hive_mind.control.archives.archive import Archived

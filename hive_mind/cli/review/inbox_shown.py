@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hive_mind.cli.fleet.shown.status import ago
+from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.output import plain, say, short_id, show, show_indented, show_table
 from hive_mind.counted import counted
 from hive_mind.judge.items import BY_EXPIRY, Decision, Item, ItemView, Line, Reopening

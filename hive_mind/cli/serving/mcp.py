@@ -1,12 +1,12 @@
 """`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol.
 
-What the one client of a server writes to standard input: it ends when the client ends it, or reads no more, or we want it to.
-
-The library of the protocol waits for a line in a thread that nothing interrupts. No signal would end the server, and no client
-that reads no more but keeps the other direction open. So it reads a pipe of ours.
+A server ends when its client ends it, or reads no more, or we want it to. The library of the protocol waits for a line in a
+thread that nothing interrupts. No signal would end the server, and no client that reads no more but keeps the other direction
+open. So it reads a pipe of ours.
 """
 
 import asyncio
+import json
 import os
 import secrets
 import select
@@ -14,11 +14,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -27,13 +28,67 @@ from hive_mind.cli.fleet.agents import Agent, Fleet
 from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command, exit_codes
-from hive_mind.cli.serving import clients
 from hive_mind.cli.serving.resident_agent import resident_agent
-from hive_mind.errors import BackendNotInstalled
-from hive_mind.runtime.settings import secret
+from hive_mind.errors import BackendNotInstalled, InvalidInput
+from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.settings import secret, settings_given
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+
+class Client(StrEnum):
+    """Programs that read such a file in a project's folder."""
+
+    CLAUDE = "claude"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+
+
+# Where it lies, and under which key the servers stand.
+_FILES = {
+    Client.CLAUDE: (Path(".mcp.json"), "mcpServers"),
+    Client.CURSOR: (Path(".cursor/mcp.json"), "mcpServers"),
+    Client.VSCODE: (Path(".vscode/mcp.json"), "servers"),
+}
+_NAME = "hive-mind"
+
+
+def arguments(agent: str, fleet: str, home: Path) -> list[str]:
+    """How the server is started. The home is written out: a client starts it from some folder of its own."""
+    named = [("--home", str(home.absolute())), ("--agent", agent), ("--fleet", fleet)]
+    return ["-m", "hive_mind", "mcp", *(text for option, value in named if value for text in (option, value))]
+
+
+def configuration(client: Client, folder: Path, arguments: list[str]) -> tuple[Path, str]:
+    """A client's file, and all that is to stand in it. Raises `InvalidInput` for one that is no JSON object."""
+    path, key = _FILES[client]
+    file = folder / path
+    known = _read(file)
+    servers = known.setdefault(key, {})
+    if not isinstance(servers, dict):
+        raise InvalidInput(f"{file}: {key} is no object; mend it, or remove the file")
+    servers[_NAME] = {"command": sys.executable, "args": arguments} | ({"env": given} if (given := settings_given()) else {})
+    return file, json.dumps(known, indent=2, ensure_ascii=False)
+
+
+def write(file: Path, text: str) -> None:
+    """Put it there, whole or not at all. Raises `OSError`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, text.encode() + b"\n")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, OSError) as error:
+        raise InvalidInput(f"{file} can't be read: {error}; mend it, or remove it") from None
+    if not isinstance(known, dict):
+        raise InvalidInput(f"{file} holds no JSON object; mend it, or remove it")
+    return known
+
 
 _EPILOG = examples(
     "hive-mind mcp",
@@ -49,7 +104,7 @@ Http = Annotated[
     int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Over HTTP at this port.", show_default=False)
 ]
 Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
-Client = Annotated[clients.Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(clients.Client)}.")]
+ForClient = Annotated[Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(Client)}.")]
 
 _READ_BYTES = 1 << 16
 
@@ -114,17 +169,17 @@ async def _over_stdio(server: "MCPServer") -> None:
 
 
 @group.command(epilog=_INSTALL_EPILOG)
-def install(client: Client, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: options.Yes = False) -> None:
+def install(client: ForClient, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: options.Yes = False) -> None:
     """Tell a client of this project about the memory: shows what is to be written, asks, and writes it.
 
     Other servers in the file stay as they are.
     """
     with exit_codes():
-        file, text = clients.configuration(client, Path.cwd(), clients.arguments(agent, fleet, settings_for(home).home))
+        file, text = configuration(client, Path.cwd(), arguments(agent, fleet, settings_for(home).home))
         show(f"{file}:")
         show(text)
         if yes or typer.confirm("write it?", err=True):
-            clients.write(file, text)
+            write(file, text)
             say(f"{file} is written; start {client} anew to use it")
 
 

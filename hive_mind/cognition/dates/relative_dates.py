@@ -9,8 +9,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from hive_mind.cognition.dates import iso
-from hive_mind.cognition.dates.date_rules import DAY_PATTERN, MONTH_PATTERN, Rule, compiled, month_number
-from hive_mind.cognition.dates.iso import Anchor, Value
+from hive_mind.cognition.dates.iso import DAY_PATTERN, MONTH_PATTERN, Anchor, Rule, Value, compiled, month_number
 
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _NUMBERS = {word: n for n, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)}

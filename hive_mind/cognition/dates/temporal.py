@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass
 
 from hive_mind.cognition.dates import iso, relative_dates, written_dates
-from hive_mind.cognition.dates.date_rules import CLOCK_PATTERN, Rule, compiled, time_of, value_of
-from hive_mind.cognition.dates.iso import Grain
+from hive_mind.cognition.dates.iso import CLOCK_PATTERN, Grain, Rule, compiled, time_of, value_of
 from hive_mind.regex import regex
 
 # People write a time stamp in a few words; a megabyte of digits is none.

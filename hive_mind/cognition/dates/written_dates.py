@@ -7,16 +7,17 @@ import re
 from datetime import date, datetime
 
 from hive_mind.cognition.dates import iso
-from hive_mind.cognition.dates.date_rules import (
+from hive_mind.cognition.dates.iso import (
     CLOCK_PATTERN,
     DAY_PATTERN,
     MONTH_PATTERN,
+    Anchor,
     Rule,
+    Value,
     compiled,
     month_number,
     time_of,
 )
-from hive_mind.cognition.dates.iso import Anchor, Value
 
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _YEAR = r"(?P<year>\d{4})"

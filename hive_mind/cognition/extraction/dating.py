@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hive_mind.cognition.dates.date_rules import CLOCK_PATTERN, compiled, time_of
-from hive_mind.cognition.dates.iso import is_iso
+from hive_mind.cognition.dates.iso import CLOCK_PATTERN, compiled, is_iso, time_of
 from hive_mind.cognition.dates.temporal import moments, normalised
 from hive_mind.cognition.extraction.blocks import Block, Layout
 from hive_mind.cognition.extraction.logs import stamp_time

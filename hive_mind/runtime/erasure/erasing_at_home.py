@@ -9,8 +9,9 @@ from hive_mind import backends
 from hive_mind.errors import HiveError
 from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
+from hive_mind.runtime.erasure.copies import Copied, copies
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
-from hive_mind.runtime.erasure.residue import Copied, copies, has_residue, residue
+from hive_mind.runtime.erasure.residue import has_residue, residue
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.sqlite.lock import lock_path

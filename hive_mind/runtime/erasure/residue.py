@@ -1,27 +1,19 @@
 """What still says what was erased: files of a home, looked through last, and messages on a bus.
 
 Whatever else has quoted it (a run's ledger, a question that waits for a person, a log) is found here and named.
-
-Where copies of memories went: backups, exports and archives, so that an erasure finds them.
-
-One line of JSON each, in `copies.jsonl` of a home. A copy that somebody has moved is not found: the how-to says so.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from hive_mind.bus.base import Envelope
 from hive_mind.model.erasure import Erasure, Erasures
 from hive_mind.model.messages import Encrypted
-from hive_mind.private import private_folder
 
 _BLOCK_BYTES = 8 << 20
-
-Kind = Literal["backup", "facts", "archive"]
 
 
 def residue(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
@@ -88,31 +80,3 @@ def _texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple | set | frozenset):
         for one in value:
             yield from _texts_in(one)
-
-
-class Copied(msgspec.Struct, frozen=True):
-    """A file that was written. `of` is the agent or the fleet."""
-
-    path: str
-    kind: Kind
-    of: str
-
-
-def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
-    """Remember a copy, on disk when this returns."""
-    private_folder(home)
-    line = msgspec.json.encode(Copied(str(path.absolute()), kind, of)) + b"\n"
-    descriptor = os.open(home / "copies.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, line)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def copies(home: Path) -> Iterator[Copied]:
-    """Those that are still where they were written, each once."""
-    path = home / "copies.jsonl"
-    lines = path.read_bytes().splitlines() if path.exists() else []
-    seen = dict.fromkeys(msgspec.json.decode(line, type=Copied) for line in lines if line.strip())
-    return (one for one in seen if Path(one.path).exists())

@@ -14,7 +14,7 @@ import msgspec
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
-from hive_mind.agents.judging.judge_record import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.errors import BackendError, HiveError, InvalidInput
 from hive_mind.hive.member import Member
 from hive_mind.hive.policy.registry import Registry

@@ -1,19 +1,14 @@
 """What a process can tell Prometheus about its nodes and its bus. Nothing is counted for it: it reads, when it is asked.
 
 Needs the extra `prometheus`. Names and units follow Prometheus' conventions: seconds, and `_total` for what only grows.
-
-What a running member tells Prometheus about itself.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hive_mind.bus.base import BusHealth
 from hive_mind.errors import BackendError, BackendNotInstalled
-from hive_mind.hive.node import HiveNode
-from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.observing.timings import Histogram
 
 if TYPE_CHECKING:
@@ -68,6 +63,7 @@ class HiveCollector:
         return ()
 
     def collect(self) -> "Iterable[Metric]":
+        """Everything, as it is now."""
         core = _core()
         nodes = self._source()
         for name, text, value in _GAUGES:
@@ -141,38 +137,3 @@ def _core() -> Any:
     except ModuleNotFoundError as error:
         raise BackendNotInstalled("metrics", "prometheus", "prometheus") from error
     return core
-
-
-def figures_of(member: RunningMember) -> list[NodeFigures]:
-    """Its node at this moment; nothing before there is one."""
-    if not member.member.is_ready:
-        return []
-    node, runner = member.member.node, member.runner
-    counted = runner.figures
-    refused = Counter(node.refused) + Counter(member.member.membership.refused)
-    refused += Counter({f"message: {kind}": count for kind, count in counted.refused.items()})
-    return [
-        NodeFigures(
-            node=node.name,
-            facts=_facts_of(node),
-            outbox_parcels=len(node.outbox),
-            lag_dots=_lag_of(node),
-            inbox_waiting=counted.waiting,
-            sends_lost=counted.sends_lost,
-            bus=runner.health,
-            refused=refused,
-            histograms=dict(runner.timings.of),
-        )
-    ]
-
-
-def _lag_of(node: HiveNode) -> int:
-    """What others were found to lack of what this node holds, when they last compared."""
-    exchanges, topology = node.repair.exchanges, node.topology
-    pairs = ((peer, name) for name in topology.held_by(node.name) for peer in topology.holders(name) if peer != node.name)
-    return sum(lag.missing for peer, name in pairs if (lag := exchanges.lag(peer, name)) is not None)
-
-
-def _facts_of(node: HiveNode) -> int:
-    held = (share.members.items() for share in node.partitions.shares.values() if share.is_holder)
-    return len(set[str]().union(*held))

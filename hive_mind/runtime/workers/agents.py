@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hive_mind.agents.agent import LearningAgent
-from hive_mind.agents.judging.judge_record import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory

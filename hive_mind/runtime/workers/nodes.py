@@ -12,7 +12,8 @@ from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
-from hive_mind.runtime.observing.metrics import NodeFigures, figures_of
+from hive_mind.runtime.observing.figures import figures_of
+from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.workers.config import NodeConfig, WorkerConfig
 from hive_mind.runtime.workers.status import NodeStatus

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from hive_mind.agents.judging.judge_record import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.bus.base import EventBus
 from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction

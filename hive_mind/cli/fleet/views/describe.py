@@ -7,7 +7,8 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat, agent_names, fleet_names, show_as
-from hive_mind.cli.fleet.shown.status import ago, megabytes, phase_cell, show_agents, show_conditions
+from hive_mind.cli.fleet.shown.sizes import ago, megabytes
+from hive_mind.cli.fleet.shown.status import phase_cell, show_agents, show_conditions
 from hive_mind.cli.fleet.views.get import agent_called
 from hive_mind.cli.options import examples
 from hive_mind.cli.output import show, show_table

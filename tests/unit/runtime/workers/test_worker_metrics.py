@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.agents.judging.judge_record import JudgeTally
+from hive_mind.agents.judging.judge_tally import JudgeTally
 from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.judge.precedent import Judged
 from hive_mind.runtime.workers.metrics import WorkerCollector
