@@ -64,14 +64,11 @@ def entitle(axes: Axes, title: str, told: str) -> None:
     """A title above the axes, and below it in small what is shown."""
     # It keeps the place free in height alone: axes that made room for long words would end with no width.
     axes.set_title(" ", pad=26)
-    looks: tuple[dict[str, Any], ...] = (
-        {"fontsize": 11.5, "fontweight": "bold"},
-        {"fontsize": 9, "color": COLOURS["faint"].light},
-    )
-    for words, above, look in zip((title, told), (24, 8), looks, strict=True):
-        axes.annotate(words, (0, 1), (0, above), xycoords="axes fraction", textcoords="offset points", **look).set_in_layout(
-            False
-        )
+    placed: dict[str, Any] = {"xy": (0, 1), "xycoords": "axes fraction", "textcoords": "offset points"}
+    above = axes.annotate(title, xytext=(0, 24), fontsize=11.5, fontweight="bold", **placed)
+    below = axes.annotate(told, xytext=(0, 8), fontsize=9, color=COLOURS["faint"].light, **placed)
+    for one in (above, below):
+        one.set_in_layout(False)
 
 
 def lay_out(figure: Figure) -> None:
