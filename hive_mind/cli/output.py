@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind.cli.printing import INDENT
 from hive_mind.cli.printing import ProgressPrinter as ProgressPrinter
-from hive_mind.cli.printing import printable as printable
+from hive_mind.printable import printable as printable
 from hive_mind.runtime.settings import variable
 
 if TYPE_CHECKING:

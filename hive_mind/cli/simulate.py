@@ -22,10 +22,9 @@ from hive_mind.cli.ending import ending_signals
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import ProgressPrinter as Progress
 from hive_mind.cli.output import progress, say, show, show_json, show_table, spell_out_unknown_characters
-from hive_mind.cli.retrieval.measured import picture_file
+from hive_mind.cli.pictures import picture_kind, write_picture
 from hive_mind.cli.running import FAILED, exit_codes
 from hive_mind.errors import InvalidInput
-from hive_mind.retrieval.files.writing import write_whole
 from hive_mind.sim.faults import FAULTS, parse
 from hive_mind.sim.hives import TOPOLOGIES
 from hive_mind.sim.run import OPERATIONS, SimulationPlan, SimulationReport, run
@@ -84,7 +83,7 @@ def simulate(
     faults: Annotated[str, typer.Option(help=f"all, none, or of {', '.join(FAULTS)} with commas.")] = "all",
     ops: Annotated[int, typer.Option(min=1, max=100_000, help="Operations of a run before everything heals.")] = OPERATIONS,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
-    plot: Annotated[Path | None, typer.Option(help="Draw agreement over virtual time into this SVG file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw agreement over virtual time: an SVG or PNG file.")] = None,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Simulate hives under faults; exit code 1 and the command that repeats it when one breaks a promise."""
@@ -95,14 +94,14 @@ def simulate(
         order = _Order(nodes, faults, ops)
         parse(faults)
         # A missing plotting library is reported before hours of simulation, not after.
-        picture = picture_file(plot)
+        kind = picture_kind(plot)
         is_stopped = _run_all(totals, range(first, end), order, jobs)
         if output is Format.JSON:
             show_json({"rows": [_row(one, order) for one in totals], "stopped": is_stopped})
         else:
             _show(totals, order)
-        if picture is not None:
-            write_whole(picture.file, drawn(_curves(totals)))
+        if plot is not None:
+            write_picture(plot, drawn(_curves(totals), kind))
     broken = any(one.broken for one in totals)
     if is_stopped or broken:
         raise typer.Exit(FAILED if broken else ending.code)

@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from hive_mind.cli.printing import INDENT, ProgressPrinter, printable
+from hive_mind.cli.printing import INDENT, ProgressPrinter
+from hive_mind.printable import printable
 
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000

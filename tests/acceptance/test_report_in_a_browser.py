@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from hive_mind.drawing.palette import COLOURS, contrast
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
-from hive_mind.evals.report.palette import COLOURS, contrast
 from tests.acceptance.chromium import Tab, browser
 from tests.unit.evals.report.invented import experiment, write_run
 

@@ -155,11 +155,11 @@ def test_compare_without_a_second_name_compares_with_what_is_active(retrieval):
 
 
 def test_pictures_are_drawn(retrieval, tmp_path):
-    file = tmp_path / "compared.svg"
-    assert retrieval("retrieval", "compare", "good", "--plot", file).code == 0
-    assert file.read_text().startswith("<svg")
-    wrong = retrieval("retrieval", "evaluate", "--plot", "compared.png")
-    assert (wrong.code, ".svg" in wrong.err) == (2, True)
+    for name, start in (("compared.svg", b"<svg"), ("compared.PNG", b"\x89PNG")):
+        assert retrieval("retrieval", "compare", "good", "--plot", tmp_path / name).code == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+    wrong = retrieval("retrieval", "evaluate", "--plot", "compared.pdf")
+    assert (wrong.code, ".svg or .png" in wrong.err) == (2, True)
 
 
 def test_ask_takes_the_same_file(hive_mind, notes, tmp_path):

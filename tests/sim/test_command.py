@@ -1,5 +1,7 @@
 """`hive-mind simulate`: a table, JSON, a picture, and the command that repeats what broke."""
 
+import sys
+
 import msgspec
 from typer.testing import CliRunner
 
@@ -55,7 +57,7 @@ def test_a_plot_is_an_svg_with_a_line_per_topology(tmp_path):
     picture = path.read_text("utf-8")
     assert result.exit_code == 0, result.stderr
     assert picture.startswith("<svg")
-    assert picture.count("<polyline") == 2
+    assert [picture.count(f">{name}</text>") for name in ("flat", "sharded", "federated")] == [1, 1, 0]
 
 
 def test_a_plot_that_can_not_be_written_is_told_after_what_was_found(tmp_path):
@@ -64,6 +66,14 @@ def test_a_plot_that_can_not_be_written_is_told_after_what_was_found(tmp_path):
     assert result.exit_code == 2
     assert "can't be written" in result.stderr
     assert "flat" in result.stdout
+
+
+def test_a_plot_without_matplotlib_is_refused_before_anything_is_simulated(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = RUN.invoke(app, [*SHORT, "--topology", "flat", "--plot", str(tmp_path / "convergence.svg")])
+    assert (result.exit_code, result.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert "--plot 'convergence.svg' needs an extra: pip install 'hive-mind[plots]'" in result.stderr
+    assert RUN.invoke(app, [*SHORT, "--topology", "flat"]).exit_code == 0
 
 
 def test_two_processes_find_the_same():
@@ -80,7 +90,7 @@ def test_what_cannot_be_simulated_is_said():
         (["--topology", "ring"], "ring"),
         (["--faults", "gremlins"], "gremlins"),
         (["--seeds", "5:5"], "0:500"),
-        (["--plot", "picture.bmp"], "SVG"),
+        (["--plot", "picture.bmp"], "SVG or PNG"),
         (["--plot", "nowhere/picture.svg"], "there is no folder nowhere"),
     ):
         result = RUN.invoke(app, ["simulate", *arguments])

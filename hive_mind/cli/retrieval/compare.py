@@ -8,9 +8,10 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import figure, plain, show, show_indented, show_json, show_table
+from hive_mind.cli.pictures import picture_kind
 from hive_mind.cli.retrieval import workspaces
 from hive_mind.cli.retrieval.evaluate import Part, Questions, evaluated
-from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, picture_file, plain_evaluation, questions_of, short, signed
+from hive_mind.cli.retrieval.measured import SHOWN_AS, Plot, draw, plain_evaluation, questions_of, short, signed
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
@@ -53,18 +54,17 @@ async def compare(
     """
     from hive_mind.retrieval.measuring import comparing
 
-    picture = picture_file(plot)
+    kind = picture_kind(plot)
     folder = workspaces.opened(workspace)
     both = [workspaces.usable(folder, one) for one in _pair(folder, a, b)]
     async with workspaces.bench_for(folder, both, embed, model) as bench:
         before, after = [await evaluated(bench, one, questions) for one in both]
     found = comparing.compare(before, after)
-    if picture:
-        picture.draw([found.before, found.after])
     if output is Format.JSON:
         show_json(plain_comparison(found))
-        return
-    show_comparison(found, moves, can_show_more=True)
+    else:
+        show_comparison(found, moves, can_show_more=True)
+    draw(plot, kind, [found.before, found.after])
 
 
 @group.command(epilog=examples("hive-mind retrieval diff v1-naive better", "hive-mind retrieval diff better"))

@@ -9,8 +9,9 @@ import typer
 from hive_mind.cli import options
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show_json, shown_source
+from hive_mind.cli.pictures import picture_kind
 from hive_mind.cli.retrieval import workspaces
-from hive_mind.cli.retrieval.measured import Plot, picture_file, plain_evaluation, show_evaluation, show_questions
+from hive_mind.cli.retrieval.measured import Plot, draw, plain_evaluation, show_evaluation, show_questions
 from hive_mind.cli.running import command
 
 if TYPE_CHECKING:
@@ -71,20 +72,19 @@ async def evaluate(
     """
     from hive_mind.retrieval.measuring.result_files import environment, write_results
 
-    picture = picture_file(plot)
+    kind = picture_kind(plot)
     folder = workspaces.opened(workspace)
     chosen = workspaces.usable(folder, workspaces.config_of(folder, config))
     async with workspaces.bench_for(folder, [chosen], embed, model) as bench:
         measured = await evaluated(bench, chosen, questions)
         file = write_results(folder, measured, environment(bench), datetime.now(UTC))
-    if picture:
-        picture.draw([measured])
     if output is Format.JSON:
         show_json(plain_evaluation(measured) | {"file": str(file)})
-        return
-    show_evaluation(measured)
-    show_questions(measured, worst)
-    say(f"kept as {shown_source(str(file.absolute()))}", style="dim")
+    else:
+        show_evaluation(measured)
+        show_questions(measured, worst)
+        say(f"kept as {shown_source(str(file.absolute()))}", style="dim")
+    draw(plot, kind, [measured])
 
 
 async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questions) -> "Evaluation":

@@ -2,22 +2,18 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hive_mind.cli.output import figure, plain, printable, say, show, show_table
-from hive_mind.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from hive_mind.retrieval.measuring.measured import Evaluation
+from hive_mind.cli.pictures import write_picture
 
 Plot = Annotated[
     Path | None,
     typer.Option(
-        "--plot", metavar="FILE", help="Draw score by rank with the cliff, UDCG by k, and UDCG against nDCG into this SVG file."
+        "--plot", metavar="FILE", help="Draw score by rank with the cliff, UDCG by k, and UDCG against nDCG: an SVG or PNG file."
     ),
 ]
 
@@ -42,32 +38,13 @@ _QUESTIONS = {
 _QUESTION_CHARACTERS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """Where it will be."""
-
-    file: Path
-
-    def draw(self, evaluations: Sequence["Evaluation"]) -> None:
-        """Write it. Raises `InvalidInput` where the file can't be written."""
+def draw(plot: Path | None, kind: str, evaluations: Sequence["Evaluation"]) -> None:
+    """Write the picture where one is wanted. Raises `InvalidInput` where the file can't be written."""
+    if plot is not None:
         from hive_mind.retrieval.measuring.plotting import drawn
 
-        try:
-            self.file.write_text(drawn(evaluations), encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput(f"{self.file} can't be written: {error.strerror or error}") from error
-        say(f"drawn into {self.file}", style="dim")
-
-
-def picture_file(plot: Path | None) -> Picture | None:
-    """The picture that is wanted; asked before anything is measured. Raises `InvalidInput` for a name that is no SVG file's."""
-    if plot is None:
-        return None
-    if plot.suffix.lower() != ".svg":
-        raise InvalidInput(f"--plot writes SVG: name a file that ends in .svg, not {plot.name!r}")
-    if not plot.absolute().parent.is_dir():
-        raise InvalidInput(f"--plot: there is no folder {plot.parent}; make it, or name another file")
-    return Picture(plot)
+        write_picture(plot, drawn(evaluations, kind))
+        say(f"drawn into {plot}", style="dim")
 
 
 def signed(value: float | None) -> str:

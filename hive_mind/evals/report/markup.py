@@ -4,14 +4,13 @@ Names come from data sets and from files of others. `tag` escapes whatever is no
 characters and those that turn the direction of writing are taken out.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Generic, TypeVar
 
-# Characters that make the text after them run the other way.
-_TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
+from hive_mind.printable import in_one_line
+
 _VOID = frozenset("br col hr img link meta".split())
 
 
@@ -42,31 +41,19 @@ def trusted(text: str) -> Markup:
     return Markup(text)
 
 
-def plain(text: str) -> str:
-    """Text without characters that are not seen but change what is seen."""
-    return "".join(_visible(one) for one in text)
-
-
 def _piece(content: Content) -> str:
     if content is None:
         return ""
     if isinstance(content, Markup):
         return content
     if isinstance(content, str):
-        return escape(plain(content))
+        return escape(in_one_line(content))
     return "".join(_piece(one) for one in content)
 
 
 def _attribute(key: str, value: str | int | bool) -> str:
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(plain(str(value)))}"'
-
-
-def _visible(one: str) -> str:
-    if one in "\n\t":
-        return " "
-    hidden = unicodedata.category(one) in {"Cc", "Cs"} or unicodedata.bidirectional(one) in _TURNS
-    return "\N{REPLACEMENT CHARACTER}" if hidden else one
+    return f" {name}" if value is True else f' {name}="{escape(in_one_line(str(value)))}"'
 
 
 Item = TypeVar("Item")

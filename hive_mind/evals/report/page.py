@@ -5,9 +5,9 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from hive_mind.drawing.palette import declarations
 from hive_mind.evals.report.markup import Markup, joined, tag
 from hive_mind.evals.report.material import MISSING, Drawings, Material, material_of
-from hive_mind.evals.report.palette import declarations
 from hive_mind.evals.report.sections.answers import examples
 from hive_mind.evals.report.sections.cost import cost
 from hive_mind.evals.report.sections.failures import failures

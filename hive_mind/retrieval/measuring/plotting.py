@@ -2,101 +2,111 @@
 
 The first shows where distractors stand among the scores and where a ranking ends or could end, the second what one more result is
 worth, the third what nDCG doesn't see. Up to four measurements share the picture; with the same input it is the same to the byte.
+Needs the extra `plots`.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import median
+from typing import Any
 
-from hive_mind import svg
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
 from hive_mind.counted import counted
+from hive_mind.drawing.palette import COLOURS, GROUND, SERIES, TEXT
+from hive_mind.drawing.pictures import as_file, canvas, entitle
 from hive_mind.errors import InvalidInput
 from hive_mind.ranking.cutoff import cut
 from hive_mind.retrieval.measuring.measured import Evaluation, Label, QuestionRow
-from hive_mind.svg import Frame, mark, text
 
-_WIDTH = 1000
-_LEFT, _RIGHT, _GAP = 64, 30, 84
-_TOP, _HEIGHT, _ROW, _LINE = 98, 250, 366, 24
-_HALF = (_WIDTH - _LEFT - _RIGHT - _GAP) / 2
-_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+# The scores of each measurement, a to d, above the curves by k and UDCG against nDCG.
+_PLACES = ("aa\nkn", "ab\nkn", "ab\nc.\nkn", "ab\ncd\nkn")
+# Inches.
+_WIDTH, _ROW, _LINE = 10.4, 3.7, 0.2
 # How far to the side the results of the first and the last question stand, so that they don't hide each other.
 _SPREAD = 0.5
-# Shape, size, class and name of a result's mark, by its label.
-_MARKS: dict[Label, tuple[int, float, str, str]] = {
-    "relevant": (0, 4.2, "relevant", "relevant"),
-    "distractor": (2, 5.0, "distractor", "distractor"),
-    "": (0, 2.5, "other", "neither"),
+_EDGE: dict[str, Any] = {"markeredgecolor": GROUND.light, "markeredgewidth": 0.6, "linestyle": "none", "clip_on": False}
+# A result's mark and its name, by its label. What misleads is drawn last, on top.
+_MARKS: dict[Label, tuple[str, dict[str, Any]]] = {
+    "": ("neither", _EDGE | {"marker": "o", "markersize": 4, "color": "none", "markeredgecolor": COLOURS["faint"].light}),
+    "relevant": ("relevant", _EDGE | {"marker": "o", "markersize": 7, "color": COLOURS["good"].light}),
+    "distractor": ("distractor", _EDGE | {"marker": "^", "markersize": 8, "color": COLOURS["bad"].light}),
 }
+_IDEAL: dict[str, Any] = {"color": COLOURS["faint"].light, "linestyle": "--", "linewidth": 1.2}
+
+Hints = dict[str, list[str]]
 
 
-def drawn(evaluations: Sequence[Evaluation]) -> str:
-    """The picture as SVG. Raises `InvalidInput` for none, for more than four, and for one without questions."""
-    if not 1 <= len(evaluations) <= svg.SERIES_MAX or not all(one.rows for one in evaluations):
-        raise InvalidInput(f"a picture shows one to {svg.SERIES_MAX} measurements that have questions")
+def drawn(evaluations: Sequence[Evaluation], kind: str = "svg") -> bytes:
+    """The picture as "svg" or "png". Raises `InvalidInput` for none, for more than four, and for one without questions."""
+    if not 1 <= len(evaluations) <= len(SERIES) or not all(one.rows for one in evaluations):
+        raise InvalidInput(f"a picture shows one to {len(SERIES)} measurements that have questions")
     k = max(one.k for one in evaluations)
     same = [one.at(k) for one in evaluations]
-    top = _TOP + _LINE * ((len(same) + 1) // 2)
-    parts = [*_heading(same), *_key(top - 62)]
-    places = _places(len(same), top)
-    for one, (left, above, width) in zip(same, places, strict=True):
-        parts += _scores(one, left, above, width)
-    bottom = places[-1][1] + _ROW
-    parts += _curves(same, _LEFT, bottom)
-    parts += _against(same, _LEFT + _HALF + _GAP, bottom)
-    title = "Retrieval: " + ", ".join(one.config.name for one in same)
-    return svg.document(_WIDTH, round(bottom + _HEIGHT + 60), title, parts)
+    places = _PLACES[len(same) - 1]
+    hints: Hints = {}
+    with canvas(_ROW * (places.count("\n") + 1) + _LINE * len(same), _WIDTH) as figure:
+        axes = figure.subplot_mosaic(places)
+        for one, name in zip(same, "abcd", strict=False):
+            _scores(axes[name], one, name, hints)
+        _curves(axes["k"], same)
+        _against(axes["n"], same, hints)
+        _key(
+            figure,
+            told := [f"{one.config.name}: nUDCG {one.nudcg:.3f}, {counted(one.distractors, 'distractor')}" for one in same],
+        )
+        return as_file(figure, kind, "Retrieval: " + ", ".join(one.config.name for one in same), "; ".join(told), hints)
 
 
-def _heading(evaluations: Sequence[Evaluation]) -> list[str]:
-    parts = []
-    for number, one in enumerate(evaluations):
-        x, y = 28 + (number % 2) * (_HALF + _GAP), 24 + _LINE * (number // 2)
-        told = f"{one.config.name}: nUDCG {one.nudcg:.3f}, {counted(one.distractors, 'distractor')}"
-        parts += [mark(number, x, y, 6, f"mark{number}"), text(x + 14, y + 5, told)]
-    return parts
+def _key(figure: Figure, told: Sequence[str]) -> None:
+    series = [Line2D([], [], label=words, **_series(number)) for number, words in enumerate(told)]
+    figure.legend(handles=series, loc="outside upper left")
+    figure.legend(
+        handles=[Line2D([], [], label=name, **style) for name, style in _MARKS.values()], loc="outside lower left", ncols=3
+    )
 
 
-def _key(y: float) -> list[str]:
-    parts = []
-    for number, (shape, size, css, what) in enumerate(_MARKS.values()):
-        x = 28 + 96 * number
-        parts += [mark(shape, x, y - 4, size, css), text(x + 14, y, what, "faint small")]
-    return parts
+def _series(number: int) -> dict[str, Any]:
+    marker, colour = SERIES[number]
+    return _EDGE | {"marker": marker, "color": colour.light, "markersize": 7}
 
 
-def _places(count: int, top: float) -> list[tuple[float, float, float]]:
-    """Left, top and width of the charts that each measurement has for itself."""
-    if count == 1:
-        return [(_LEFT, top, _WIDTH - _LEFT - _RIGHT)]
-    return [(_LEFT + (n % 2) * (_HALF + _GAP), top + (n // 2) * _ROW, _HALF) for n in range(count)]
-
-
-def _scores(one: Evaluation, left: float, top: float, width: float) -> list[str]:
+def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
     """Every result of every question by its rank, its score as a share of the best one, and where rankings end."""
-    ranks = max((len(row.shown) for row in one.rows), default=0) or 1
     ends = Counter(end for row in one.rows if (end := _cliff(one, row)))
+    entitle(axes, f"Score by rank: {one.config.name}", f"share of the best score; {_told(one, ends)}")
     # A bar stands behind the last result where the ranking was cut there.
-    frame = Frame(left, top, width, _HEIGHT, (0.5, max([ranks, *(end + 0.3 for end in ends)]) + 0.5), (0.0, 1.05))
-    xs = [rank for rank in range(1, ranks + 1) if ranks <= 15 or rank % 5 == 0 or rank == 1]
-    told = f"share of the best score; {_told(one, ends)}"
-    parts = frame.axes(f"Score by rank: {one.config.name}", "rank", told, xs, _SHARES)
-    parts += [frame.bar(end + 0.5, 0.34, count / len(one.rows)) for end, count in ends.items()]
-    parts += _dots(one, frame)
-    return [*parts, frame.line(_medians(one), "median")]
-
-
-def _dots(one: Evaluation, frame: Frame) -> list[str]:
-    """What misleads is drawn last, on top."""
-    dots: dict[str, list[str]] = {"": [], "relevant": [], "distractor": []}
+    bars, heights = [end + 0.5 for end in ends], [count / len(one.rows) for count in ends.values()]
+    axes.bar(bars, heights, width=0.34, color=TEXT.light, alpha=0.14)
+    dots: defaultdict[Label, list[tuple[float, float, str]]] = defaultdict(list)
     for number, row in enumerate(one.rows):
         aside = _SPREAD * ((number + 0.5) / len(one.rows) - 0.5)
         for rank, (shown, share) in enumerate(zip(row.shown, _shares(row), strict=True), 1):
             label = row.label(shown.document)
-            shape, size, css, _ = _MARKS[label]
             told = f"{row.id}: {row.query} → {shown.document}{f' ({label})' if label else ''}, score {shown.score:.4g}"
-            dots[label].append(mark(shape, frame.x(rank + aside), frame.y(share), size, css, told))
-    return [dot for some in dots.values() for dot in some]
+            dots[label].append((rank + aside, share, told))
+    for label, (what, style) in _MARKS.items():
+        if some := dots[label]:
+            _marks(axes, some, style, f"scores-{name}-{what}", hints)
+    axes.plot(*zip(*_medians(one), strict=True), color=TEXT.light, linewidth=1.4) if any(dots.values()) else None
+    axes.set_xlim(0.5, max([1, *(len(row.shown) for row in one.rows), *(end + 0.3 for end in ends)]) + 0.5)
+    axes.set_ylim(0, 1.05)
+    _by_number(axes, "rank")
+
+
+def _marks(axes: Axes, some: Sequence[tuple[float, float, str]], style: dict[str, Any], gid: str, hints: Hints) -> None:
+    """Marks, each with its tooltip."""
+    axes.plot([x for x, _, _ in some], [y for _, y, _ in some], gid=gid, **style)
+    hints[gid] = [told for _, _, told in some]
+
+
+def _by_number(axes: Axes, words: str) -> None:
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel(words)
+    axes.xaxis.set_major_locator(MaxNLocator(15, integer=True))
 
 
 def _told(one: Evaluation, ends: Counter[int]) -> str:
@@ -106,38 +116,35 @@ def _told(one: Evaluation, ends: Counter[int]) -> str:
     return f"bars: cut at the cliff, {count}" if one.config.dynamic_k.enabled else f"bars: cliffs that were not cut at, {count}"
 
 
-def _curves(evaluations: Sequence[Evaluation], left: float, top: float) -> list[str]:
+def _curves(axes: Axes, evaluations: Sequence[Evaluation]) -> None:
     """What one more result is worth: a curve that falls shows distractors."""
-    curves = [one.curve for one in evaluations]
+    entitle(axes, "UDCG by k", "mean UDCG@k; dashed: the most there could be")
     ideal = evaluations[0].ideal_curve
-    low, ys = _scale([value for curve in (*curves, ideal) for value in (0.0, *curve)])
-    frame = Frame(left, top, _HALF, _HEIGHT, (1, max(len(ideal), 2)), (low, ys[-1]))
-    xs = [k for k in range(1, len(ideal) + 1) if len(ideal) <= 12 or k % 5 == 0 or k == 1]
-    parts = frame.axes("UDCG by k", "k, results that are looked at", "mean UDCG@k; dashed: the most there could be", xs, ys)
-    parts.append(frame.line(list(enumerate(ideal, 1)), "ideal"))
-    for number, curve in enumerate(curves):
-        parts.append(frame.line(list(enumerate(curve, 1)), f"line{number}"))
-        parts += [mark(number, frame.x(k), frame.y(value), 4, f"mark{number}") for k, value in enumerate(curve, 1)]
-    return parts
-
-
-def _against(evaluations: Sequence[Evaluation], left: float, top: float) -> list[str]:
-    """A question on the diagonal is worth what nDCG says; one below is worth less, because something misleads."""
-    frame = Frame(left, top, _HALF, _HEIGHT, (0.0, 1.0), (-1.0, 1.0))
-    ys = (-1.0, -0.5, 0.0, 0.5, 1.0)
-    parts = frame.axes("UDCG against nDCG", "nDCG", "nUDCG; below the diagonal something misleads", _SHARES, ys)
-    parts.append(frame.line([(0.0, 0.0), (1.0, 1.0)], "ideal"))
+    ks = range(1, len(ideal) + 1)
+    axes.plot(ks, ideal, **_IDEAL)
     for number, one in enumerate(evaluations):
-        places: dict[tuple[float, float], list[str]] = {}
+        axes.plot(ks, one.curve, **_series(number) | {"linestyle": "-", "linewidth": 2})
+    axes.set_ylim(min(0, axes.get_ylim()[0]))
+    _by_number(axes, "k, results that are looked at")
+
+
+def _against(axes: Axes, evaluations: Sequence[Evaluation], hints: Hints) -> None:
+    """A question on the diagonal is worth what nDCG says; one below is worth less, because something misleads."""
+    entitle(axes, "UDCG against nDCG", "nUDCG; below the diagonal something misleads")
+    axes.plot([0, 1], [0, 1], **_IDEAL)
+    for number, one in enumerate(evaluations):
+        places: defaultdict[tuple[float, float], list[str]] = defaultdict(list)
         for row, measures in zip(one.rows, one.measures(), strict=True):
             if measures.ndcg is not None:
-                places.setdefault((round(measures.ndcg, 3), round(measures.nudcg, 3)), []).append(row.id)
+                places[round(measures.ndcg, 3), round(measures.nudcg, 3)].append(row.id)
+        by_count: defaultdict[int, list[tuple[float, float, str]]] = defaultdict(list)
         for (ndcg, nudcg), ids in sorted(places.items()):
             told = f"{one.config.name}: {', '.join(ids)} (nDCG {ndcg}, nUDCG {nudcg})"
-            parts.append(
-                mark(number, frame.x(ndcg), frame.y(nudcg), min(4 + 1.5 * (len(ids) - 1) ** 0.5, 12), f"mark{number}", told)
-            )
-    return parts
+            by_count[len(ids)].append((ndcg, nudcg, told))
+        for count, some in by_count.items():
+            style = _series(number) | {"markersize": min(6 + 2.2 * (count - 1) ** 0.5, 18), "alpha": 0.8}
+            _marks(axes, some, style, f"against-{number}-{count}", hints)
+    axes.set(xlim=(-0.03, 1.03), ylim=(-1.05, 1.05), xlabel="nDCG")
 
 
 def _shares(row: QuestionRow) -> list[float]:
@@ -147,10 +154,10 @@ def _shares(row: QuestionRow) -> list[float]:
 
 
 def _medians(one: Evaluation) -> list[tuple[float, float]]:
-    by_rank: dict[int, list[float]] = {}
+    by_rank: defaultdict[int, list[float]] = defaultdict(list)
     for row in one.rows:
         for rank, share in enumerate(_shares(row), 1):
-            by_rank.setdefault(rank, []).append(share)
+            by_rank[rank].append(share)
     return [(rank, median(shares)) for rank, shares in sorted(by_rank.items())]
 
 
@@ -161,10 +168,3 @@ def _cliff(one: Evaluation, row: QuestionRow) -> int | None:
         return row.cut_at
     found = cut([shown.score for shown in row.shown], wanted.gap_threshold_factor, wanted.min_results, wanted.max_results)
     return found.kept if found.is_cliff else None
-
-
-def _scale(values: Sequence[float]) -> tuple[float, list[float]]:
-    """The lowest value of an axis, and where its labels stand: steps of a half, or of whole numbers where there are many."""
-    step = 0.5 if max(values) - min(values) <= 3 else 1.0
-    low, high = int(min(values) // step), -int(-max(values) // step)
-    return low * step, [number * step for number in range(low, max(high, low + 1) + 1)]

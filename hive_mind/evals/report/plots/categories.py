@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
+from hive_mind.drawing.palette import COLOURS
+from hive_mind.drawing.pictures import canvas
 from hive_mind.evals.report.figures import counted
 from hive_mind.evals.report.material import Plot
 from hive_mind.evals.report.naming import cell_name, metric_name
-from hive_mind.evals.report.palette import COLOURS
-from hive_mind.evals.report.plots.drawing import canvas, finished, key, line_style
+from hive_mind.evals.report.plots.drawing import finished, key, line_style
 from hive_mind.evals.report.selecting import Setting, categories_of, shown_by_category
 from hive_mind.evals.scorecards.card import CellCard
 
@@ -26,7 +27,8 @@ def by_category(setting: Setting, metric: str, name: str) -> Plot | None:
         return None
     title = f"{metric_name(metric)} by category: {setting.name}"
     step = _BAR * len(cells) + _GAP
-    with canvas(_EDGES + step * len(categories)) as (figure, axes):
+    with canvas(_EDGES + step * len(categories)) as figure:
+        axes = figure.subplots()
         for place, cell in enumerate(cells):
             _bars(axes, cell, categories, metric, [step * n + _BAR * (place + 0.5) for n in range(len(categories))])
         axes.set_yticks([step * n + _BAR * len(cells) / 2 for n in range(len(categories))], [_short(one) for one in categories])

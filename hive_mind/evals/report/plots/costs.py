@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
+from hive_mind.drawing.palette import COLOURS
+from hive_mind.drawing.pictures import canvas
 from hive_mind.evals.report.figures import number, size
 from hive_mind.evals.report.material import Plot
 from hive_mind.evals.report.naming import cell_name
-from hive_mind.evals.report.palette import COLOURS
-from hive_mind.evals.report.plots.drawing import canvas, finished
+from hive_mind.evals.report.plots.drawing import finished
 from hive_mind.evals.report.selecting import Setting
 from hive_mind.evals.scorecards.card import CellCard, System
 from hive_mind.measure.intervals import Estimate
@@ -49,7 +50,8 @@ def _drawn(
     if not arms:
         return None
     title = f"{unit.capitalize()} per learned fact and per query: {setting.name}"
-    with canvas(_EDGES + _LINE * len(arms)) as (figure, axes):
+    with canvas(_EDGES + _LINE * len(arms)) as figure:
+        axes = figure.subplots()
         axes.set_xscale("symlog", linthresh=1, linscale=0.3)
         _lines(axes, arms)
         axes.set_xlim(-0.2, max(max(one.per_fact or 0, one.per_query, 1) for one in arms) * 2)

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from hive_mind.drawing.pictures import canvas
 from hive_mind.evals.experiments.values import Fault
 from hive_mind.evals.report.material import Plot
 from hive_mind.evals.report.naming import BASELINES, arm_name, metric_name
-from hive_mind.evals.report.plots.drawing import canvas, finished
+from hive_mind.evals.report.plots.drawing import finished
 from hive_mind.evals.report.plots.scatter import Point, Series, at, by_arm, by_kind, draw, size_mark
 from hive_mind.evals.report.selecting import Setting
 from hive_mind.evals.scorecards.card import CellCard
@@ -23,9 +24,9 @@ def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
     if not any(one.x > 0 for some in series for one in some.points):
         return None
     title = f"{metric_name(metric)} against messages per query: {setting.name}"
-    with canvas() as (figure, axes):
+    with canvas() as figure:
         words = ("messages per query, replies included", metric_name(metric))
-        draw(figure, axes, series, words, "tenfold and zero", is_joined=False, highest=1.0)
+        draw(figure, series, words, "tenfold and zero", is_joined=False, highest=1.0)
         return finished(figure, name, title, told(title, series))
 
 
@@ -58,8 +59,8 @@ def _against_agents(
     series = by_kind([cell for cell in setting.healthy if cell.arm.kind not in BASELINES], point)
     if len({one.x for some in series for one in some.points}) < 2:
         return None
-    with canvas() as (figure, axes):
-        draw(figure, axes, series, ("agents", upwards), "tenfold", highest=highest)
+    with canvas() as figure:
+        draw(figure, series, ("agents", upwards), "tenfold", highest=highest)
         return finished(figure, name, title, told(title, series))
 
 
@@ -102,8 +103,8 @@ def _drawn(setting: Setting, cells: list[CellCard], fault: str, upwards: str, va
         return
     title = f"{upwards} by {_ACROSS[fault]}: {setting.name}"
     title = title if "@" in upwards else title[0].upper() + title[1:]
-    with canvas() as (figure, axes):
-        draw(figure, axes, series, (_ACROSS[fault], upwards), "even", highest=None if value is _latency else 1.0)
+    with canvas() as figure:
+        draw(figure, series, (_ACROSS[fault], upwards), "even", highest=None if value is _latency else 1.0)
         yield finished(figure, name, title, told(title, series))
 
 

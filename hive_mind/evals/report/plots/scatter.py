@@ -14,11 +14,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
+from hive_mind.drawing.palette import COLOURS
+from hive_mind.drawing.pictures import lay_out
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report.figures import number
 from hive_mind.evals.report.naming import KINDS, PLACES
-from hive_mind.evals.report.palette import COLOURS
-from hive_mind.evals.report.plots.drawing import key, lay_out, line_style
+from hive_mind.evals.report.plots.drawing import key, line_style
 from hive_mind.evals.scorecards.card import CellCard
 from hive_mind.measure.intervals import Estimate, Middle
 
@@ -106,7 +107,6 @@ def _series_of(name: str, kind: str, place: str, points: list[Point]) -> Series:
 
 def draw(
     figure: Figure,
-    axes: Axes,
     series: Sequence[Series],
     words: tuple[str, str],
     across: Across,
@@ -118,6 +118,7 @@ def draw(
 
     `words` are what stands beside the axes.
     """
+    axes = figure.subplots()
     axes.set_xlabel(words[0])
     axes.set_ylabel(words[1])
     _scale(axes, [point.x for one in series for point in one.points], across)

@@ -7,7 +7,8 @@ from operator import itemgetter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.evals.report.markup import Column, joined, plain, table, tag
+from hive_mind.evals.report.markup import Column, joined, table, tag
+from hive_mind.printable import in_one_line
 
 
 class Seen(HTMLParser):
@@ -34,7 +35,7 @@ def test_whatever_is_written_stays_text(words, hint):
     seen.feed(tag("p", words, title=hint))
 
     assert seen.tags == ["p"]
-    assert seen.attributes == [("title", plain(hint))]
+    assert seen.attributes == [("title", in_one_line(hint))]
     assert seen.words == unescape(joined(words))
 
 
@@ -47,8 +48,8 @@ def test_an_attribute_that_is_none_or_false_is_left_out():
 
 
 def test_characters_that_turn_the_direction_or_are_not_seen_are_replaced():
-    assert plain("a\u202eb\x00c\x1b[1md") == "a\ufffdb\ufffdc\ufffd[1md"
-    assert plain("two\nlines") == "two lines"
+    assert in_one_line("a\u202eb\x00c\x1b[1md") == "a\ufffdb\ufffdc\ufffd[1md"
+    assert in_one_line("two\nlines") == "two lines"
 
 
 def test_a_row_begins_with_its_heading_and_every_column_has_one():

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.drawing.palette import COLOURS
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
 from hive_mind.evals.report.material import MISSING
-from hive_mind.evals.report.palette import COLOURS
 from hive_mind.evals.report.selecting import quality_metric, settings_of
 from hive_mind.evals.scorecards.card import read_scorecard
 from tests.unit.evals.report.invented import experiment, write_run
@@ -71,6 +71,7 @@ def test_a_drawing_on_the_page_has_a_size_words_and_no_colour_of_its_own(drawing
         assert re.findall(r"#[0-9a-fA-F]{6}\b", plot.svg) == []
         assert "var(--text)" in plot.svg
         assert "<style" not in plot.svg
+        assert ("system-ui, sans-serif" in plot.svg, "DejaVu" in plot.svg) == (True, False)
 
 
 def test_what_is_told_of_a_drawing_are_its_figures(drawings, folder):
@@ -88,9 +89,8 @@ def test_data_sets_of_like_names_get_files_of_their_own(tmp_path, monkeypatch):
     from hive_mind.evals.report.plots import drawing, drawn
 
     # Only names are looked at.
-    monkeypatch.setattr(drawing, "lay_out", lambda _: None)
-    monkeypatch.setattr(drawing, "_for_the_page", lambda *_: "")
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
+    monkeypatch.setattr(drawing, "as_part", lambda *_: "")
+    monkeypatch.setattr(drawing, "as_png", lambda *_: b"")
     wanted = experiment("A b", "a-B", "é", arms=(Arm("single"), Arm("sharded", 10)), faults=[Fault()])
     folder = write_run(tmp_path / "run", wanted, questions=6)
 

@@ -1,7 +1,8 @@
-"""Colours of the page and of its drawings, in light and dark, and which shape goes with them.
+"""Colours of pages and drawings, in light and dark, and which shape goes with them.
 
-Drawings are made in the light colours; on the page each of those becomes a variable of the style sheet, so one serves
-both. Series also differ in shape, for colour-blind readers and for paper.
+Drawings are made in the light colours. On a page each of those becomes a variable of the style sheet. A file has rules that
+replace them where dark is preferred; a viewer that knows no such rules shows the light ones. Series also differ in shape, for
+colour-blind readers and for paper.
 """
 
 from typing import NamedTuple
@@ -28,6 +29,9 @@ _TOPOLOGIES = (
     ("p", Colour("#9c2f55", "#f07aa0")),
     ("d", Colour("#3d6b1f", "#9ccc65")),
 )
+
+SERIES = tuple((marker, _TOPOLOGIES[place][1]) for marker, place in zip("osDv", (1, 3, 4, 2), strict=True))
+"""For what is drawn side by side and is no topology."""
 
 COLOURS: dict[str, Colour] = {
     "ground": GROUND,
@@ -67,6 +71,13 @@ def as_variables(drawing: str) -> str:
     for name, one in COLOURS.items():
         drawing = drawing.replace(one.light, f"var(--{name})")
     return drawing
+
+
+def dark_rules(drawing: str) -> str:
+    """What a style sheet has to say of a drawing's light colours where dark ones are preferred."""
+    used = [one for one in dict.fromkeys((*COLOURS.values(), *(one for _, one in SERIES))) if one.light in drawing]
+    rule = '[style*="{what}: {light}"]{{{what}:{dark}!important}}'
+    return "".join(rule.format(what=what, light=one.light, dark=one.dark) for one in used for what in ("fill", "stroke"))
 
 
 def contrast(one: str, other: str) -> float:

@@ -1,0 +1,22 @@
+"""Text without what is not seen but changes what is seen: in a terminal, on a page, in a picture."""
+
+import unicodedata
+
+# What makes the text after it run the other way, and what ends that.
+_TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
+
+
+def printable(text: str) -> str:
+    """Control and direction marks are shown as a question mark in a diamond; line ends and tabs stay."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(one) else one for one in text)
+
+
+def in_one_line(text: str) -> str:
+    """The same, with spaces for line ends and tabs."""
+    return printable(text).replace("\n", " ").replace("\t", " ")
+
+
+def _is_control(one: str) -> bool:
+    if one in "\n\t":
+        return False
+    return unicodedata.category(one) in ("Cc", "Cs") or unicodedata.bidirectional(one) in _TURNS
