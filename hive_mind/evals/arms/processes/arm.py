@@ -9,7 +9,7 @@ CPU of its own. Where nodes are stopped, the others are given the time to notice
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 
 from hive_mind.control.platforms import local
 from hive_mind.control.platforms.base import Platform, Running
-from hive_mind.control.waiting import Patience, is_ready, until
+from hive_mind.control.waiting import Patience, until
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import candidate_of, facts_of, lessons, worded
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, groups_of, refuse
 from hive_mind.evals.arms.processes.measured_worker import Given, MembersState, SearchFound
@@ -96,8 +95,7 @@ class ProcessesArm(PerAgentArm):
         """Start all processes and wait until everybody has heard everybody."""
         for number in range(self._count):
             await self._platform.start(self._config(number))
-        seen = await until(self._platform, lambda seen: all(map(_is_in, seen.values())), Patience(_SETTLED_WITHIN_S))
-        if not all(map(_is_in, seen.values())):
+        if not _are_in(await until(self._platform, _are_in, Patience(_SETTLED_WITHIN_S))):
             raise _too_late("all members have heard one another")
 
     async def learn(self) -> None:
@@ -135,7 +133,12 @@ class ProcessesArm(PerAgentArm):
 
     async def _ask(self, agent: str, what: str, **fields: object) -> Any:
         process = _process_name(self._names.index(agent) % self._count)
-        return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
+        try:
+            return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
+        except BackendUnavailable:
+            # How it ended says more than that it can't be asked.
+            _refuse_ended(await self._running())
+            raise
 
     async def _remote(self, question: LabelledQuestion) -> _Remote:
         embedder, asker = self._means.embedder, self._askers[question.id]
@@ -145,7 +148,7 @@ class ProcessesArm(PerAgentArm):
     def _config(self, number: int) -> WorkerConfig:
         arm, means, guardian = self._cell.arm, self._means, self._guardian
         names, beat_ms = self._names[number :: self._count], max(_BEAT_MS, _BEAT_MS_PER_MEMBER * len(self._names))
-        groups = groups_of(arm) if reads(arm.kind, "groups") else {"": names_of(arm.agents)}
+        groups = groups_of(arm) if reads(arm.kind, "groups") else {"": self._names}
         return WorkerConfig(
             fleet="evaluation",
             process=_process_name(number),
@@ -230,11 +233,17 @@ def _process_name(number: int) -> str:
     return f"process-{number}"
 
 
-def _is_in(process: Running) -> bool:
-    """Whether its agents are ready and its nodes have heard all others. Raises `BackendUnavailable` where it has ended."""
-    if not process.is_alive:
-        raise BackendUnavailable(process.process, process.error)
-    return is_ready(process) and process.status is not None and not any(node.silent for node in process.status.nodes)
+def _are_in(seen: Mapping[str, Running]) -> bool:
+    """Whether all agents are ready, and each node has heard all others. Raises `BackendUnavailable` where a process has ended."""
+    _refuse_ended(seen.values())
+    ready = [one.status for one in seen.values() if one.status is not None and one.status.is_ready]
+    return len(ready) == len(seen) and not any(node.silent for status in ready for node in status.nodes)
+
+
+def _refuse_ended(running: Iterable[Running]) -> None:
+    for one in running:
+        if not one.is_alive:
+            raise BackendUnavailable(one.process, one.error)
 
 
 def _too_late(what: str) -> BackendTimeout:
