@@ -1,6 +1,7 @@
 """Asking local workers over HTTP: status, a request to an agent, and to leave. `runtime/workers/health.py` is the other end."""
 
 from collections.abc import Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -69,7 +70,8 @@ class Asking:
         if self._session is None:
             # As many at once as there are workers: the slowest is what a look at all of them costs.
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-        body = None if request is None else msgspec.json.encode(request)
+        # As a file, so that a large one does not hold up the loop.
+        body = None if request is None else BytesIO(msgspec.json.encode(request))
         headers = {"Authorization": f"Bearer {contact.token}"}
         url = f"http://127.0.0.1:{contact.port}{path}"
         within = aiohttp.ClientTimeout(total=timeout_s)

@@ -6,7 +6,7 @@ What goes wrong with it stays with it: its status says so, it is tried again, an
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -37,6 +37,9 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 1.0, 60.0
 _QUIET_S = 3.0
 _CONFIRMED_S = 30.0
 
+NewCalls = Callable[..., AgentCalls]
+"""Made like `AgentCalls`."""
+
 
 class WorkerAgent:
     """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
@@ -56,10 +59,11 @@ class WorkerAgent:
         is_kept: bool,
         reviewing: "Reviewing | None" = None,
         runs: AgentRuns | None = None,
+        calls: NewCalls = AgentCalls,
     ) -> None:
         self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
         self.config, self._agent, self._local, self._sources, self._node = config, agent, local, sources, node
-        self._calls = AgentCalls(agent, node.running if node else None, sources, is_kept=is_kept, runs=runs)
+        self._calls = calls(agent, node.running if node else None, sources, is_kept=is_kept, runs=runs)
         self._reviewing, self.runs = reviewing, runs
         self._is_open = self._is_learning = False
         self._error = ""

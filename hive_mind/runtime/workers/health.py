@@ -51,7 +51,7 @@ from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.events import beating
-from hive_mind.runtime.serving import LINE_BYTES_MAX, refusal
+from hive_mind.runtime.serving import refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
@@ -93,7 +93,7 @@ class WorkerServer:
 
     async def start(self, host: str, port: int, below: Mapping[str, web.Application]) -> None:
         """Listen; `below` are further applications by path. Raises `BackendError` for a port that is taken."""
-        app = web.Application(middlewares=[self._told], client_max_size=LINE_BYTES_MAX)
+        app = web.Application(middlewares=[self._told], client_max_size=self._worker.hosting.request_bytes_max)
         app.add_routes(
             [
                 web.get("/healthz", self._health),

@@ -4,8 +4,9 @@ References of the configuration are resolved here, when the worker starts; what 
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import msgspec
 from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.address import address_of
+from hive_mind.bus.base import EventBus
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
@@ -26,14 +28,17 @@ from hive_mind.llm.base import LanguageModel
 from hive_mind.memory.base import Memory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.runtime.agent_files import database_path
+from hive_mind.runtime.buses import open_buses
+from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.members.nodes import Borrowed
 from hive_mind.runtime.quoting_instead import QuotingInstead
 from hive_mind.runtime.runs.agent_runs import AgentRuns, RunsConfig
 from hive_mind.runtime.secrets.redacting import RedactingModel
 from hive_mind.runtime.secrets.references import resolved_here
+from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, vector_arms
-from hive_mind.runtime.workers.agents import WorkerAgent
+from hive_mind.runtime.workers.agents import NewCalls, WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
 from hive_mind.runtime.workers.sources_learned import LearnedSources
@@ -76,13 +81,41 @@ def settings_of(config: WorkerConfig) -> Settings:
     )
 
 
+async def open_embedder_of(config: WorkerConfig) -> Embedder:
+    """The embedder of all its agents. Raises `ConfigError`."""
+    return await open_embedder(settings_of(config), config.models.embed_key)
+
+
+async def open_bus_of(config: WorkerConfig) -> EventBus:
+    """The bus of all its nodes. Raises `ConfigError` or `BackendError`."""
+    bus, folder = config.bus, Path(config.home) / "hives" / config.hive.id
+    return await open_buses(bus.url, bus.searches, folder, config.process, bus.credential, bus.searches_credential)
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """How a worker opens what its configuration names, and what its agents can be asked.
+
+    A process that measures its agents embeds nothing, counts what its bus carries, and answers more and larger requests.
+    """
+
+    embedder: Callable[[WorkerConfig], Awaitable[Embedder]] = open_embedder_of
+    bus: Callable[[WorkerConfig], Awaitable[EventBus]] = open_bus_of
+    calls: NewCalls = AgentCalls
+    request_bytes_max: int = LINE_BYTES_MAX
+
+
+ORDINARY = Hosting()
+
+
 class WorkerParts:
     """Open with `open_parts`. `embedder` is shared by all, and so is each language model."""
 
     def __init__(
-        self, config: WorkerConfig, settings: Settings, embedder: Embedder, hidden: Redaction, stack: AsyncExitStack
+        self, config: WorkerConfig, embedder: Embedder, hidden: Redaction, stack: AsyncExitStack, new_calls: NewCalls
     ) -> None:
-        self.config, self.settings, self.embedder, self._hidden, self._stack = config, settings, embedder, hidden, stack
+        self.config, self.embedder, self._hidden, self._stack, self._new_calls = config, embedder, hidden, stack, new_calls
+        self.settings = settings = settings_of(config)
         self._models: dict[str, asyncio.Task[LanguageModel]] = {}
         self.notices: tuple[str, ...] = ()
         if embedder.dimension == 0 and settings.embed != "none":
@@ -106,6 +139,7 @@ class WorkerParts:
             is_kept=is_kept,
             reviewing=self._reviewing(config.name, learner.memory, node),
             runs=self._runs(config, learner, node),
+            calls=self._new_calls,
         )
 
     def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
@@ -153,13 +187,12 @@ class WorkerParts:
         return RedactingModel(model, self._hidden)
 
 
-async def open_parts(config: WorkerConfig, hidden: Redaction) -> WorkerParts:
+async def open_parts(config: WorkerConfig, hidden: Redaction, hosting: Hosting) -> WorkerParts:
     """Open what is shared. `config` has its values, which `hidden` takes out of what is kept. Raises `ConfigError`."""
-    settings = settings_of(config)
     async with AsyncExitStack() as stack:
-        embedder = await open_embedder(settings, config.models.embed_key)
+        embedder = await hosting.embedder(config)
         stack.push_async_callback(embedder.close)
-        return WorkerParts(config, settings, embedder, hidden, stack.pop_all())
+        return WorkerParts(config, embedder, hidden, stack.pop_all(), hosting.calls)
 
 
 def _served(server: McpConfig, home: Path) -> McpConfig:

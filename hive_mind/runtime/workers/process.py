@@ -31,6 +31,7 @@ from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.settings import Settings, secret, set_variables
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.health import is_loopback, serve_worker
+from hive_mind.runtime.workers.parts import ORDINARY, Hosting
 from hive_mind.runtime.workers.status import Contact
 from hive_mind.runtime.workers.worker import open_worker
 
@@ -58,7 +59,11 @@ def _nothing_further(config: WorkerConfig, token: str) -> Mapping[str, web.Appli
 
 
 async def run_worker(
-    path: Path, stop: asyncio.Event, log_here: logging.Handler | None = None, further: Further = _nothing_further
+    path: Path,
+    stop: asyncio.Event,
+    log_here: logging.Handler | None = None,
+    further: Further = _nothing_further,
+    hosting: Hosting = ORDINARY,
 ) -> None:
     """Be the worker of a configuration file until `stop`. Raises `AlreadyRuns`, `ConfigError`, or what ended it.
 
@@ -78,7 +83,7 @@ async def run_worker(
             stack.callback(looking.cancel)
             try:
                 with _redacted(config, handler):
-                    await _run(config, sha256(body).hexdigest(), settings, contact, stop, stack, further)
+                    await _run(config, sha256(body).hexdigest(), settings, contact, stop, stack, further, hosting)
             except HiveError as error:
                 _log.error("%s: %s", config.process, error)
                 raise
@@ -93,6 +98,7 @@ async def _run(
     stop: asyncio.Event,
     stack: AsyncExitStack,
     further: Further,
+    hosting: Hosting,
 ) -> None:
     set_variables({name: resolved_here(value, home=Path(config.home)) for name, value in config.env.items()})
     sys.setswitchinterval(_SWITCH_S)
@@ -101,7 +107,7 @@ async def _run(
         raise InvalidInput(f"to listen on {host} a worker needs a token of yours: set HIVE_MIND_WORKER_TOKEN")
     if config.seen.trace:
         stack.callback(send_spans(config.seen.trace, f"hive-mind {config.fleet} {config.process}"))
-    worker = await open_worker(config, _log.info, digest)
+    worker = await open_worker(config, _log.info, digest, hosting)
     stack.push_async_callback(worker.close)
     server = await serve_worker(worker, host, config.seen.port, token, further(config, token), settings.http_requests_max)
     stack.push_async_callback(server.close)

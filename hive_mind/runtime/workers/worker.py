@@ -23,7 +23,6 @@ from hive_mind.counted import counted
 from hive_mind.credentials.redaction import Redaction
 from hive_mind.errors import BackendError, BackendTimeout, BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.hive.topology.spec import is_shared
-from hive_mind.runtime.buses import open_buses
 from hive_mind.runtime.members.member import Report, open_node
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.observing.metrics import NodeFigures
@@ -32,7 +31,7 @@ from hive_mind.runtime.secrets.redacting import redact_error, redacted_status, r
 from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode, plan_of
-from hive_mind.runtime.workers.parts import WorkerParts, open_parts, with_values
+from hive_mind.runtime.workers.parts import ORDINARY, Hosting, WorkerParts, open_parts, with_values
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, Transitions, WorkerStatus, rooms
 
 _log = logging.getLogger(__name__)
@@ -47,8 +46,11 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 10.0
 class Worker:
     """Open one with `open_worker`, and close it."""
 
-    def __init__(self, config: WorkerConfig, given: WorkerConfig, report: Report, digest: str, hidden: Redaction) -> None:
+    def __init__(
+        self, config: WorkerConfig, given: WorkerConfig, report: Report, digest: str, hidden: Redaction, hosting: Hosting
+    ) -> None:
         self.config, self._given, self._report, self._digest, self._hidden = config, given, report, digest, hidden
+        self.hosting = hosting
         self._phase: Phase = "starting"
         self._since_ms = _now_ms()
         self._transitions = Transitions(_now_ms)
@@ -179,7 +181,7 @@ class Worker:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _run(self) -> None:
-        self._parts = parts = await open_parts(self._given, self._hidden)
+        self._parts = parts = await open_parts(self._given, self._hidden, self.hosting)
         if is_shared(self.config.hive.topology):
             await self._patiently(lambda: self._open_nodes(parts))
         self._error = ""
@@ -202,9 +204,7 @@ class Worker:
     async def _open_nodes(self, parts: WorkerParts) -> None:
         given = self._given
         if self._bus is None:
-            bus = given.bus
-            folder = Path(given.home) / "hives" / given.hive.id
-            self._bus = await open_buses(bus.url, bus.searches, folder, given.process, bus.credential, bus.searches_credential)
+            self._bus = await self.hosting.bus(given)
         for node in given.nodes:
             if node.name not in self._nodes:
                 running = await open_node(parts.settings, plan_of(given, node), parts.embedder, self._bus)
@@ -328,10 +328,10 @@ class Worker:
         return AgentStatus(config.name, "", config.domain, config.group, phase, error=why)
 
 
-async def open_worker(config: WorkerConfig, report: Report, digest: str = "") -> Worker:
+async def open_worker(config: WorkerConfig, report: Report, digest: str = "", hosting: Hosting = ORDINARY) -> Worker:
     """A worker that has begun. `digest`: of its configuration's file. Raises `ConfigError` for what can't be."""
     given, hidden = with_values(config), redaction_of(config)
-    worker = Worker(config, given, report, digest or sha256(config.packed()).hexdigest(), hidden)
+    worker = Worker(config, given, report, digest or sha256(config.packed()).hexdigest(), hidden, hosting)
     worker.start()
     return worker
 

@@ -11,6 +11,7 @@ import msgspec
 
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, SourceConfig, WorkerConfig
+from hive_mind.runtime.workers.parts import ORDINARY, Hosting
 from hive_mind.runtime.workers.status import AgentStatus
 from hive_mind.runtime.workers.worker import Worker, open_worker
 
@@ -48,9 +49,9 @@ def with_agent(one: WorkerConfig, name: str, **fields: Any) -> WorkerConfig:
 
 
 @asynccontextmanager
-async def running(one: WorkerConfig) -> AsyncIterator[Worker]:
+async def running(one: WorkerConfig, hosting: Hosting = ORDINARY) -> AsyncIterator[Worker]:
     """A worker until the block ends; nothing may be left of it."""
-    worker = await open_worker(one, lambda _: None)
+    worker = await open_worker(one, lambda _: None, hosting=hosting)
     try:
         yield worker
     finally:

@@ -1,51 +1,73 @@
 """Arms of real processes over a real Redis server, which is their own and gone with them.
 
-Each agent has a node of its own; up to eight processes share them. Members, bus, journals and databases are those of production,
+Each agent has a node of its own; up to eight processes share them. They are workers like those of a fleet, on the local platform,
 in a folder of their own. No process loads an embedding model: vectors are embedded here and travel with what is stored and
 asked, so every mode can be measured. Times are those of the process that asks; a reply that waits for another process costs no
 CPU of its own. Where nodes are stopped, the others are given the time to notice.
 """
 
 import asyncio
+import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any
 
+import msgspec
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from hive_mind.control.platforms import local
+from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.waiting import Patience, until
 from hive_mind.embed.base import Embedder
-from hive_mind.errors import BackendTimeout
+from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import candidate_of, facts_of, lessons, worded
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, groups_of, refuse
-from hive_mind.evals.arms.processes.child import Child, Guardian, open_child, open_guardian
-from hive_mind.evals.arms.processes.member_wire import Keep, Look, MembersState, Search, SearchFound, Start, Stop
+from hive_mind.evals.arms.processes.measured_worker import Given, MembersState, SearchFound
+from hive_mind.evals.arms.processes.process_guardian import Guardian, open_guardian
 from hive_mind.evals.datasets import Document, LabelledQuestion, Scope
-from hive_mind.evals.experiments.values import Arm, Cell
+from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
+from hive_mind.hive.membership.membership import MembershipSettings
+from hive_mind.hive.query.latencies import ScatterSettings
+from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.spec import reads
+from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.form import texts_to_embed
+from hive_mind.ranking.pipeline import RankingSettings
+from hive_mind.runtime.node.base import HIVE
+from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, ModelsConfig, NodeConfig, WorkerConfig
 
 PROCESSES_MAX = 8
 """Two cores are busy with this many; more agents share processes, still with a node each."""
 
+_WORKER = (sys.executable, "-P", "-m", "hive_mind.evals.arms.processes.measured_worker")
 _STORE_BATCH = 256
+_ANSWERS_WITHIN_S = 900.0
 _SETTLED_WITHIN_S = 300.0
 _LOOK_S = 0.01
-
-Answer = TypeVar("Answer")
+# Beats go from everybody to everybody: so a hundred members cost no more than some percent of two cores.
+_BEAT_MS_PER_MEMBER = 50
+_BEAT_MS = 1_000
+# A machine that is busy for a while must not look like a part of the hive that is silent. Who is down is not waited for all the
+# same: members know it by the beats they miss.
+_PATIENCE_MS = 600_000
+_PATIENT = ScatterSettings(reask_ms=_PATIENCE_MS, hedge_budget=0.0, hedge_burst=0)
 
 
 @dataclass(slots=True)
 class _Remote:
     """An agent's memory in another process, for one question. It adds up what its searches take."""
 
-    child: Child
-    agent: str
-    vector: bytes
+    ask: Callable[..., Awaitable[Any]]
+    vectors: dict[str, bytes]
     fan_out: int = 0
     completeness: float = 1.0
     cpu_s: float = 0.0
@@ -54,39 +76,41 @@ class _Remote:
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
-        found = await self.child.ask(Search(self.agent, asked.text, asked.limit, asked.method, self.vector), SearchFound)
+        told = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=Given(self.vectors))
+        found = msgspec.convert(told, SearchFound)
         self.fan_out, self.completeness = max(self.fan_out, found.fan_out), min(self.completeness, found.completeness)
         self.cpu_s, self.wall_s = self.cpu_s + found.cpu_s, self.wall_s + found.wall_s
         return SearchResult(found.hits, completeness=found.completeness)
 
 
 class ProcessesArm(PerAgentArm):
-    """Processes of members. They begin and learn in `open_arm`."""
+    """Workers of a local platform. They begin and learn in `open_arm`."""
 
-    def __init__(self, cell: Cell, scope: Scope, means: Means, guardian: Guardian) -> None:
+    def __init__(self, cell: Cell, scope: Scope, means: Means, guardian: Guardian, platform: Platform) -> None:
         super().__init__(cell, scope, means)
-        self._guardian, self._children = guardian, list[Child]()
+        self._guardian, self._platform = guardian, platform
+        self._count = min(len(self._names), PROCESSES_MAX)
 
     async def begin(self) -> None:
         """Start all processes and wait until everybody has heard everybody."""
-        count = min(len(self._names), PROCESSES_MAX)
-        for number in range(count):
-            self._children.append(await open_child(self._guardian, f"process-{number}"))
-        starts = [self._start(self._names[number::count]) for number in range(count)]
-        await _all(child.do(start) for child, start in zip(self._children, starts, strict=True))
+        for number in range(self._count):
+            await self._platform.start(self._config(number))
+        if not _are_in(await until(self._platform, _are_in, Patience(_SETTLED_WITHIN_S))):
+            raise _too_late("all members have heard one another")
 
     async def learn(self) -> None:
         """Everybody learns its part, one after the other, and shares it; then whom the seed says is stopped."""
         await prepare(self._scope, self._means.settings, self._means.embedder)
-        before = await self._states()
-        began_s, cpu_s = time.perf_counter(), self._cpu_s()
+        before, cpu_s = await self._states(), _cpu_s(await self._running())
+        began_s = time.perf_counter()
         await self._teach()
         lag_s = await self._until(lambda state: not state.unwritten, "replicas are written")
         await self._until(lambda state: not state.is_busy, "everything is in its index")
-        wall_s, cpu_s = time.perf_counter() - began_s, self._cpu_s() - cpu_s
+        wall_s, running = time.perf_counter() - began_s, await self._running()
+        cpu_s = _cpu_s(running) - cpu_s
         messages, size = _sent(await self._states(), before)
         # Of all processes together.
-        self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, self._memory_per_agent())
+        self.learned = Learned(len(self.documents), messages, size, lag_s, cpu_s, wall_s, self._memory_per_agent(running))
         await self._stop(down_of(self._cell))
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
@@ -103,33 +127,44 @@ class ProcessesArm(PerAgentArm):
     async def close(self) -> None:
         """End all processes and the server, and remove the folder."""
         try:
-            await _all(child.close() for child in self._children)
-        finally:
             await self._guardian.close()
+        finally:
+            await self._platform.close()
 
-    def _child_of(self, agent: str) -> Child:
-        return self._children[self._names.index(agent) % len(self._children)]
+    async def _ask(self, agent: str, what: str, **fields: object) -> Any:
+        process = _process_name(self._names.index(agent) % self._count)
+        try:
+            return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
+        except BackendUnavailable:
+            # How it ended says more than that it can't be asked.
+            _refuse_ended(await self._running())
+            raise
 
     async def _remote(self, question: LabelledQuestion) -> _Remote:
         embedder, asker = self._means.embedder, self._askers[question.id]
-        vector = (await embedder.embed_query(question.text)).astype("<f4").tobytes() if embedder.dimension else b""
-        return _Remote(self._child_of(asker), asker, vector)
+        vectors = {question.text: _as_bytes(await embedder.embed_query(question.text))} if embedder.dimension else {}
+        return _Remote(partial(self._ask, asker), vectors)
 
-    def _start(self, names: Sequence[str]) -> Start:
+    def _config(self, number: int) -> WorkerConfig:
         arm, means, guardian = self._cell.arm, self._means, self._guardian
-        return Start(
-            names=tuple(names),
-            members=_members(arm),
-            topology=arm.kind,
-            replicas=arm.replicas,
-            url=guardian.url,
-            credential=guardian.credential,
-            folder=str(guardian.folder),
-            store=means.settings.store,
-            ann=means.settings.ann,
-            model=means.embedder.model,
-            dimension=means.embedder.dimension,
-            ranking=self._cell.retrieval.ranking,
+        names, beat_ms = self._names[number :: self._count], max(_BEAT_MS, _BEAT_MS_PER_MEMBER * len(self._names))
+        groups = groups_of(arm) if reads(arm.kind, "groups") else {"": self._names}
+        return WorkerConfig(
+            fleet="evaluation",
+            process=_process_name(number),
+            home=str(guardian.folder / "members"),
+            run=str(guardian.folder / "run"),
+            hive=HiveConfig(HIVE, arm.kind, dict(groups), replicas=arm.replicas),
+            nodes=tuple(NodeConfig(name, (name,)) for name in names),
+            agents=tuple(map(AgentConfig, names)),
+            bus=guardian.bus,
+            models=ModelsConfig(means.settings.store, embed_model=means.embedder.model, ann=means.settings.ann),
+            gate=PromotionSettings(is_open=True),
+            tuning=HiveSettings(scatter=_PATIENT),
+            membership=MembershipSettings(beat_ms=beat_ms, suspect_after_ms=3 * beat_ms + beat_ms // 2),
+            ranking=self._cell.retrieval.ranking or RankingSettings(),
+            domain_routing=False,
+            ask_deadline_ms=_PATIENCE_MS,
         )
 
     async def _teach(self) -> None:
@@ -141,17 +176,21 @@ class ProcessesArm(PerAgentArm):
         for start in range(0, len(documents), _STORE_BATCH):
             some = Scope(self._scope.name, tuple(documents[start : start + _STORE_BATCH]), ())
             vectors = await _vectors_of(some, self._means.embedder)
-            candidates = tuple(candidate_of(document) for document in some.documents)
-            await self._child_of(agent).do(Keep(agent, some.name, candidates, vectors))
+            given = Given(vectors, tuple(candidate_of(document) for document in some.documents))
+            await self._ask(agent, "keep", source=some.name, inputs=given)
 
     async def _stop(self, down: frozenset[str]) -> None:
         for agent in sorted(down):
-            await self._child_of(agent).do(Stop(agent))
+            await self._ask(agent, "stop")
         if down:
             await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "who is down is known")
 
     async def _states(self) -> list[MembersState]:
-        return await _all(child.ask(Look(), MembersState) for child in self._children)
+        told = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))
+        return msgspec.convert(told, list[MembersState])
+
+    async def _running(self) -> list[Running]:
+        return list((await self._platform.observe()).values())
 
     async def _until(self, holds: Callable[[MembersState], bool], what: str) -> float:
         """Return when it holds in every process, and after how many seconds. Raises `BackendTimeout`."""
@@ -162,15 +201,13 @@ class ProcessesArm(PerAgentArm):
             if all(map(holds, states)):
                 return took_s
             if took_s > _SETTLED_WITHIN_S:
-                raise BackendTimeout("redis", f"it took longer than {_SETTLED_WITHIN_S:g} s until {what}; is this machine busy?")
+                raise _too_late(what)
             await asyncio.sleep(_LOOK_S)
 
-    def _cpu_s(self) -> float:
-        return sum(child.cpu_s() for child in self._children)
-
-    def _memory_per_agent(self) -> int | None:
-        taken = [child.memory_bytes() for child in self._children]
-        known = [one for one in taken if one is not None]
+    def _memory_per_agent(self, running: Iterable[Running]) -> int | None:
+        """What the processes take, pages that they share divided among them; None where the system does not tell."""
+        taken: list[Any] = [psutil.Process(one.pid).memory_full_info() for one in running]
+        known = [one.pss for one in taken if hasattr(one, "pss")]
         return sum(known) // len(self._names) if len(known) == len(taken) else None
 
 
@@ -180,7 +217,9 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> ProcessesArm:
     Raises `InvalidInput` for an arm that is no hive, `ConfigError` where there is no Redis server to run, and `BackendError`.
     """
     refuse(cell, means)
-    arm = ProcessesArm(cell, scope, means, await open_guardian())
+    guardian = await open_guardian()
+    platform = await local.open(guardian.folder, guardian.folder, (*_WORKER, str(means.embedder.dimension)))
+    arm = ProcessesArm(cell, scope, means, guardian, platform)
     try:
         await arm.begin()
         await arm.learn()
@@ -190,10 +229,29 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> ProcessesArm:
     return arm
 
 
-def _members(arm: Arm) -> tuple[str, ...]:
-    if not reads(arm.kind, "groups"):
-        return names_of(arm.agents)
-    return tuple(f"{group}:{name}" for group, names in groups_of(arm).items() for name in names)
+def _process_name(number: int) -> str:
+    return f"process-{number}"
+
+
+def _are_in(seen: Mapping[str, Running]) -> bool:
+    """Whether all agents are ready, and each node has heard all others. Raises `BackendUnavailable` where a process has ended."""
+    _refuse_ended(seen.values())
+    ready = [one.status for one in seen.values() if one.status is not None and one.status.is_ready]
+    return len(ready) == len(seen) and not any(node.silent for status in ready for node in status.nodes)
+
+
+def _refuse_ended(running: Iterable[Running]) -> None:
+    for one in running:
+        if not one.is_alive:
+            raise BackendUnavailable(one.process, one.error)
+
+
+def _too_late(what: str) -> BackendTimeout:
+    return BackendTimeout("redis", f"it took longer than {_SETTLED_WITHIN_S:g} s until {what}; is this machine busy?")
+
+
+def _cpu_s(running: Iterable[Running]) -> float:
+    return sum(one.cpu_s for one in running)
 
 
 def _sent(states: Sequence[MembersState], before: Sequence[MembersState]) -> tuple[int, int]:
@@ -208,8 +266,8 @@ async def _vectors_of(documents: Scope, embedder: Embedder) -> dict[str, bytes]:
         return {}
     texts = list(dict.fromkeys(text for fact in facts_of(documents) for text in texts_to_embed(fact)))
     vectors = await embedder.embed_passages(texts)
-    return {text: vector.astype("<f4").tobytes() for text, vector in zip(texts, vectors, strict=True)}
+    return {text: _as_bytes(vector) for text, vector in zip(texts, vectors, strict=True)}
 
 
-async def _all(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
-    return list(await asyncio.gather(*work))
+def _as_bytes(vector: NDArray[np.float32]) -> bytes:
+    return vector.astype("<f4").tobytes()

@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import pytest
 
-from hive_mind.errors import BackendError, ConfigError, InvalidInput
+from hive_mind.errors import BackendError, BackendUnavailable, ConfigError, InvalidInput
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.processes.arm import open_arm
+from hive_mind.evals.arms.processes.arm import ProcessesArm, open_arm
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.rows import Learned
 from hive_mind.runtime.settings import Settings
@@ -126,6 +126,29 @@ def test_what_a_process_of_members_refuses_is_told_and_nothing_is_left(monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_worker_that_was_killed_is_named_with_how_it_ended():
+    async def ask_a_killed_one() -> None:
+        arm = await arm_of(SMALL)
+        try:
+            (worker, *_) = [one for one in psutil.Process().children(recursive=True) if "process-0" in " ".join(one.cmdline())]
+            worker.kill()
+            await arm.ask(drawn(8, 1).questions[0], 5)
+        finally:
+            await arm.close()
+
+    with pytest.raises(BackendUnavailable, match=r"process-0: it is not running .*SIGKILL"):
+        asyncio.run(ask_a_killed_one())
+
+
+def test_a_batch_whose_vectors_have_megabytes_is_kept_and_found():
+    # As a large model has them: together more than a worker of a fleet takes in one request.
+    scope, wide = drawn(160, 4), BagOfWords(dimension=4096)
+
+    real, alone = (told(arm, scope, "hybrid", embedder=wide) for arm in (SMALL, Arm("single")))
+
+    assert real.facts == alone.facts
+
+
 def test_faults_of_the_simulator_are_refused():
     with pytest.raises(InvalidInput, match="simulator only"):
         told(SMALL, drawn(4, 1), fault=Fault(loss=0.1))
@@ -135,18 +158,22 @@ def opened(arm: Arm, settings: Settings | None = None) -> None:
     """Open the arm over a few notes, and close it."""
 
     async def open_and_close() -> None:
-        cell = Cell("cell", DataSource("notes"), arm, Retrieval(), 1)
-        await (await open_arm(cell, drawn(8, 1), Means(settings or Settings(ann="exact"), BagOfWords()))).close()
+        await (await arm_of(arm, settings)).close()
 
     asyncio.run(open_and_close())
+
+
+async def arm_of(arm: Arm, settings: Settings | None = None) -> ProcessesArm:
+    """The arm over a few notes."""
+    cell = Cell("cell", DataSource("notes"), arm, Retrieval(), 1)
+    return await open_arm(cell, drawn(8, 1), Means(settings or Settings(ann="exact"), BagOfWords()))
 
 
 def stay_open() -> None:
     """Open an arm and wait to be killed; run by a test in a process of its own."""
 
     async def stay() -> None:
-        cell = Cell("cell", DataSource("notes"), SMALL, Retrieval(), 1)
-        await open_arm(cell, drawn(8, 1), Means(Settings(store="memory", ann="exact"), BagOfWords()))
+        await arm_of(SMALL, Settings(store="memory", ann="exact"))
         print("open", flush=True)
         await asyncio.Event().wait()
 

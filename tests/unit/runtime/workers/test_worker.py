@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from hive_mind.bus.base import EventBus
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.model.fact import Fact
-from hive_mind.runtime.workers import worker as worker_module
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.parts import Hosting, open_bus_of
 from hive_mind.runtime.workers.worker import open_worker
 from tests.unit.runtime.members.test_damaged_journal import rotten
 from tests.unit.runtime.worker_builders import NAMES, agent, config, running, with_agent
@@ -82,17 +84,15 @@ async def test_a_model_that_can_not_be_had_fails_its_agent_alone(tmp_path: Path)
         assert [agent(worker, name).phase for name in NAMES[1:]] == ["ready"] * 3
 
 
-async def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bus_that_is_away_at_first_is_told_and_waited_for(tmp_path: Path) -> None:
     is_there = False
-    real = worker_module.open_buses
 
-    async def moody(*given: Any) -> Any:
+    async def moody(given: WorkerConfig) -> EventBus:
         if not is_there:
             raise BackendUnavailable("redis", "nobody answers at 127.0.0.1")
-        return await real(*given)
+        return await open_bus_of(given)
 
-    monkeypatch.setattr(worker_module, "open_buses", moody)
-    async with running(config(tmp_path)) as worker:
+    async with running(config(tmp_path), Hosting(bus=moody)) as worker:
         await until(lambda: "nobody answers" in worker.status().error)
         assert worker.status().phase == "starting"
         assert [node.is_connected for node in worker.status().nodes] == [False]

@@ -1,0 +1,215 @@
+"""A worker that is measured: its agents also store and search with vectors that come with the request, and say what that took.
+
+No embedding model is loaded here. Run it as `python -m hive_mind.evals.arms.processes.measured_worker DIMENSION --config FILE`.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hive_mind import backends
+from hive_mind.bus.address import address_of
+from hive_mind.bus.base import BusSettings, EventBus, Traffic, type_of
+from hive_mind.embed.base import Matrix
+from hive_mind.evals.arms.weighing import is_caused, is_of_question, weight_of
+from hive_mind.model.content import Candidate
+from hive_mind.model.messages import Message
+from hive_mind.model.query import Hit, Query
+from hive_mind.runtime.calls import AgentCalls, Nothing
+from hive_mind.runtime.members.member import RunningMember
+from hive_mind.runtime.requests import Call, request
+from hive_mind.runtime.workers.config import WorkerConfig
+from hive_mind.runtime.workers.parts import Hosting
+from hive_mind.runtime.workers.process import run_worker
+
+_REQUEST_BYTES_MAX = 256 << 20
+"""A batch of documents with their vectors has a few MB; a larger one is a mistake."""
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What comes with a request: statements, and the vectors of every text that will be embedded, as float32."""
+
+    vectors: Mapping[str, bytes] = {}
+    candidates: tuple[Candidate, ...] = ()
+
+
+class SearchFound(msgspec.Struct, frozen=True):
+    """What a search found, at what price, in seconds of that process."""
+
+    hits: tuple[Hit, ...]
+    fan_out: int
+    completeness: float
+    cpu_s: float
+    wall_s: float
+
+
+class MembersState(msgspec.Struct, frozen=True):
+    """How the members of one process are."""
+
+    unwritten: int
+    """Parcels that some replica has not confirmed."""
+    is_busy: bool
+    dead: Mapping[str, tuple[str, ...]]
+    """By member: whom it believes to be, and asks last."""
+    learning: tuple[int, int]
+    """Messages and bytes sent since the beginning that were no questions."""
+    asking: tuple[int, int]
+    """Messages and bytes of questions since the state before."""
+
+
+class Counts(Protocol):
+    """What of a bus is asked."""
+
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """What was published so far, by type."""
+        ...
+
+
+class MemberTraffic:
+    """`weigh` is what the bus measures with; then give it that `bus`. A question's message goes to one node."""
+
+    def __init__(self) -> None:
+        self.bus: Counts | None = None
+        self._questions: list[Message] = []
+        self._types: set[str] = set()
+
+    def weigh(self, message: Message) -> int:
+        """The bytes of a message; of one that is weighed later, none yet."""
+        if is_of_question(message):
+            self._questions.append(message)
+            return 0
+        if not is_caused(message):
+            return 0
+        self._types.add(type_of(message))
+        return weight_of(message)
+
+    def learning(self) -> tuple[int, int]:
+        """Messages and bytes since the beginning, one to two nodes being two."""
+        sent = self.bus.traffic if self.bus else {}
+        return sum(sent[kind].messages for kind in self._types), sum(sent[kind].bytes for kind in self._types)
+
+    def asking(self) -> tuple[int, int]:
+        """Messages and bytes of questions since the last time."""
+        sent, self._questions = self._questions, []
+        return len(sent), sum(weight_of(message) for message in sent)
+
+
+class GivenVectors:
+    """An embedder that knows what it was given. To ask it for more is a defect, and no reason to do with keywords."""
+
+    def __init__(self, model: str, dimension: int) -> None:
+        self.model, self.dimension = model, dimension
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def know(self, vectors: Mapping[str, bytes]) -> None:
+        """These, and none of those before."""
+        self._known = {text: np.frombuffer(data, dtype="<f4") for text, data in vectors.items()}
+
+    async def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        return np.array([self._known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimension)
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        return self._known[text]
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+class _CountedBus(EventBus, Counts, Protocol):
+    """A bus, and what it has carried."""
+
+
+class Measuring:
+    """What the agents of this process share to be measured."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self.traffic, self.vectors = MemberTraffic(), GivenVectors("", dimension)
+        self.members: dict[str, RunningMember] = {}
+
+    async def embedder(self, config: WorkerConfig) -> GivenVectors:
+        """Of the model that vectors are of."""
+        self.vectors = GivenVectors(config.models.embed_model, self._dimension)
+        return self.vectors
+
+    async def bus(self, config: WorkerConfig) -> EventBus:
+        """The bus, which is counted from here on."""
+        given = BusSettings(credential=config.bus.credential, measure=self.traffic.weigh)
+        bus = cast(_CountedBus, await backends.load("bus", "redis").open(address_of(config.bus.url), given))
+        self.traffic.bus = bus
+        return bus
+
+    def state(self) -> MembersState:
+        """Of all members that are not stopped."""
+        return MembersState(
+            unwritten=sum(len(one.member.node.outbox) for one in self.members.values()),
+            is_busy=any(one.is_busy for one in self.members.values()),
+            dead={name: tuple(sorted(one.member.node.questions.latencies.suspects)) for name, one in self.members.items()},
+            learning=self.traffic.learning(),
+            asking=self.traffic.asking(),
+        )
+
+
+class MeasuredCalls(AgentCalls):
+    """What can be asked of an agent that is measured."""
+
+    def __init__(self, measuring: Measuring, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._measuring = measuring
+        measuring.members[self._agent.name] = self._member
+
+    @request("inputs", needs=("source",), gives=Nothing)
+    async def _do_keep(self, call: Call) -> Any:
+        """Store statements and share them; `inputs` are `Given`."""
+        given = self._given_with(call)
+        await self._agent.memory.store_facts(given.candidates, call.source)
+        return {}
+
+    @request("limit", "method", "inputs", needs=("query",), gives=SearchFound)
+    async def _do_find(self, call: Call) -> Any:
+        """Find facts, and say what that took; `inputs` are `Given`."""
+        self._given_with(call)
+        wall_s, cpu_s = time.perf_counter(), time.process_time()
+        hits = await self._agent.memory.search_facts(Query(call.query, call.limit, call.method))
+        cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+        asked = hits.gathered.asked if hits.gathered else ()
+        return SearchFound(tuple(hits), len(asked), hits.completeness, cpu_s, wall_s)
+
+    @request(gives=MembersState)
+    async def _do_look(self, call: Call) -> Any:
+        """Say how the members of this process are."""
+        del call
+        return self._measuring.state()
+
+    @request(gives=Nothing)
+    async def _do_stop(self, call: Call) -> Any:
+        """Stop its node, as if the machine went away."""
+        del call
+        await self._measuring.members.pop(self._agent.name).close()
+        return {}
+
+    def _given_with(self, call: Call) -> Given:
+        given = msgspec.convert(call.inputs, Given)
+        self._measuring.vectors.know(given.vectors)
+        return given
+
+
+def main() -> None:
+    """Be that worker until it is ended: nothing is worth finishing, because what is kept here is thrown away."""
+    dimension, _, path = sys.argv[1:]
+    measuring = Measuring(int(dimension))
+    hosting = Hosting(measuring.embedder, measuring.bus, partial(MeasuredCalls, measuring), _REQUEST_BYTES_MAX)
+    asyncio.run(run_worker(Path(path), asyncio.Event(), hosting=hosting))
+
+
+if __name__ == "__main__":
+    main()
