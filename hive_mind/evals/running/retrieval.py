@@ -17,8 +17,8 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.evals.arms.dealing import deal_by
 from hive_mind.evals.arms.methods import mode_of
 from hive_mind.evals.datasets import load_dataset
-from hive_mind.evals.experiments.matrix import cell_of, nodes_of, plain_arm, takes
-from hive_mind.evals.experiments.values import Arm, Cell, Chosen, DataSource, Experiment, Fault, Retrieval
+from hive_mind.evals.experiments.matrix import nodes_of, plain_arm, takes
+from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import CellCard
@@ -91,7 +91,7 @@ def evaluate(
         order = RunOrder(experiment, folder, settings, vectors, arguments=arguments, keep=asked.keep, needs_model=True)
         for failed in run(order, report).failed:
             raise HiveError(failed.why)
-        return list(_lines(asked, experiment, folder))
+        return list(_lines(asked, folder))
 
 
 def experiment_of(asked: RetrievalRun) -> Experiment:
@@ -118,19 +118,13 @@ def experiment_of(asked: RetrievalRun) -> Experiment:
     )
 
 
-def _lines(asked: RetrievalRun, experiment: Experiment, folder: Path) -> Iterator[RetrievalLine]:
+def _lines(asked: RetrievalRun, folder: Path) -> Iterator[RetrievalLine]:
     cards, measured = {card.id: card for card in scorecard_of(folder).cells}, read_run(folder)
-    alone = _cell(experiment, Arm()).id
+    cells = {measured.planned[cell.id].arm: cell for cell in measured.cells}
     for arm in asked.arms:
-        id = _cell(experiment, arm).id
-        same = identical(measured.cell(id).rows, measured.cell(alone).rows, min(asked.limit, 10))
-        yield _line(asked, cards[id], [one for one in same if one is not None])
-
-
-def _cell(experiment: Experiment, arm: Arm) -> Cell:
-    (data,), (retrieval,), (seed,) = experiment.data, experiment.retrieval, experiment.seeds
-    faults = experiment.chosen[0].faults if is_shared(arm.kind) else experiment.faults
-    return cell_of(data, plain_arm(arm), retrieval, seed, faults[0])
+        cell = cells[plain_arm(arm)]
+        same = identical(cell.rows, cells[Arm()].rows, min(asked.limit, 10))
+        yield _line(asked, cards[cell.id], [one for one in same if one is not None])
 
 
 def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLine:
