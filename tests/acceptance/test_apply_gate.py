@@ -218,7 +218,7 @@ def test_nothing_is_applied_in_a_home_without_the_fleet(tmp_path: Path):
 
 
 def test_a_drop_in_one_data_set_refuses_the_change_whatever_the_others_say(tmp_path: Path):
-    wanted = replace(NOTES, data=(*NOTES.data, DataSource("logs", "demo")), arms=NOTES.arms[:1])
+    wanted = replace(NOTES, data=(*NOTES.data, DataSource("logs", "demo")), arms=NOTES.arms[:1], has_baselines=False)
     logs = SINGLE_ID.replace("notes", "logs")
     good, bad = rows("ndcg@10", [0.9] * 12), rows("ndcg@10", [0.8] * 12)
     before = read_run(written_run(tmp_path / "before", {SINGLE_ID: good, logs: good}, wanted))

@@ -1,6 +1,5 @@
 """Real questions get the same answers, whether one memory has everything or agents share what each of them learned."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -27,7 +26,7 @@ def folder() -> Path:
 
 
 def rows_of(run: RetrievalRun, settings: Settings = KEYWORDS_ONLY) -> list[RetrievalLine]:
-    return asyncio.run(evaluate(run, settings))
+    return evaluate(run, settings, lambda *_: None)
 
 
 def look(rows: list[RetrievalLine], sets_max: int) -> None:

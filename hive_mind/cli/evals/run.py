@@ -20,7 +20,6 @@ from hive_mind.errors import InvalidInput
 if TYPE_CHECKING:
     from hive_mind.evals.experiments.reading import ReadExperiment
     from hive_mind.evals.experiments.values import Experiment
-    from hive_mind.evals.running.harness import RunOrder, RunResult
 
 _EPILOG = examples(
     "hive-mind eval run quick",
@@ -67,7 +66,7 @@ def run_experiment(
     when an arm failed, and the report says why.
     """
     from hive_mind.evals.experiments.reading import read_experiment
-    from hive_mind.evals.running.harness import RunOrder, default_folder
+    from hive_mind.evals.running.harness import RunOrder, default_folder, run
 
     spell_out_unknown_characters()
     with exit_codes(), shown_notices():
@@ -78,7 +77,8 @@ def run_experiment(
         asked = replace(asked, judge=asked.judge if judge and synthesis else "none")
         folder = out or default_folder(asked.name)
         order = RunOrder(asked, folder, settings_for(home, embed, model), cache, jobs, tuple(sys.argv[1:]), found.absent)
-        result = _run(order, out is None)
+        with reports(goes_on("" if out else f" with --out {folder}")) as report:
+            result = run(order, report)
         show_report(result.folder, output)
     if result.failed:
         raise typer.Exit(FAILED)
@@ -109,15 +109,19 @@ def _print_absent(found: "ReadExperiment") -> None:
         say(f"note: left out, because their files are not there: {', '.join(found.absent)} (see --data)", style="yellow")
 
 
-def _run(order: "RunOrder", is_new: bool) -> "RunResult":
-    from hive_mind.evals.running.harness import run
+def goes_on(more: str = "") -> str:
+    """What becomes of a run that was stopped; `more` is what the same command needs besides."""
+    return f"what was asked so far is kept, and the same command{more} goes on"
 
+
+@contextmanager
+def reports(then: str) -> Iterator[ProgressPrinter]:
+    """What shows a run's progress. Ctrl-C says that it stopped, and what `then` says of what was done."""
     try:
         with _reports() as report:
-            return run(order, report)
+            yield report
     except KeyboardInterrupt:
-        again = f"the same command with --out {order.folder} goes on" if is_new else "the same command goes on"
-        raise Stopped(f"stopped; what was asked so far is kept, and {again}") from None
+        raise Stopped(f"stopped; {then}") from None
 
 
 @contextmanager

@@ -38,7 +38,11 @@ async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> Me
     learning = Learning()
     settings = replace(means.settings, home=means.keep) if means.keep else replace(means.settings, store="memory")
     memory = memory_with(settings, _name_for(scope, means.embedder.model), Borrowed(means.embedder), cell.retrieval.ranking)
-    return await learned_by(memory, scope, search, means.progress, learning)
+    arm = await learned_by(memory, scope, search, means.progress, learning)
+    if means.keep:
+        # What an earlier run learned is not learned again, so that nothing was measured.
+        arm.learned = Learned(len(arm.documents))
+    return arm
 
 
 async def learned_by(

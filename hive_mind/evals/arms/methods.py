@@ -1,8 +1,6 @@
 """Ways to search that an evaluation can compare, by name.
 
-"keyword", "vector" and "hybrid" are the memory's own; an experiment's modes are these by document 003's names, and newest first.
-"rrf", "weighted" and "seed-federated" are what the source documents propose instead; they are built from the memory's own results
-and are here to be measured, not to be used.
+A memory's own methods are modes by document 003's names; "rrf", "weighted" and "seed-federated" are built from what they find.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -91,22 +89,33 @@ async def _seed_federated(memory: Searched, text: str, limit: int) -> SearchResu
     return found.with_hits(hits[fact_id] for fact_id, _ in seed_federated(collected)[:limit])
 
 
-METHODS: dict[str, Search] = {
-    "keyword": partial(_own, method="keyword"),
-    "vector": partial(_own, method="vector"),
+_SEARCHES: Mapping[Mode, Search] = {
     "hybrid": partial(_own, method="hybrid"),
+    "semantic": partial(_own, method="vector"),
+    "lexical": partial(_own, method="keyword"),
     "rrf": _rrf,
     "weighted": _weighted,
     "seed-federated": _seed_federated,
 }
 
-NEEDS_VECTORS = frozenset({"vector", "hybrid", "rrf", "weighted"})
+BY_WORDS: frozenset[Mode] = frozenset({"lexical", "seed-federated"})
+"""What no embedding model changes."""
+NEEDS_VECTORS: frozenset[Mode] = frozenset({"semantic", "rrf", "weighted"})
+"""What finds nothing without a model. The others then rank by words alone."""
 
-_METHOD_OF: Mapping[Mode, Method] = {"hybrid": "hybrid", "semantic": "vector", "lexical": "keyword"}
+METHODS: Mapping[str, Mode] = {
+    "keyword": "lexical",
+    "vector": "semantic",
+    "hybrid": "hybrid",
+    "rrf": "rrf",
+    "weighted": "weighted",
+    "seed-federated": "seed-federated",
+}
+"""Modes by the names of a memory's methods."""
 
 
-def search_by(method: str) -> Search:
-    """The search of this name. Raises `InvalidInput`."""
+def mode_of(method: str) -> Mode:
+    """The mode of a method. Raises `InvalidInput`."""
     if method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}; known: {', '.join(METHODS)}")
     return METHODS[method]
@@ -114,6 +123,4 @@ def search_by(method: str) -> Search:
 
 def search_in(mode: Mode, newness: Newness) -> Search:
     """The search of an experiment's mode; `newness` is that of the scope's documents."""
-    if mode == "recent":
-        return partial(_recent, newness=newness)
-    return partial(_own, method=_METHOD_OF[mode])
+    return partial(_recent, newness=newness) if mode == "recent" else _SEARCHES[mode]

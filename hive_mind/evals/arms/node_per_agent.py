@@ -7,7 +7,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.dealing import names_of
 from hive_mind.evals.arms.keeping import documents_by_fact
-from hive_mind.evals.arms.methods import newness_of, search_in
+from hive_mind.evals.arms.methods import NEEDS_VECTORS, newness_of, search_in
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
@@ -60,8 +60,8 @@ def refuse(cell: Cell, means: Means) -> None:
         raise InvalidInput("a loss is a share of messages between 0 and 1; down, slow and slow_ms are numbers of 0 or more")
     if (fault.loss or fault.slow) and arm.place != "simulator":
         raise InvalidInput("messages are lost and members slow in the simulator only: set place to simulator, or leave that out")
-    if cell.retrieval.mode == "semantic" and (has_hive or arm.kind == SINGLE) and not means.embedder.dimension:
-        raise InvalidInput("mode semantic needs an embedding model: see hive-mind doctor")
+    if cell.retrieval.mode in NEEDS_VECTORS and (has_hive or arm.kind == SINGLE) and not means.embedder.dimension:
+        raise InvalidInput(f"mode {cell.retrieval.mode} needs an embedding model: see hive-mind doctor")
 
 
 def topology_of(arm: Arm) -> Topology:

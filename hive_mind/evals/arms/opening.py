@@ -5,7 +5,7 @@ from typing import cast
 
 from hive_mind.evals.arms import baselines, memory_arm, routed, seed_federated, trained_fleet
 from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
-from hive_mind.evals.arms.methods import Search, newness_of, search_in
+from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
 from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Cell
@@ -20,13 +20,8 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
         # Brokers and simulators are loaded only where they are wanted.
         opens = cast(OpensArm, import_module(f"{__package__}.{module}").open_arm)
         return await opens(cell, scope, means)
-    return await open_here(cell, scope, means)
-
-
-async def open_here(cell: Cell, scope: Scope, means: Means, search: Search | None = None) -> OpenArm:
-    """An arm of this process. `search` is another way to search than the cell's mode. Raises `InvalidInput`."""
     refuse(cell, means)
-    search = search or search_in(cell.retrieval.mode, newness_of(scope.documents))
+    search = search_in(cell.retrieval.mode, newness_of(scope.documents))
     if cell.arm.kind in SPECS:
         return await trained_fleet.open_arm(cell, scope, means, search)
     if cell.arm.kind == SINGLE:

@@ -1,7 +1,7 @@
 """From an experiment to its cells: everything multiplied with everything, once, in an order that never changes.
 
-Baselines are added where an experiment leaves them out, so that no figure stands alone. A fault that an arm can't have (nodes
-down where there is one, lost messages outside the simulator) makes no cell.
+Baselines are added where an experiment leaves them out, so that no figure stands alone, unless it says that it has none. A fault
+that an arm can't have (nodes down where there is one, lost messages outside the simulator) makes no cell.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,6 +63,8 @@ def plain_arm(arm: Arm) -> Arm:
 
 def baselines_of(experiment: Experiment) -> tuple[Arm, ...]:
     """Those that make sense: everything as context is only something to a model that reads it."""
+    if not experiment.has_baselines:
+        return ()
     kinds = BASELINES if experiment.answerer == "model" else BASELINES[:2]
     return tuple(Arm(kind) for kind in kinds)
 

@@ -14,8 +14,9 @@ from hive_mind.ranking.pipeline import RankingSettings
 
 ArmKind = Literal[TopologyName, "seed-federated", "routed", "bm25", "random", "full-context"]
 Place = Literal["in-process", "redis", "simulator"]
-Mode = Literal["hybrid", "semantic", "lexical", "recent"]
-"""How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties."""
+Mode = Literal["hybrid", "semantic", "lexical", "recent", "rrf", "weighted", "seed-federated"]
+"""How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties. The last three are what the source
+documents propose instead, built from a memory's own results: here to be measured, not to be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +120,4 @@ class Experiment:
     subset: tuple[str, ...] = ()
     per_category: int = 0
     chosen: tuple[Chosen, ...] = ()
+    has_baselines: bool = True

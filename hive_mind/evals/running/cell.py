@@ -57,6 +57,7 @@ class CellOrder:
     folder: Path
     settings: Settings
     vectors: Vectors
+    keep: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ async def _opened(order: CellOrder, progress: Progress) -> AsyncIterator[_Parts]
         judge = await open_judge(order.experiment.judge, order.settings, _budget(order))
         if judge:
             stack.push_async_callback(judge.close)
-        yield _Parts(Means(order.settings, embedder, progress), embedder, answerer, judge)
+        yield _Parts(Means(order.settings, embedder, progress, order.keep), embedder, answerer, judge)
 
 
 def _budget(order: CellOrder) -> RunBudget:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.evals.arms.methods import BY_WORDS
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Cell, DataSource, Experiment, Retrieval
@@ -48,7 +49,8 @@ class RunListener(Protocol):
 class RunOrder:
     """What to run, where to write it, and what with.
 
-    `cache` is the folder of vectors; `arguments` the command line as given; `absent` the data sets that were left out already.
+    `cache` is the folder of vectors, `keep` that of the one memory's databases (None: in RAM); `arguments` the command line as
+    given; `absent` the data sets that were left out already. `needs_model`: nothing ranks by words for want of a model.
     """
 
     experiment: Experiment
@@ -58,6 +60,8 @@ class RunOrder:
     jobs: int = 2
     arguments: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    keep: Path | None = None
+    needs_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +90,15 @@ def run(order: RunOrder, report: RunListener) -> RunResult:
     report(0, 0, "preparing")
     vectors = _vectors(experiment, order, report)
     if not vectors.dimension and _needs_vectors(experiment):
+        if order.needs_model:
+            raise InvalidInput(f"mode {experiment.retrieval[0].mode} needs an embedding model: see hive-mind doctor")
         _log.warning(WITHOUT_MODEL)
         experiment = _by_words_alone(experiment)
     cells = cells_of(experiment)
     means = _means(experiment, order.settings, vectors)
     environment = environment_of(order.arguments, means, _fingerprints(experiment, data), _left_out(order, experiment))
     folder = open_run(order.folder, experiment, environment)
-    orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors) for cell in cells}
+    orders = {cell.id: CellOrder(cell, experiment, order.folder, order.settings, vectors, order.keep) for cell in cells}
     _run_cells(orders, folder, _weights(cells, data), order.jobs, report)
     return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
 
@@ -173,13 +179,13 @@ def _refuse_without_language_model(order: RunOrder) -> None:
 
 
 def _needs_vectors(experiment: Experiment) -> bool:
-    return any(one.mode != "lexical" for one in experiment.retrieval)
+    return any(one.mode not in BY_WORDS for one in experiment.retrieval)
 
 
 def _by_words_alone(experiment: Experiment) -> Experiment:
     """What can be measured without a model: every way to rank that needs vectors becomes one that does not."""
     lexical = (
-        replace(one, mode="lexical", name="lexical") if one.mode in ("hybrid", "semantic") else one
+        replace(one, mode="lexical", name="lexical") if one.mode not in ("recent", *BY_WORDS) else one
         for one in experiment.retrieval
     )
     distinct: dict[str, Retrieval] = {}

@@ -46,10 +46,10 @@ async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row,
             outcome = await asking.arm.ask(question, asking.limit)
     except HiveError as error:
         return _labelled(Row(id, error=str(error)), question), Timing(id, 0.0, 0.0)
-    return await measured(asking, question, id, outcome)
+    return await _measured(asking, question, id, outcome)
 
 
-async def measured(asking: Asking, question: LabelledQuestion, id: str, outcome: ArmResult) -> tuple[Row, Timing]:
+async def _measured(asking: Asking, question: LabelledQuestion, id: str, outcome: ArmResult) -> tuple[Row, Timing]:
     """What was found, answered where somebody answers, and scored."""
     hits = outcome.hits[: asking.limit]
     before = _spent(asking)

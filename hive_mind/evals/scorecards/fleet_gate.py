@@ -18,7 +18,6 @@ from hive_mind.control.remembering import Remembered
 from hive_mind.control.state import FleetFolder
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets.files import read_json
-from hive_mind.evals.experiments.matrix import BASELINES
 from hive_mind.evals.experiments.values import Arm, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.running.harness import RunListener, RunOrder, run
 from hive_mind.evals.running.reading import MeasuredRun, read_run
@@ -134,7 +133,9 @@ def judge_change(change: FleetChange, experiment: Experiment, folder: Path, sett
     runs = []
     for name, side in (("applied", change.applied), ("wanted", change.wanted)):
         shutil.rmtree(folder / name, ignore_errors=True)
-        asked = replace(experiment, arms=(side.arm,), retrieval=(side.retrieval,), faults=(Fault(),), chosen=())
+        asked = replace(
+            experiment, arms=(side.arm,), retrieval=(side.retrieval,), faults=(Fault(),), chosen=(), has_baselines=False
+        )
         run(RunOrder(asked, folder / name, side.settings(settings), folder / "vectors"), report)
         runs.append(read_run(folder / name))
     unlike = [*_unlike(runs[0], change.applied), *_unlike(runs[1], change.wanted)]
@@ -153,11 +154,7 @@ def judge_runs(applied: MeasuredRun, wanted: MeasuredRun) -> Judgement:
 def _sides(name: str, measured: MeasuredRun) -> dict[tuple[str, int], Side]:
     """The cells of the fleet, each alone, by data set and seed."""
     cells = [(measured.planned[cell.id], cell) for cell in measured.cells]
-    return {
-        (plan.data.name, plan.seed): Side(f"{name}: {plan.data.name}", measured, (cell,))
-        for plan, cell in cells
-        if plan.arm.kind not in BASELINES
-    }
+    return {(plan.data.name, plan.seed): Side(f"{name}: {plan.data.name}", measured, (cell,)) for plan, cell in cells}
 
 
 def _unlike(measured: MeasuredRun, asked: Findable) -> Iterator[str]:

@@ -52,6 +52,10 @@ def test_baselines_are_always_there_once_for_all_ways_to_retrieve():
     ]
 
 
+def test_an_experiment_may_have_no_baselines():
+    assert ids(Experiment("x", (DEMO,), (Arm(),), has_baselines=False)) == ["demo-single-hybrid-s1"]
+
+
 def test_everything_as_context_is_only_there_where_a_model_answers():
     assert "demo-full-context-s1" not in ids(Experiment("x", (DEMO,), (Arm(),)))
 

@@ -1,7 +1,5 @@
 """Keywords alone find much of a generated corpus and not all, whatever its size: there is room to be better, and to be worse."""
 
-import asyncio
-
 import pytest
 
 from hive_mind.evals.datasets.jsonl import write_jsonl
@@ -22,7 +20,7 @@ def minilm(monkeypatch):
 def measured(folder, turns, agents, seed, method="keyword", model=""):
     write_jsonl(generate(turns, agents, seed), folder)
     settings = Settings(embed_model=model) if model else Settings()
-    (row,) = asyncio.run(evaluate(RetrievalRun("jsonl", folder, method), settings))
+    (row,) = evaluate(RetrievalRun("jsonl", folder, method), settings, lambda *_: None)
     return row
 
 

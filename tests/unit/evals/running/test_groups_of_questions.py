@@ -1,6 +1,5 @@
 """Questions of one conversation are alike, so every row says of which one it is."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -70,8 +69,8 @@ def test_pooling_keeps_which_question_is_of_which_conversation(talks: Path):
 
 
 @pytest.mark.parametrize("scope", ["per-conversation", "pooled"])
-def test_one_measurement_at_once_draws_conversations_too(talks: Path, scope):
-    (row,) = asyncio.run(evaluate(RetrievalRun("locomo", talks, "keyword", scope), WORDS))
+def test_eval_retrieval_draws_conversations_too(talks: Path, scope):
+    (row,) = evaluate(RetrievalRun("locomo", talks, "keyword", scope), WORDS, quiet)
 
     # One conversation is found whole and the other not at all: two of them rule out nothing.
     assert row.groups == 2

@@ -1,17 +1,24 @@
-"""One measurement at once: a line for each arm, side by side with that of one memory that has everything."""
+"""`eval retrieval` is a run: a line for each arm, side by side with that of one memory that has everything."""
 
 import asyncio
 import json
 import random
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.evals.experiments.matrix import cells_of
 from hive_mind.evals.experiments.values import Arm
-from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate
+from hive_mind.evals.rows import Learned
+from hive_mind.evals.running.cell import CellOrder, run_cell
+from hive_mind.evals.running.reading import read_run
+from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate, experiment_of
+from hive_mind.evals.running.vector_cache import Vectors
 from hive_mind.hive.topology.spec import NAMES, SPECS, TopologyName
 from hive_mind.ranking.pipeline import RankingSettings, rank
 from hive_mind.runtime.settings import Settings
@@ -19,6 +26,7 @@ from hive_mind.runtime.settings import Settings
 WORDS = "pump valve hall door ferry bridge otto ines corrin water leaks red blue green nine seven opens closes".split()
 SHARING = tuple(SPECS)
 REPLICAS = 3
+WITHOUT_MODEL = Settings(embed="none")
 
 
 @pytest.fixture
@@ -43,7 +51,11 @@ def rows_of(data: Path, *arms: Arm, down: int = 0) -> list[RetrievalLine]:
 
 
 def evaluated(run: RetrievalRun) -> list[RetrievalLine]:
-    return asyncio.run(evaluate(run, Settings(embed="none")))
+    return evaluate(run, WITHOUT_MODEL, quiet)
+
+
+def quiet(done: int, total: int, what: str = "") -> None:
+    pass
 
 
 def one_note(folder: Path, name: str) -> Path:
@@ -155,7 +167,86 @@ def test_what_a_configuration_says_of_ranking_reaches_every_memory(tmp_path: Pat
 
     for searching in ("recall", "asking"):
         monkeypatch.setattr(f"hive_mind.memory.{searching}.rank", noting)
-    evaluated(RetrievalRun("jsonl", one_note(tmp_path, "x"), "keyword", arms=(Arm(topology, 2),), ranking=wanted))
+    experiment = experiment_of(
+        RetrievalRun("jsonl", one_note(tmp_path, "x"), "keyword", arms=(Arm(topology, 2),), ranking=wanted)
+    )
+    # The cell of the topology is the last; here in this process, where it can be watched.
+    cell = CellOrder(cells_of(experiment)[-1], experiment, tmp_path / "run", WITHOUT_MODEL, Vectors(tmp_path))
+    asyncio.run(run_cell(cell, quiet))
 
     assert used
     assert set(used) == {wanted}
+
+
+def test_what_is_kept_goes_on_and_is_reported_and_compared_as_any_run(data: Path, tmp_path: Path):
+    words = (
+        f"eval retrieval --data {data} --method keyword --topology single,sharded --agents 6 --embed none --out {tmp_path}/run"
+    )
+    first = told(words)["rows"]
+    asked = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").glob("cells/*/times.jsonl")}
+
+    again = told(words)["rows"]
+    alone, shared = told(f"eval report {tmp_path}/run")["cells"]
+    (change,) = told(f"eval compare {tmp_path}/run:{alone['id']} {tmp_path}/run:{shared['id']}")["cells"]
+
+    assert again == first
+    # What was finished is not asked again.
+    assert {path: path.stat().st_mtime_ns for path in asked} == asked
+    assert (alone["id"], shared["id"]) == ("notes-single-lexical-s1", "notes-sharded-6-round-robin-lexical-s1")
+    assert [round(cell["metrics"]["ndcg@10"]["mean"], 4) for cell in (alone, shared)] == [
+        row["metrics"]["ndcg@10"] for row in first
+    ]
+    assert change["identical_top_k"]["mean"] == 1.0
+
+
+def told(words: str) -> dict[str, Any]:
+    ended = CliRunner().invoke(app, [*words.split(), "--output", "json"])
+    assert ended.exit_code == 0, ended.output
+    return json.loads(ended.stdout)
+
+
+def test_without_a_folder_nothing_is_kept(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    passing = tmp_path / "passing"
+    passing.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(passing))
+
+    rows_of(data, Arm())
+
+    assert list(passing.iterdir()) == []
+
+
+def test_what_was_learned_before_is_there_again_and_its_learning_is_not_measured(data: Path, tmp_path: Path):
+    run = RetrievalRun("jsonl", data, "keyword", keep=tmp_path / "kept")
+
+    first, again = (evaluate(run, WITHOUT_MODEL, quiet, tmp_path / name)[0] for name in ("first", "again"))
+
+    assert len(list((tmp_path / "kept").glob("*/eval-notes-*"))) == 1
+    assert again.metrics == first.metrics
+    assert read_run(tmp_path / "again").cells[0].report.learned == Learned(facts=60)
+
+
+@pytest.mark.parametrize("method", ["hybrid", "vector", "rrf", "weighted"])
+def test_a_method_that_needs_a_model_is_not_measured_by_words_alone(data: Path, tmp_path: Path, method: str):
+    with pytest.raises(InvalidInput, match="needs an embedding model: see hive-mind doctor"):
+        evaluate(RetrievalRun("jsonl", data, method), WITHOUT_MODEL, quiet, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_document_004_proposes_can_be_measured_by_words(data: Path):
+    (row,) = evaluated(RetrievalRun("jsonl", data, "seed-federated"))
+
+    assert row.method == "seed-federated"
+    # Half of its ranking is how sure a fact is, and here all are equally sure.
+    assert 0.5 < row.metrics["recall@10"] < 1.0
+
+
+def test_an_unknown_method_is_refused_with_those_there_are(data: Path):
+    with pytest.raises(
+        InvalidInput, match="unknown method 'lexical'; known: keyword, vector, hybrid, rrf, weighted, seed-federated"
+    ):
+        evaluated(RetrievalRun("jsonl", data, "lexical"))
+
+
+def test_an_arm_that_fails_is_an_error_with_its_reason(data: Path):
+    with pytest.raises(HiveError, match="5 groups of 3 agents leave some empty"):
+        rows_of(data, Arm("federated", 3, 5))

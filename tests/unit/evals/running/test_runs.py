@@ -1,5 +1,6 @@
 """The folder of a run: what is whole counts, what is half is cut off, and another experiment's folder is refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, Chosen, DataSource, Experiment, Fault, Retrieval
 from hive_mind.evals.rows import CellReport, Row, Timing
 from hive_mind.evals.running.folder import CellFolder, RunFolder, open_run
-from hive_mind.evals.running.reading import read_run
+from hive_mind.evals.running.reading import read_plain, read_run
 from hive_mind.ranking.pipeline import RankingSettings
 
 EXPERIMENT = Experiment("x", (DataSource("demo", "demo"),), (Arm(),))
@@ -30,6 +31,15 @@ def written(cell: CellFolder, *questions: str) -> None:
 def test_the_same_experiment_goes_on_where_it_was(tmp_path: Path):
     assert not open_run(tmp_path / "run", EXPERIMENT, HERE).is_resumed
     assert open_run(tmp_path / "run", EXPERIMENT, HERE).is_resumed
+
+
+def test_a_run_that_was_begun_before_experiments_had_all_their_fields_goes_on(tmp_path: Path):
+    open_run(tmp_path, EXPERIMENT, HERE)
+    told = read_plain(tmp_path / "experiment.json")
+    del told["has_baselines"]
+    (tmp_path / "experiment.json").write_text(json.dumps(told))
+
+    assert open_run(tmp_path, EXPERIMENT, HERE).is_resumed
 
 
 def test_another_experiment_is_refused_and_told_what_differs(tmp_path: Path):
