@@ -65,7 +65,7 @@ def ask(members: Sequence[FactIndex], probe: Probe) -> tuple[Gathered, list[int]
     while effects:
         (one, *effects) = effects
         request = request_of(one)
-        pool, _, words = members[int(request.replica_set)].told(request.probe)
+        pool, _, words = members[int(request.replica_set)].pool_with_words(request.probe)
         if request.query.endswith(FOR_MORE):
             again.append((request.replica_set, frozenset(pool.ids)))
         else:

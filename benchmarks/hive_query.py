@@ -43,7 +43,7 @@ class Hive:
 
     def answer(self, request: SearchRequest) -> SearchReply:
         assert isinstance(request, PoolRequest)
-        pool, _, words = self.indexes[request.replica_set].told(request.probe)
+        pool, _, words = self.indexes[request.replica_set].pool_with_words(request.probe)
         return PoolReply(request.query, request.replica_set, pool, plain_evidence(len(pool)), (), words)
 
 

@@ -75,7 +75,7 @@ class Problem(NamedTuple):
     message: str
     """What is wrong and what to do, as a clause."""
 
-    def told(self, file: str) -> str:
+    def in_file(self, file: str) -> str:
         """As a compiler would: file, line, path and message; a file that is too large, for instance, is wrong in no line."""
         return f"{file}:{self.line}: {self.path}: {self.message}" if self.line else f"{file}: {self.path}: {self.message}"
 
@@ -85,7 +85,7 @@ class FileError(ConfigError):
 
     def __init__(self, problems: Iterable[Problem], file: str = "file") -> None:
         self.problems, self.file = tuple(problems), file
-        super().__init__("\n".join(one.told(file) for one in self.problems))
+        super().__init__("\n".join(one.in_file(file) for one in self.problems))
 
 
 class ManifestError(FileError):

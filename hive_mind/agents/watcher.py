@@ -46,14 +46,14 @@ class Watcher:
         found: list[EscalationTicket] = []
         for agent in agents:
             try:
-                found += [ticket for ticket in await self._examined(agent) if await self._is_told(ticket)]
+                found += [ticket for ticket in await self._examined(agent) if await self._is_raised(ticket)]
                 self.troubles.pop(agent, None)
             except HiveError as error:
                 if self.troubles.get(agent) != str(error):
                     _log.warning("%s: the runs of %s can't be looked at: %s", self._name, agent, error)
                 self.troubles[agent] = str(error)
         tickets = [ticket_of_dead(name, times) for name, times in (await self._silences(silent)).items()]
-        return [*found, *[ticket for ticket in tickets if await self._is_told(ticket)]]
+        return [*found, *[ticket for ticket in tickets if await self._is_raised(ticket)]]
 
     async def emit_escalation_ticket(self, ticket: EscalationTicket) -> bool:
         """Lay it on the desk, once however often. False where there is no room now."""
@@ -70,7 +70,7 @@ class Watcher:
         now = {head.stream.removeprefix(_SILENT): head for head in await self._ledger.heads(_SILENT)}
         return {name: now[name].seq for name in silent}
 
-    async def _is_told(self, ticket: EscalationTicket) -> bool:
+    async def _is_raised(self, ticket: EscalationTicket) -> bool:
         """Whether this ticket is new, and lies there now. A mere warning is a line in the log."""
         if ticket.severity == "warn":
             _log.warning("%s: %s of %s", self._name, ticket.told, ticket.agent)

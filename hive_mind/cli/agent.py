@@ -22,7 +22,7 @@ import typer
 
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
-from hive_mind.cli.agent_config import run_configured, told_by_signals
+from hive_mind.cli.agent_config import run_configured, set_by_signals
 from hive_mind.cli.options import examples, settings_for
 from hive_mind.cli.output import say
 from hive_mind.cli.running import USAGE, CommandError, Stopped, command
@@ -157,7 +157,7 @@ async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal
     """Be a member until a signal comes, or who is served goes away. Which signals came."""
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
-        stack.enter_context(told_by_signals(stop, received))
+        stack.enter_context(set_by_signals(stop, received))
         _make_visible(plan, ways, stack)
         embedder = await open_embedder(settings)
         stack.push_async_callback(embedder.close)

@@ -44,7 +44,7 @@ async def _run(path: Path) -> None:
     from hive_mind.runtime.workers.process import run_worker
 
     stop = asyncio.Event()
-    with told_by_signals(stop, []):
+    with set_by_signals(stop, []):
         await run_worker(path, stop, logging.StreamHandler(sys.stderr), _pages)
 
 
@@ -67,7 +67,7 @@ def _pages(config: "WorkerConfig", token: str) -> "Mapping[str, web.Application]
 
 
 @contextmanager
-def told_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iterator[None]:
+def set_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Iterator[None]:
     """While it lasts, signals that end a process set an event instead; the second Ctrl-C does end it."""
     loop = asyncio.get_running_loop()
 

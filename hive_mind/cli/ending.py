@@ -70,7 +70,7 @@ def ending_signals() -> list[signal.Signals]:
 
 
 @contextmanager
-def told_to_end() -> Iterator[Ending]:
+def ending_on_signals() -> Iterator[Ending]:
     """While it lasts, the signals do what Ctrl-C does. In another thread than the first they stay what they are."""
     ending = Ending()
     if threading.current_thread() is not threading.main_thread():

@@ -116,7 +116,7 @@ def show_problems(found: Mapping[str, Sequence[Problem]], output: Format) -> Non
         if not told:
             show(f"{name}: nothing is wrong")
         for one in told:
-            show(one.told(name))
+            show(one.in_file(name))
 
 
 def show_explained(place: "Explained", whole: str, output: Format) -> None:

@@ -21,7 +21,7 @@ from typing import Any, get_type_hints
 
 import typer
 
-from hive_mind.cli.ending import Ending, told_to_end
+from hive_mind.cli.ending import Ending, ending_on_signals
 from hive_mind.cli.output import say, spell_out_unknown_characters
 from hive_mind.errors import ConfigError, HiveError
 
@@ -74,7 +74,7 @@ def _options_of(group: inspect.Parameter) -> list[inspect.Parameter]:
 @contextmanager
 def exit_codes() -> Iterator[Ending]:
     """Errors raised on purpose, and signals that end a process, become a line on stderr and an exit code."""
-    with told_to_end() as ending, _exit_codes(ending):
+    with ending_on_signals() as ending, _exit_codes(ending):
         yield ending
 
 

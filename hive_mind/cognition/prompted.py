@@ -32,9 +32,9 @@ from hive_mind.cognition.replies import (
 )
 from hive_mind.errors import ModelOutputError
 from hive_mind.llm.base import LanguageModel, Prompt
-from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.disputes import dispute_text
 from hive_mind.memory.entities import entities
-from hive_mind.memory.sharing.conversion import voices_told
+from hive_mind.memory.sharing.conversion import voices_text
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical
@@ -123,7 +123,7 @@ class PromptedReader:
         sources = tuple(shown[number - 1] for number in reply.citations)
         confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
         # Whatever the model made of it.
-        disputes = [f"“{hit.fact.content}” is {told}" for hit in sources if (told := dispute_told(hit))]
+        disputes = [f"“{hit.fact.content}” is {told}" for hit in sources if (told := dispute_text(hit))]
         return Answer("\n".join([reply.answer, *disputes]), sources, "reasoned", round(confidence, 2))
 
     async def more_words(self, question: str) -> str:
@@ -190,9 +190,9 @@ def _candidate_of(fact: FactReply, content: Content, said_at: str) -> Candidate:
 
 def _shown(hit: Hit) -> str:
     fact = hit.fact
-    told = ", ".join(part for part in (fact.speaker, fact.said_at, voices_told(hit)) if part)
+    told = ", ".join(part for part in (fact.speaker, fact.said_at, voices_text(hit)) if part)
     past = " (no longer true)" if fact.superseded_by else ""
-    disputed = f" ({dispute})" if (dispute := dispute_told(hit)) else ""
+    disputed = f" ({dispute})" if (dispute := dispute_text(hit)) else ""
     return f"{fact.content}{f' ({told})' if told else ''}{past}{disputed}"
 
 

@@ -135,13 +135,13 @@ class Visit:
             try:
                 async with aclosing(events), aclosing(beating(events, _BEAT_S, self.console.closing)) as coming:
                     async for event in coming:
-                        await response.write(_told(event))
+                        await response.write(_event_bytes(event))
             except HiveError as error:
-                await response.write(_told({"error": str(error)}))
+                await response.write(_event_bytes({"error": str(error)}))
         return response
 
 
-def _told(event: Any) -> bytes:
+def _event_bytes(event: Any) -> bytes:
     return b": nothing new\n\n" if event is None else b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hive_mind.control.issuing import issue_for
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_told_as
+from hive_mind.control.planning.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_ready_to_leave
 from hive_mind.control.planning.plan import Action
 from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.remembering import Remembered
@@ -77,7 +77,7 @@ class Applying:
     async def drain(self, seen: Running, wanted: Desired, patience: Patience) -> None:
         """One process hands over what it holds and ends, and is not forgotten."""
         self.problems.clear()
-        await self._told(seen.process, self._gone(seen, wanted, patience))
+        await self._noting_problems(seen.process, self._gone(seen, wanted, patience))
 
     async def _updated(self, names: list[str], wanted: Desired, running: Mapping[str, Running], patience: Patience) -> None:
         together = [name for name in names if not hear_each_other(running.get(name), wanted.processes[name])]
@@ -160,7 +160,7 @@ class Applying:
         now = (await self.platform.observe()).get(name)
         if was_leaving and has_left(now):
             return
-        if now is None or not now.is_alive or not is_told_as(now, leaver):
+        if now is None or not now.is_alive or not is_ready_to_leave(now, leaver):
             await self._stopped(name)
             await self._started(leaver)
 
@@ -182,13 +182,13 @@ class Applying:
 
         async def one(call: Awaitable[None]) -> None:
             async with room:
-                await self._told("", call)
+                await self._noting_problems("", call)
 
         async with asyncio.TaskGroup() as group:
             for call in doing:
                 group.create_task(one(call))
 
-    async def _told(self, name: str, call: Awaitable[None]) -> None:
+    async def _noting_problems(self, name: str, call: Awaitable[None]) -> None:
         try:
             await call
         except (HiveError, OSError) as error:

@@ -107,7 +107,7 @@ class Remembered:
             if path.stem not in names and (known is None or known.config is None):
                 config = _config_of(path)
                 if config is not None:
-                    found[path.stem] = Running(path.stem, config=config) if known is None else _told(known, config)
+                    found[path.stem] = Running(path.stem, config=config) if known is None else _with_config(known, config)
         return found
 
     def note_restart(self, process: str, now_ms: int, rng: random.Random) -> None:
@@ -133,7 +133,7 @@ def _config_of(path: Path) -> WorkerConfig | None:
         return None
 
 
-def _told(seen: Running, config: WorkerConfig) -> Running:
+def _with_config(seen: Running, config: WorkerConfig) -> Running:
     return replace(seen, config=config)
 
 

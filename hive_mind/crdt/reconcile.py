@@ -103,7 +103,7 @@ def seen_fingerprint(context: Context, key: bytes) -> bytes:
 
 def whole(index: DotIndex) -> tuple[Span, ...]:
     """How a reconciliation begins, once it is known that something differs."""
-    return (_told(index, b"", b""),)
+    return (_cheapest_span(index, b"", b""),)
 
 
 def reconcile(index: DotIndex, spans: Sequence[Span]) -> Round:
@@ -120,7 +120,7 @@ def reconcile(index: DotIndex, spans: Sequence[Span]) -> Round:
             raise ValueError("spans overlap or are out of order")
         end = span.high
         if span.dots is None:
-            asked += [_told(index, low, high) for low, high in _unlike(index, span)]
+            asked += [_cheapest_span(index, low, high) for low, high in _unlike(index, span)]
             continue
         theirs = listed(span, left)
         left -= len(theirs)
@@ -143,7 +143,7 @@ def listed(span: Span, dots_max: int = DOTS_MAX) -> tuple[Dot, ...]:
     return dots
 
 
-def _told(index: DotIndex, low: bytes, high: bytes) -> Span:
+def _cheapest_span(index: DotIndex, low: bytes, high: bytes) -> Span:
     """A range in the way that costs least: its dots where they are few, otherwise its pieces."""
     start, end = index.range(low, high)
     if end - start <= LISTED_DOTS_MAX:

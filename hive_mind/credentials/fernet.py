@@ -68,7 +68,7 @@ class FernetFile:
             return name not in book.tokens
 
     def names(self) -> tuple[str, ...]:
-        with _told(self._path):
+        with _explaining_errors(self._path):
             return tuple(sorted(self._read().tokens))
 
     def delete(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class FernetFile:
     @contextmanager
     def _taken(self, *, is_making: bool = False) -> Iterator[_Book]:
         """The file as it is, and nobody else changes it or its key in the block. What the disk refuses is a `BackendError`."""
-        with _told(self._path):
+        with _explaining_errors(self._path):
             if is_making:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not self._path.parent.exists():
@@ -162,7 +162,7 @@ class FernetFile:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _explaining_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

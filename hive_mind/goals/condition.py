@@ -45,7 +45,7 @@ class Condition:
         except ConditionError:
             raise
         except _OF_DATA as error:
-            raise ConditionError(f"it can't be evaluated on this data: {_told(error)}") from None
+            raise ConditionError(f"it can't be evaluated on this data: {_error_text(error)}") from None
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"
@@ -74,5 +74,5 @@ def _tree(text: str) -> ast.expr:
         raise ConditionError("it can't be read as an expression: nested too deep, or with characters that are not text") from None
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]

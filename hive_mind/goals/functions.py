@@ -199,7 +199,7 @@ def matcher(pattern: object) -> Callable[[Meter, object], bool]:
     try:
         compiled = re2.compile(pattern, _options())
     except (re2.error, ValueError) as error:
-        raise ConditionError(f"pattern {pattern[:60]!r} can't be read: {_told(error)}") from None
+        raise ConditionError(f"pattern {pattern[:60]!r} can't be read: {_error_text(error)}") from None
     return lambda meter, text: _is_found(meter, compiled, text)
 
 
@@ -220,7 +220,7 @@ def _is_found(meter: Meter, compiled: "re2._Regexp", text: object) -> bool:
     return compiled.search(text) is not None
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """RE2 says it in bytes."""
     said = error.args[0] if error.args else ""
     return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -92,7 +92,7 @@ def calibrated(comparisons: Sequence[Comparison], retries: Sequence[bool] = (), 
         accept_accuracy_by_confidence=_accuracy([one for one in comparisons if one.action is JudgmentAction.ACCEPT]),
         retry_success_rate=sum(retries) / len(retries) if retries else None,
         recommended_threshold=threshold(comparisons, target),
-        threshold_by_goal_type={kind: threshold(some, target) for kind, some in kinds.items() if tells(some, target)},
+        threshold_by_goal_type={kind: threshold(some, target) for kind, some in kinds.items() if are_conclusive(some, target)},
     )
 
 
@@ -109,7 +109,7 @@ def threshold(comparisons: Iterable[Comparison], target: float = TARGET) -> floa
     return found
 
 
-def tells(comparisons: Sequence[Comparison], target: float = TARGET) -> bool:
+def are_conclusive(comparisons: Sequence[Comparison], target: float = TARGET) -> bool:
     """Whether these are enough to say that a judge may not decide alone: with no mistake among them, it might."""
     effective = _Counted().and_also(comparisons).effective
     return effective >= SAMPLES_MIN and wilson_bounds(effective, effective)[0] >= target

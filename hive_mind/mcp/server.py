@@ -76,12 +76,14 @@ def memory_server(agent: ServedAgent, *, allows_retract: bool = False) -> MCPSer
     reading: tuple[Tool, ...] = (tools.recall, tools.why, tools.conflicts, tools.status)
     adding: tuple[Tool, ...] = (tools.remember, tools.correct)
     for tool in reading:
-        server.add_tool(_told(tool), structured_output=True, annotations=reads)
+        server.add_tool(_readable(tool), structured_output=True, annotations=reads)
     for tool in adding:
-        server.add_tool(_told(tool), structured_output=True, annotations=adds)
+        server.add_tool(_readable(tool), structured_output=True, annotations=adds)
     if allows_retract:
         server.add_tool(
-            _told(_retracting(agent)), name="retract", annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True)
+            _readable(_retracting(agent)),
+            name="retract",
+            annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True),
         )
     _add_resources(server, tools, agent)
     add(server)
@@ -199,17 +201,17 @@ async def _json(value: Awaitable[Any]) -> str:
         raise ResourceError(str(error)) from error
 
 
-def _told(tool: Tool) -> Tool:
+def _readable(tool: Tool) -> Tool:
     """Errors of ours are results that a model can read; others are defects, and go to the log."""
 
     @wraps(tool)
-    async def told(*args: Any, **kwargs: Any) -> Any:
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
         except HiveError as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return wrapped
 
 
 class Confirmed(BaseModel):

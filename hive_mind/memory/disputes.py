@@ -88,9 +88,9 @@ def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
     return known if known is not None else vote(1.0, fact.confidence, DEFAULT)
 
 
-def dispute_told(hit: Hit) -> str:
+def dispute_text(hit: Hit) -> str:
     """Who says otherwise, and which of the two is newer and better supported; "" where nobody does."""
-    told = [_told(hit.fact, rival) for rival in hit.rivals[:_RIVALS_TOLD_MAX]]
+    told = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_TOLD_MAX]]
     left_out = len(hit.rivals) - len(told)
     return "disputed: " + "; ".join([*told, *([f"{left_out} more"] if left_out else [])]) if told else ""
 
@@ -101,7 +101,7 @@ def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
     return ((one, other) for (one, its), (other, others) in combinations(said, 2) if conflicts(its, others))
 
 
-def _told(fact: Fact, rival: Fact) -> str:
+def _rival_text(fact: Fact, rival: Fact) -> str:
     here, there = len(fact.sources), len(rival.sources)
     text = rival.content if len(rival.content) <= _CHARACTERS_TOLD_MAX else rival.content[:_CHARACTERS_TOLD_MAX] + "…"
     age = {1: "newer", 0: "as old", -1: "older"}[_later(rival, fact)]

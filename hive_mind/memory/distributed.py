@@ -108,7 +108,7 @@ class DistributedCognitiveMemory:
         await self._settle_after_waking()
         facts = await self._local.store_facts(candidates, source, episode)
         if self.forgets:
-            await self._outbox.tell_again(fact.id for fact in facts)
+            await self._outbox.share_again(fact.id for fact in facts)
         return await self._settled(facts)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
@@ -245,7 +245,7 @@ class DistributedCognitiveMemory:
         self._home = None
         embedded = await self._local.reembed(progress)
         if embedded:
-            await self._outbox.tell_again()
+            await self._outbox.share_again()
         return embedded
 
     async def settle(self) -> None:
@@ -359,7 +359,7 @@ class DistributedCognitiveMemory:
         await self._outbox.settle_all()
         if self._has_to_make_good:
             self._has_made_good = True
-            await self._outbox.tell_again()
+            await self._outbox.share_again()
 
     @property
     def _has_to_make_good(self) -> bool:

@@ -103,7 +103,7 @@ async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorA
     except BaseException:
         await store.close()
         raise
-    _tell(awake, vectors)
+    _warn_missing(awake, vectors)
     return awake
 
 
@@ -176,13 +176,13 @@ def usable(vectors: Mapping[str, Narrow], dimension: int) -> Mapping[str, Narrow
     return {key: vector for key, vector in vectors.items() if vector.shape == (dimension,)}
 
 
-def _tell(awake: Awake, vectors: VectorSource) -> None:
-    tell_other_model(awake.recorded, vectors)
+def _warn_missing(awake: Awake, vectors: VectorSource) -> None:
+    warn_other_model(awake.recorded, vectors)
     if awake.embeds_with(vectors) and (missing := awake.recall.vectors_missing):
         _log.warning("%d facts have no embedding and are found by keywords only; to embed them: hive-mind reembed", missing)
 
 
-def tell_other_model(recorded: str, vectors: VectorSource) -> None:
+def warn_other_model(recorded: str, vectors: VectorSource) -> None:
     """One line where there is a model whose vectors can't stand beside those that are there."""
     if vectors.is_on and not may_embed(recorded, vectors):
         _log.warning(

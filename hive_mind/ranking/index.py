@@ -128,7 +128,7 @@ class FactIndex:
         """The same, and where each candidate lies: for who keeps something beside the index."""
         return self.candidates(self.scored(probe), probe.depth, accept)
 
-    def told(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions, Occurrences | None]:
+    def pool_with_words(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions, Occurrences | None]:
         """The same, and what the keyword scores are made of, if there are any: for who knows more of the hive."""
         scored = self.scored(probe)
         pool, chosen = self.candidates(scored, probe.depth, accept)

@@ -57,9 +57,9 @@ def compacted(messages: Sequence[Message], file: str, count: int, tier: int) -> 
     return (Message("user", "\n".join((*earlier, reference))), *kept, *rest)
 
 
-def told(messages: Iterable[Message]) -> str:
+def transcript(messages: Iterable[Message]) -> str:
     """What goes to the file: every word, and the calls between them."""
-    return "\n".join(_told(message) for message in messages)
+    return "\n".join(_message_text(message) for message in messages)
 
 
 def pointers_in(message: Message) -> list[str]:
@@ -67,7 +67,7 @@ def pointers_in(message: Message) -> list[str]:
     return _POINTER.findall(message.text)
 
 
-def _told(message: Message) -> str:
+def _message_text(message: Message) -> str:
     title = f"## {message.role}{f' ({message.name})' if message.name else ''}"
     calls = "".join(f"\n→ {one.name}({json.dumps(one.arguments, ensure_ascii=False, default=str)})" for one in message.calls)
     return f"{title}\n{message.text}{calls}\n"

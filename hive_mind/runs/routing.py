@@ -31,7 +31,7 @@ def leave(writing: Writing, place: ActiveNode, how: How, chosen: str = "") -> No
         writing.add(Judged(place.id, JudgmentAction.ESCALATE, why, cause="broken"))
         return
     writing.add(Left(place.id, how))
-    told = _told(writing.state, place, how)
+    told = _briefing(writing.state, place, how)
     if len(targets) > 1:
         frame = f"f-{place.id}"
         writing.add(Forked(frame, place.id, len(targets)))
@@ -68,7 +68,7 @@ def _targets(state: RunState, place: ActiveNode, how: How, chosen: str) -> list[
     return list(dict.fromkeys(found))
 
 
-def _told(state: RunState, place: ActiveNode, how: How) -> str:
+def _briefing(state: RunState, place: ActiveNode, how: How) -> str:
     tell = marker if state.spec.context == "continuous" else handoff
     return tell(state, place, has_failed=how == "failure")
 

@@ -30,6 +30,7 @@ from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation, Sharing
 from hive_mind.model.gathered import FactList
 from hive_mind.model.query import Query
+from hive_mind.runtime.fact_replies import Answered, FoundReply, answer_reply, fact_reply, found_reply
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
 from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
 from hive_mind.runtime.node.base import system_clock
@@ -58,7 +59,6 @@ from hive_mind.runtime.reply_types import (
     WouldErase,
 )
 from hive_mind.runtime.requests import Call, OnEvent, PutAgain, request, requests_of
-from hive_mind.runtime.told import Answered, FoundReply, answer_told, fact_told, found_told
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
@@ -170,15 +170,15 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
         fact, memory = await self._fact(call.fact_id), cast(_Kept, self._agent.memory)
         former = await memory.related(fact.id, Relation.SUPERSEDES)
-        said_in = [_episode_told(one) for one in await memory.episodes_of(fact.id)]
-        return fact_told(fact) | {"replaces": list(former), "said_in": said_in}
+        said_in = [_episode_reply(one) for one in await memory.episodes_of(fact.id)]
+        return fact_reply(fact) | {"replaces": list(former), "said_in": said_in}
 
     @request("limit", gives=ConflictsTold)
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await self._agent.memory.get_all_facts()
         pairs = sorted(disputed(facts), key=lambda pair: -max(fact.learned_at_us for fact in pair))
-        told = [[fact_told(fact) for fact in pair] for pair in pairs[: call.limit]]
+        told = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit]]
         return {"conflicts": told, "count": len(pairs), "completeness": facts.completeness}
 
     @request("text", needs=("fact_id",), gives=Shared)
@@ -195,7 +195,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_search(self, call: Call) -> Any:
         """Find facts, the best first. `as_of`: a day or a time, for what was held true then."""
         query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded, as_of_us=_as_of_us(call))
-        return found_told(await self._agent.memory.search_facts(query), self._agent.name)
+        return found_reply(await self._agent.memory.search_facts(query), self._agent.name)
 
     @request("limit", "method", "as_of", needs=("question",), gives=Answered, reports=True)
     async def _do_ask(self, call: Call, on_event: OnEvent | None) -> Any:
@@ -203,14 +203,14 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         question = Question(call.question, as_of_us=_as_of_us(call))
         if on_event:
             query = Query(call.question, call.limit, call.method, as_of_us=question.as_of_us)
-            on_event("found", found_told(await self._agent.memory.search_facts(query), self._agent.name))
-        return answer_told(await self._agent.answer_question(question, call.limit, call.method), self._agent.name)
+            on_event("found", found_reply(await self._agent.memory.search_facts(query), self._agent.name))
+        return answer_reply(await self._agent.answer_question(question, call.limit, call.method), self._agent.name)
 
     @request("limit", "offset", "local", "concept", gives=Listed)
     async def _do_facts(self, call: Call) -> Any:
         """List current facts, the newest first, behind the first `offset` of them. `limit` 0: all."""
         facts = await self._listed(call)
-        return {"facts": [fact_told(fact) for fact in facts[max(call.offset, 0) :]], "completeness": facts.completeness}
+        return {"facts": [fact_reply(fact) for fact in facts[max(call.offset, 0) :]], "completeness": facts.completeness}
 
     @request(needs=("fact_id",), gives=Named)
     async def _do_named(self, call: Call) -> Any:
@@ -218,13 +218,13 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         own = await cast(_Kept, self._agent.memory).facts_with_prefix(call.fact_id)
         others = await self._agent.memory.get_all_facts() if self._shared else ()
         named = {fact.id: fact for fact in (*others, *own) if fact.id.startswith(call.fact_id)}
-        return {"facts": [fact_told(fact) for fact in named.values()]}
+        return {"facts": [fact_reply(fact) for fact in named.values()]}
 
     @request("concept", "limit", needs=("kind",), gives=Collected, kinds=KINDS)
     async def _do_aggregate(self, call: Call) -> Any:
         """Count facts of the whole hive about `concept`, each once; for a `kind` but count, give the first `limit` of them."""
         found = await self._agent.memory.aggregate(Aggregation(cast(Any, call.kind), call.concept, call.limit))
-        told = {"count": found.count, "facts": [fact_told(fact) for fact in found.facts]}
+        told = {"count": found.count, "facts": [fact_reply(fact) for fact in found.facts]}
         return told | {"completeness": found.completeness, "silent": list(found.silent)}
 
     @request(gives=Exported)
@@ -411,7 +411,7 @@ def _request(call: Call) -> str:
     return f"{call.do} {call.fact_id} {call.key}" if call.key else ""
 
 
-def _episode_told(episode: Episode) -> Reply:
+def _episode_reply(episode: Episode) -> Reply:
     told = {"id": episode.id, "title": episode.title, "source": episode.source, "said_at": episode.said_at}
     return told | {"text": episode.text[:_EXCERPT_MAX]}
 

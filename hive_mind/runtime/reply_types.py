@@ -1,10 +1,10 @@
-"""What the requests of `runtime.calls` give, besides what `runtime.told` has."""
+"""What the requests of `runtime.calls` give, besides what `runtime.fact_replies` has."""
 
 from typing import Any, NotRequired, TypedDict
 
 from hive_mind.memory.editions.sources import KnownSource
+from hive_mind.runtime.fact_replies import Answered, FactTold, HitTold
 from hive_mind.runtime.inquiry.why_not import Step
-from hive_mind.runtime.told import Answered, FactTold, HitTold
 
 
 class Held(TypedDict):

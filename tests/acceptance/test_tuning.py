@@ -37,7 +37,7 @@ def gone_through(folder, tuner, settings):
 def assert_it_was_worth_it(workspace, tuned, outcome):
     """On held-out questions: better by an interval that excludes zero, at most half the distractors at the top, and deployed."""
     comparison = outcome.verdict.comparison
-    assert outcome.verdict.allowed, outcome.verdict.told
+    assert outcome.verdict.allowed, outcome.verdict.as_text
     assert comparison.after.split == "test"
     assert comparison.nudcg.difference.low > 0.3
     assert comparison.before.distractors_in(5) >= 20

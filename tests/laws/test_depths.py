@@ -65,7 +65,7 @@ def ask(parts: Sequence[FactIndex], probe: Probe, latencies: Latencies | None = 
         assert not isinstance(one, SearchLocal)
         number = int(request.replica_set[1:])
         asked.append(request)
-        pool, _, words = parts[number].told(request.probe)
+        pool, _, words = parts[number].pool_with_words(request.probe)
         half = np.full(len(pool), 0.5, np.float32)
         reply = PoolReply(request.query, request.replica_set, pool, EvidenceColumns(half, half, half), (), words)
         effects += scatter.take(one.to[0], reply, 1)

@@ -47,7 +47,7 @@ def test_what_members_tell_is_all_that_is_needed(together_bytes_max, size, sets,
     asked = asked_for(terms)
 
     with patch.object(inverted, "_TOGETHER_BYTES_MAX", together_bytes_max):
-        told = [index.told(Probe(terms, Anchors(), None, depth, beside=beside)) for index in indexes]
+        told = [index.pool_with_words(Probe(terms, Anchors(), None, depth, beside=beside)) for index in indexes]
     own = [[occurrences.statistics, *([beside] if beside else [])] for _, _, occurrences in told]
     together = total([*(one[0] for one in own), *([beside] if beside else [])])
     occurrences = [one for _, _, one in told]
@@ -70,7 +70,7 @@ def test_the_bound_follows_the_words_that_are_left_and_not_the_worst_of_them():
     index = FactIndex()
     for number in range(100):
         index.add(f"{number:02}", {"red" if number % 2 else "pump": 1.0, f"n{number}": 1.0})
-    pool, _, told = index.told(Probe(("n1", "pump"), Anchors(), None, 10))
+    pool, _, told = index.pool_with_words(Probe(("n1", "pump"), Anchors(), None, 10))
     together = TermStatistics(10_000, 20_000.0, {"n1": 1, "pump": 5_000})
     left = left_out(pool.keyword, 10)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hive_mind.judge.calibration import SAMPLES_MIN, Comparison, compared, moved, tells, threshold
+from hive_mind.judge.calibration import SAMPLES_MIN, Comparison, are_conclusive, compared, moved, threshold
 from hive_mind.judge.items import ItemView
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.pipeline import MODEL
@@ -77,7 +77,7 @@ async def learned(ledger: Ledger, given: float, comparisons: list[Comparison], n
     `comparisons` are those since `Threshold.since_ms`. Raises what a ledger raises.
     """
     now = await threshold_in(ledger, given)
-    if not tells(comparisons):
+    if not are_conclusive(comparisons):
         return now
     value = moved(now.value, threshold(comparisons))
     is_stricter = now.value is not None and (value is None or value > now.value)

@@ -52,8 +52,8 @@ class ModelJudge(CheckedModel):
         unchecked = set(seen.unchecked) if seen else set()
         criteria = [one for one in case.criteria if one.id in unchecked]
         constraints = [one for one in case.constraints if one.id in unchecked]
-        told = f"{instructions_of('judge')}\n\n{_goal_told(case.goal, criteria, constraints)}"
-        data = _result_told(case, self.settings.result_chars_max)
+        told = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
+        data = _result_text(case, self.settings.result_chars_max)
         ids = [one.id for one in criteria], [one.id for one in constraints]
         return _signal(await self.ask(told, data, lambda reply: verdict_reply(reply, *ids), spent))
 
@@ -76,7 +76,7 @@ def _signal(reply: VerdictReply) -> Signal:
     )
 
 
-def _goal_told(goal: Goal | None, criteria: Sequence[SuccessCriterion], constraints: Sequence[Constraint]) -> str:
+def _goal_text(goal: Goal | None, criteria: Sequence[SuccessCriterion], constraints: Sequence[Constraint]) -> str:
     if goal is None:
         return ""
     parts = [f"Goal: {goal.name or goal.id}", goal.description]
@@ -98,6 +98,6 @@ def _hidden(one: SuccessCriterion | Constraint) -> str:
     return " (hidden from the worker: do not mention it in the reasoning)" if is_hidden else ""
 
 
-def _result_told(case: Case, chars_max: int) -> str:
+def _result_text(case: Case, chars_max: int) -> str:
     text = "\n\n".join(f"{key}:\n{as_text(value)}" for key, value in case.result.items())
     return text if len(text) <= chars_max else f"{text[:chars_max]}\n… [{len(text) - chars_max:,} more characters, not shown]"

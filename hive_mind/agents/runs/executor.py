@@ -137,7 +137,7 @@ class RunExecutor:
         """Keep what has come; False when nothing more will."""
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
         if not busy and not self._changed.is_set():
-            return self._is_waiting and await self._told()
+            return self._is_waiting and await self._wait_changed()
         told = asyncio.create_task(self._changed.wait())
         try:
             done, _ = await asyncio.wait([*tasks.values(), told], return_when=asyncio.FIRST_COMPLETED)
@@ -161,7 +161,7 @@ class RunExecutor:
                 if not isinstance(event, Word):
                     await self._keep(plan, Failed(event.effect, str(error)))
 
-    async def _told(self) -> bool:
+    async def _wait_changed(self) -> bool:
         await self._changed.wait()
         return True
 

@@ -15,7 +15,7 @@ from hive_mind.judge.items import Item, fitted
 from hive_mind.judge.judgment import Judgment
 from hive_mind.model.ids import item_id
 from hive_mind.runs import effects as e
-from hive_mind.runs.compaction import told
+from hive_mind.runs.compaction import transcript
 from hive_mind.runs.delegated import judgment_of
 from hive_mind.runs.pointers import as_text
 from hive_mind.runs.prompt import one_line
@@ -77,7 +77,7 @@ class RunEffects:
             case e.Compact() if self._files.folder is None:
                 return e.Failed(effect.id, "the conversation is longer than its context, and no files are kept to move it to")
             case e.Compact():
-                text = told(state.places[effect.place].messages[: effect.messages])
+                text = transcript(state.places[effect.place].messages[: effect.messages])
                 await asyncio.to_thread(self._files.write, effect.file, text)
             case e.ReadShared():
                 return e.SharedValuesRead(effect.id, await self._parts.shared(self._run, state.stream).read(effect.keys))

@@ -10,7 +10,7 @@ from typing import Any
 
 from hive_mind.agents.learning import LearningSteps
 from hive_mind.agents.loop import turn
-from hive_mind.agents.tools.memory_tools import source_of, told
+from hive_mind.agents.tools.memory_tools import fact_shown, source_of
 from hive_mind.cognition.reader import Reader
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
@@ -67,7 +67,7 @@ def _learn_notes(memory: Memory, reader: Reader, read_text: ReadText) -> Tool:
             for fact in learned.facts:
                 decision = decide(fact, PromotionSettings())
                 if decision.is_shared:
-                    shown.append(told(fact))
+                    shown.append(fact_shown(fact))
                 else:
                     held[decision.reason] = held.get(decision.reason, 0) + 1
         return {"facts": shown[:_FACTS_MAX], "count": len(shown), "held_back": held}

@@ -17,7 +17,7 @@ from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.cognition.reader import LeftOut, Reader
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import Memory
-from hive_mind.memory.disputes import dispute_told
+from hive_mind.memory.disputes import dispute_text
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.fact import Fact
@@ -66,7 +66,7 @@ def source_of(run: str) -> str:
     return f"run:{run}"
 
 
-def told(fact: Fact) -> dict[str, Any]:
+def fact_shown(fact: Fact) -> dict[str, Any]:
     """A fact as a tool gives it."""
     shown: dict[str, Any] = {"id": fact.id, "text": fact.content, "about": fact.concept, "sources": list(fact.sources)}
     return shown | ({"said_at": fact.said_at} if fact.said_at else {})
@@ -78,14 +78,14 @@ def _reading(memory: Memory, reader: Reader, recalled: _Recalled) -> Sequence[To
         """Search what is remembered, here and in the hive. Gives facts with their sources, the best first."""
         hits = await memory.search_facts(query, max(1, min(limit, _LIMIT_MAX)))
         recalled.add(hits)
-        return [_told_hit(hit) for hit in hits]
+        return [_hit_shown(hit) for hit in hits]
 
     @tool
     async def ask(question: str, asked_at: str = "") -> dict[str, Any]:
         """Ask what is remembered. Gives an answer that rests on facts alone, with them, or says that it is not known."""
         answer = await turn(AnsweringSteps(memory, reader), Question(question, asked_at))
         recalled.add(answer.sources)
-        return {"answer": answer.text, "is_known": answer.is_known, "facts": [_told_hit(hit) for hit in answer.sources]}
+        return {"answer": answer.text, "is_known": answer.is_known, "facts": [_hit_shown(hit) for hit in answer.sources]}
 
     return [recall, ask]
 
@@ -97,7 +97,7 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
         steps = LearningSteps(memory, reader)
         plan = await steps.decide(await steps.orient(await steps.observe(Content(text, source or source_of(run)))))
         learned = await steps.act(plan if source else await _news(plan, recalled))
-        return _told_learned(learned)
+        return _learned_shown(learned)
 
     @tool(timeout_s=3_600)
     async def learn_content(
@@ -105,26 +105,26 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
     ) -> dict[str, Any]:
         """Learn content that people give. `is_whole`: it is all that its source says now, in place of what it said before."""
         learned = await turn(LearningSteps(memory, reader), Content(text, source, said_at, speaker, title, is_whole))
-        return _told_learned(learned)
+        return _learned_shown(learned)
 
     @tool
     async def remember(statement: str, about: str) -> dict[str, Any]:
         """Keep one statement about a topic."""
         if await recalled.has(statement):
             return {"kept": False, "why": "it was recalled in this run: it is known already"}
-        return {"kept": True, "fact": told(await memory.store_fact(about, statement, _CONFIDENCE, source=source_of(run)))}
+        return {"kept": True, "fact": fact_shown(await memory.store_fact(about, statement, _CONFIDENCE, source=source_of(run)))}
 
     @tool
     async def correct(fact_id: str, statement: str) -> dict[str, Any]:
         """Put a newer statement in the place of a fact."""
         former = await _known(memory, fact_id)
         newer = Candidate(statement, former.concept, _CONFIDENCE)
-        return told(await memory.supersede(former.id, newer, source_of(run)))
+        return fact_shown(await memory.supersede(former.id, newer, source_of(run)))
 
     @tool
     async def retract(fact_id: str) -> dict[str, Any]:
         """Take a fact back that is not true."""
-        return told(await memory.retract_fact((await _known(memory, fact_id)).id))
+        return fact_shown(await memory.retract_fact((await _known(memory, fact_id)).id))
 
     return [learn, learn_content, remember, correct, retract]
 
@@ -143,12 +143,12 @@ async def _known(memory: Memory, fact_id: str) -> Fact:
     return fact
 
 
-def _told_learned(learned: Learned) -> dict[str, Any]:
-    facts = [told(fact) for fact in learned.facts]
+def _learned_shown(learned: Learned) -> dict[str, Any]:
+    facts = [fact_shown(fact) for fact in learned.facts]
     return {"facts": facts, "added": learned.added, "former": learned.former, "left_out": dict(learned.reasons)}
 
 
-def _told_hit(hit: Hit) -> dict[str, Any]:
-    dispute = dispute_told(hit)
+def _hit_shown(hit: Hit) -> dict[str, Any]:
+    dispute = dispute_text(hit)
     voices = {"from": list(hit.voices.agents), "trust": hit.voices.trust} if hit.voices else {}
-    return told(hit.fact) | {"score": round(hit.score, 3)} | voices | ({"disputed": dispute} if dispute else {})
+    return fact_shown(hit.fact) | {"score": round(hit.score, 3)} | voices | ({"disputed": dispute} if dispute else {})

@@ -33,7 +33,7 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
     wire = Wire(place)
     try:
         async with asyncio.timeout(place.settings.connect_timeout_s):
-            told = await _told(wire)
+            told = await _server_info(wire)
     except TimeoutError as error:
         raise BackendUnavailable(
             "redis", f"{place.address} did not answer within {place.settings.connect_timeout_s:g} s"
@@ -51,7 +51,7 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
     )
 
 
-async def _told(wire: Wire) -> dict[str, str]:
+async def _server_info(wire: Wire) -> dict[str, str]:
     """What `INFO` says; nothing where this user may not ask."""
     attempt = 0
     while True:

@@ -172,7 +172,7 @@ class QueueReader:
         if self._line is None:
             await self._reconnect()
         elif self._settlements:
-            await self._tell(self._line.link)
+            await self._settle(self._line.link)
         elif self._host.may_read or not self._is_between_windows:
             messages = await self._line.link.receive_messages(1, max_wait_time=_TURN_S)
             self._failures = 0
@@ -189,10 +189,10 @@ class QueueReader:
         """Whether everything the receiver asked for is here. Only then can it stop: the rest would be locked in vain."""
         return self._in_window % (self._ahead + 1) == 0
 
-    async def _tell(self, receiver: ServiceBusReceiver) -> None:
+    async def _settle(self, receiver: ServiceBusReceiver) -> None:
         while self._settlements:
             # One that fails is not tried again: what was acknowledged comes once more and is known, the rest is decided anew.
-            await _tell(receiver, self._settlements.popleft())
+            await _settle(receiver, self._settlements.popleft())
         self._host.all_settled()
 
     async def _reconnect(self) -> None:
@@ -224,7 +224,7 @@ class QueueReader:
         if is_final and self._line is not None:
             with suppress(Exception):
                 async with asyncio.timeout(_CLOSE_S):
-                    await self._tell(self._line.link)
+                    await self._settle(self._line.link)
         await self._hang_up()
 
     async def _end(self, task: "asyncio.Task[None]") -> None:
@@ -245,7 +245,7 @@ class QueueReader:
         self.error = str(error)
 
 
-async def _tell(receiver: ServiceBusReceiver, settlement: Settlement) -> None:
+async def _settle(receiver: ServiceBusReceiver, settlement: Settlement) -> None:
     """What came over a connection that is gone, the SDK settles by its lock; if that ran out, it comes again, and is known."""
     message = settlement.message
     with suppress(MessageLockLostError):

@@ -130,7 +130,7 @@ async def _alone(agent: str, home: Path | None, embed: str | None, model: str | 
     from hive_mind.agents.learning import Learned
     from hive_mind.model.answer import Answer
     from hive_mind.runtime.calls import AgentCalls
-    from hive_mind.runtime.told import answer_told
+    from hive_mind.runtime.fact_replies import answer_reply
     from hive_mind.runtime.wiring import open_agent
 
     async with await open_agent(settings_for(home, embed, model), agent) as opened:
@@ -138,7 +138,7 @@ async def _alone(agent: str, home: Path | None, embed: str | None, model: str | 
         commands = ChatCommands(LocalAgent(agent, AgentCalls(opened, None, is_kept=True)))
         async for _, done in talking.serve(commands.aside(lines_of(sys.stdin))):
             if isinstance(done, Answer):
-                show_answer(plain(answer_told(done, agent)), own=agent)
+                show_answer(plain(answer_reply(done, agent)), own=agent)
                 commands.shown = [hit.fact.id for hit in done.sources]
             elif isinstance(done, Learned):
                 _show_learned(len(done.facts), done.added)

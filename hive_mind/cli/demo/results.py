@@ -9,7 +9,7 @@ from hive_mind.evals.demo import DemoQuestion
 from hive_mind.evals.demo.scoring import DemoResult, Summary, outcome
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Query
-from hive_mind.runtime.told import answer_told
+from hive_mind.runtime.fact_replies import answer_reply
 
 MEASURED_HITS = 5
 _SOURCES_SHOWN = 2
@@ -30,7 +30,7 @@ async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Dem
 def show_question(question: DemoQuestion, answer: Answer) -> None:
     """A question, its answer, and the first facts that rests on."""
     show(f"\nQ  {question.question}", style="bold")
-    told = plain(answer_told(answer, ""))
+    told = plain(answer_reply(answer, ""))
     show_answer(told | {"sources": told["sources"][:_SOURCES_SHOWN]}, own="")
 
 

@@ -139,12 +139,12 @@ def _details(fact: Fact, episodes: Sequence[Told], newer: Sequence[Fact]) -> lis
         ("labels", ", ".join(fact.labels)),
         ("confidence", f"{fact.confidence:.2f}"),
         ("sharing", ": ".join(part for part in (fact.sharing.value, fact.held_back) if part)),
-        ("no longer true", _end_told(fact, newer)),
+        ("no longer true", _end_text(fact, newer)),
         ("held until", _held_until(fact)),
     ]
 
 
-def _end_told(fact: Fact, newer: Sequence[Fact]) -> str:
+def _end_text(fact: Fact, newer: Sequence[Fact]) -> str:
     if not fact.superseded_by:
         return ""
     return f"replaced by {short_id(newer[0].id)}: {newer[0].content}" if newer else "its source no longer says it"

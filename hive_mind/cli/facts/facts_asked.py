@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.model.fact import Fact
 from hive_mind.regex import regex
-from hive_mind.runtime.told import fact_of
+from hive_mind.runtime.fact_replies import fact_of
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 PREFIX_CHARACTERS_MIN = 6

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.agent_config import told_by_signals
+from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.fleets import FleetFormat
 from hive_mind.cli.fleet.shown.plan import show_plan
@@ -130,7 +130,7 @@ async def _stay(controller: "HiveController", fleet: str) -> None:
     stop, received = asyncio.Event(), list[signal.Signals]()
     sys.stdout.flush()
     say(f"fleet {fleet} runs in this process; Ctrl-C ends it")
-    with told_by_signals(stop, received):
+    with set_by_signals(stop, received):
         await controller.watch(stop)
     if signal.SIGINT in received:
         raise Stopped(f"fleet {fleet} has ended; what it learned is kept")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.agent_config import told_by_signals
+from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.fleet.apply import Ways
 from hive_mind.cli.fleet.fleets import FleetFormat
@@ -59,7 +59,7 @@ def controller(
 
 async def _keep(home: Path, fleet: str, source: "Source | None", ways: Ways) -> None:
     stop, received = asyncio.Event(), list[signal.Signals]()
-    with told_by_signals(stop, received):
+    with set_by_signals(stop, received):
         async with fleets.opened(home, fleet, is_telling=True) as opened:
             while not stop.is_set():
                 if source is not None:

@@ -220,7 +220,7 @@ async def opened(home: Path, fleet: str, *, is_telling: bool = False) -> AsyncIt
     """The controller of a fleet. With `is_telling` what it does is said on stderr, a line each."""
     from hive_mind.control.controller import HiveController
 
-    async with HiveController.open(home, fleet, report=_told if is_telling else _untold) as controller:
+    async with HiveController.open(home, fleet, report=_say_dim if is_telling else _say_nothing) as controller:
         yield controller
 
 
@@ -257,9 +257,9 @@ def show_yaml(value: object) -> None:
     sys.stdout.buffer.flush()
 
 
-def _told(message: str) -> None:
+def _say_dim(message: str) -> None:
     say(message, style="dim")
 
 
-def _untold(message: str) -> None:
+def _say_nothing(message: str) -> None:
     del message

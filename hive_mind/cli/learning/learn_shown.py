@@ -57,10 +57,10 @@ def _figures(file: Told) -> str:
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['former']} no longer said and now former"] if file["former"] else []
     parts += [f"{file['unsure']} too unsure to keep"] if file["unsure"] else []
-    left = left_out_told(file["left_out"])
+    left = left_out_text(file["left_out"])
     return ", ".join(parts) + (f"; left out: {left}" if left else "")
 
 
-def left_out_told(reasons: Mapping[str, int]) -> str:
+def left_out_text(reasons: Mapping[str, int]) -> str:
     """What was left out and how often, "" for nothing; but what was too unsure."""
     return ", ".join(counted(times, *_REASONS.get(reason, (reason,))) for reason, times in reasons.items() if reason != _UNSURE)

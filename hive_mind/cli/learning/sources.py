@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.learning.learn_shown import left_out_told
+from hive_mind.cli.learning.learn_shown import left_out_text
 from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
@@ -27,7 +27,7 @@ async def sources(below: Below = "", *, at: AnyAgent) -> None:
     async with opened_learner(at.settings(), at.agent, at.fleet, is_known=True) as (_, learner):
         found = await learner.sources(printable(below))
     if at.output is Format.JSON:
-        show_json([_told(one) for one in found])
+        show_json([_row(one) for one in found])
     elif not found:
         show("No sources yet.")
     else:
@@ -41,14 +41,14 @@ def _show(found: Sequence[KnownSource]) -> None:
             f"{one.facts:,}",
             f"{one.former:,}",
             f"{_when(one):%Y-%m-%d %H:%M}",
-            left_out_told(one.left_out),
+            left_out_text(one.left_out),
         )
         for one in found
     ]
     show_table(["source", "facts", "former", "learned", "left out"], rows, right=[1, 2])
 
 
-def _told(one: KnownSource) -> Mapping[str, object]:
+def _row(one: KnownSource) -> Mapping[str, object]:
     return {**plain(one), "learned_at": _when(one).isoformat(timespec="seconds")}
 
 

@@ -74,7 +74,7 @@ class FolderWatcher:
 
     async def _learn(self, source: str, seen: FileSignature) -> None:
         digests, tally = await self._known(), Tally()
-        digests[source] = await learn_one(self.learner, piece_of(seen.path, source), tally, _untold, digests.get(source, ""))
+        digests[source] = await learn_one(self.learner, piece_of(seen.path, source), tally, _no_progress, digests.get(source, ""))
         show_learned(tally.learned)
         self.handled[source] = seen
 
@@ -97,7 +97,7 @@ def look_into(folders: Iterable[Path]) -> dict[str, FileSignature]:
     return found
 
 
-def _untold(done: int, total: int) -> None:
+def _no_progress(done: int, total: int) -> None:
     del done, total
 
 

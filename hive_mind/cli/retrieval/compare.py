@@ -87,7 +87,7 @@ async def diff(
     if not changes:
         show("no setting differs")
     for path, old, new in changes:
-        show(f"  {path}: {_told(old)} → {_told(new)}")
+        show(f"  {path}: {_value_text(old)} → {_value_text(new)}")
 
 
 def plain_comparison(found: "Comparison") -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tu
             yield path, before.get(path), after.get(path)
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return "not set"
     if isinstance(value, list):

@@ -126,7 +126,7 @@ def _show(folder: "Workspace", name: str, outcome: "DeploymentResult", output: F
         show_evaluation(verdict.candidate)
         show()
     if _is_unchanged(verdict):
-        show(verdict.told)
+        show(verdict.as_text)
     elif outcome.entry:
         _show_deployed(outcome)
     elif verdict.allowed and is_dry:

@@ -30,10 +30,10 @@ async def history(
     output: options.Output = Format.TEXT,
 ) -> None:
     """Show what was put into use, the latest first: who, when, why, and by which figures."""
-    from hive_mind.retrieval.deploying.deploying import told_history
+    from hive_mind.retrieval.deploying.deploying import read_deployments
 
     folder = workspaces.opened(workspace)
-    entries = told_history(folder)[::-1][:limit]
+    entries = read_deployments(folder)[::-1][:limit]
     if output is Format.JSON:
         show_json([plain(one) for one in entries])
         return

@@ -61,7 +61,7 @@ async def index(
         show_json([_plain(row) for row in rows])
         return
     for row in rows:
-        show(f"collection {row.collection}: {workspaces.told(row.done)} ({row.seconds:.2f} s)")
+        show(f"collection {row.collection}: {workspaces.index_summary(row.done)} ({row.seconds:.2f} s)")
 
 
 def _plain(row: _Row) -> dict[str, object]:

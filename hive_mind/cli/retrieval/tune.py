@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.agent_config import told_by_signals
+from hive_mind.cli.agent_config import set_by_signals
 from hive_mind.cli.ending import exit_code
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import printable, say, show, show_indented, show_json
@@ -150,7 +150,7 @@ async def tune(
     count = rounds or _ROUNDS[how]
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with workspaces.quiet_bench(folder, begin.collection, embed, model) as bench, _tuner(how, count, seed) as tuner:
-        with told_by_signals(stop, received):
+        with set_by_signals(stop, received):
             order = Order(start, name) if how is How.SEARCH else Order(start, name, count)
             found = await tuned(bench, tuner, order, _Telling(output), stop)
     _show(found, output)

@@ -176,7 +176,7 @@ async def updated(index: "CollectionIndex") -> "Indexed":
     return done
 
 
-def told(done: "Indexed") -> str:
+def index_summary(done: "Indexed") -> str:
     """What an update did, in a line."""
     counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"), (done.unchanged, "unchanged"))
     parts = [f"{count} {what}" for count, what in counts if count]

@@ -118,7 +118,7 @@ async def _decide(wish: _Wish, ids: Sequence[str], source: Path | None, at: OfFl
         show_json([plainly(one.rule, one.record) for one in found])
     else:
         for one in found:
-            show(_told(one))
+            show(_move_text(one))
 
 
 def _wanted(ids: Sequence[str], rules: "Mapping[str, EvaluationRule]", of_manifest: set[str]) -> "list[EvaluationRule]":
@@ -163,7 +163,7 @@ def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
     return after
 
 
-def _told(one: _Moved) -> str:
+def _move_text(one: _Moved) -> str:
     from hive_mind.cli.review.rules_found import agreed
 
     rule = one.rule

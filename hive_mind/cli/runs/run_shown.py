@@ -33,7 +33,7 @@ class Teller:
         self.end_line()
         if was_heard and isinstance(step, s.Replied) and not step.calls:
             return
-        if line := step_told(step, self._nodes):
+        if line := step_text(step, self._nodes):
             self.line(line)
 
     def line(self, text: str) -> None:
@@ -81,7 +81,7 @@ class Heard:
             self._told[one["node"]] = one["turn"], len(one["text"])
 
 
-def step_told(step: s.Step, nodes: dict[str, str]) -> str:
+def step_text(step: s.Step, nodes: dict[str, str]) -> str:
     """What a step says; "" for what is no news. `nodes` learns which node each place is."""
     match step:
         case s.Entered():
@@ -159,7 +159,7 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
     """Why it came so: judgements and decisions, in their order."""
     nodes: dict[str, str] = {}
     for step in steps:
-        told = step_told(step, nodes)
+        told = step_text(step, nodes)
         match step:
             case s.Judged():
                 which = f" (judgement {short_id(step.judgment)})" if step.judgment else ""

@@ -101,7 +101,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
 async def watch(run: RunId, at: options.OwnAgent) -> None:
     """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
     from hive_mind.agents.runs.run_journal import run_called
-    from hive_mind.cli.runs.run_shown import step_told
+    from hive_mind.cli.runs.run_shown import step_text
     from hive_mind.runs.steps import PREFIX, Ended, step_of
 
     nodes: dict[str, str] = {}
@@ -112,7 +112,7 @@ async def watch(run: RunId, at: options.OwnAgent) -> None:
                 step = step_of(entry)
                 if at.output is Format.JSON:
                     show_document(entry.body.decode())
-                elif line := step_told(step, nodes):
+                elif line := step_text(step, nodes):
                     show(line)
                 if isinstance(step, Ended):
                     break

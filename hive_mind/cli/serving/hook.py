@@ -47,7 +47,7 @@ def session_start(agent: options.Agent = DEFAULT_AGENT, home: options.Home = Non
     try:
         record = database_path(settings_for(home), agent)
         if record.exists():
-            for line in _told(agent, backends.load("store", "sqlite").facts_in(record), _folder()):
+            for line in _lines(agent, backends.load("store", "sqlite").facts_in(record), _folder()):
                 show(line)
     except (HiveError, OSError, ValueError):
         return
@@ -74,7 +74,7 @@ def _given() -> bytes:
     return os.read(descriptor, _INPUT_BYTES_MAX) if select.select([descriptor], [], [], _INPUT_WAIT_S)[0] else b""
 
 
-def _told(agent: str, facts: "Sequence[Fact]", folder: Path) -> Iterator[str]:
+def _lines(agent: str, facts: "Sequence[Fact]", folder: Path) -> Iterator[str]:
     from hive_mind.memory.disputes import disputed
     from hive_mind.memory.worth_knowing import CHARACTERS_MAX, worth_knowing
 

@@ -53,11 +53,11 @@ def aggregations_of(question: str) -> Iterator[Aggregation]:
 def collected_answer(collected: Aggregated) -> Answer:
     """A number, or facts word for word, with how much of the hive was asked."""
     hits = [Hit(fact, 1.0, ComponentScores(0.0, None, 0.0, 0.0, 0.0)) for fact in collected.facts]
-    text = "\n".join([_told(collected), *map(quotation, hits)])
+    text = "\n".join([_summary(collected), *map(quotation, hits)])
     return Answer(text, tuple(hits), "collected", round(collected.completeness, 2), completeness=collected.completeness)
 
 
-def _told(collected: Aggregated) -> str:
+def _summary(collected: Aggregated) -> str:
     wanted, count, shown = collected.wanted, collected.count, len(collected.facts)
     facts = counted(count, "fact") + (f" about {wanted.about}" if wanted.about else "")
     what = {

@@ -72,7 +72,7 @@ def may_define(question: str, fact: Fact) -> bool:
         return True
     if fields := _fields(fact):
         return any(tuple(tokenize(field)) == wanted.words for field in fields)
-    return _is_titled(wanted, fact) or any(_says(wanted, part) for part in _SENTENCE_ENDS.split(_told(fact)))
+    return _is_titled(wanted, fact) or any(_says(wanted, part) for part in _SENTENCE_ENDS.split(_statement_text(fact)))
 
 
 def _fields(fact: Fact) -> Sequence[str]:
@@ -100,7 +100,7 @@ def _asked(question: str) -> _Asked | None:
     return _Asked(terms, is_kind) if all(terms) else None
 
 
-def _told(fact: Fact) -> str:
+def _statement_text(fact: Fact) -> str:
     return _MARKS.sub("", fact.content.removeprefix(f"{fact.speaker}: "))
 
 
@@ -108,7 +108,7 @@ def _is_titled(wanted: _Asked, fact: Fact) -> bool:
     """Whether what a fact stands under, or the "it" in it, is what is to be defined."""
     terms = frozenset(wanted.words)
     # What names the thing itself says of it what it says.
-    if terms <= terms_in(_told(fact)):
+    if terms <= terms_in(_statement_text(fact)):
         return False
     titles = (fact.concept, *map(title_of, fact.sources))
     first = next(iter(fact.content.split(maxsplit=1)), "").casefold()

@@ -55,7 +55,7 @@ def described_in(question: str) -> Described | None:
     return None
 
 
-def names_told(described: Described, facts: list[Fact]) -> tuple[str, ...]:
+def answering_names(described: Described, facts: list[Fact]) -> tuple[str, ...]:
     """The names of people that the facts answer with, the best first; none where they tell many."""
     asked = frozenset(tokenize(described.who))
     names: dict[str, None] = {}

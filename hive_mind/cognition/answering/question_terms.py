@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hive_mind.cognition.answering.subject import Name
-from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, told_terms, without_phrases
+from hive_mind.cognition.answering.wordings import content_terms, is_german, is_had, phrase_terms, without_phrases
 from hive_mind.cognition.dates.temporal import moments
 from hive_mind.memory.entities import entities
 from hive_mind.ranking.tokens import terms_in, tokenize
@@ -102,7 +102,7 @@ def asked_of(question: str) -> QuestionTerms:
     names: frozenset[str] = frozenset().union(*proper)
     told = dated.union(*coded, names)
     implied = _IMPLIED if _WHY.match(question) else frozenset()
-    words = content_terms(question, (told_terms(question) - told - _FORM_WORDS) | implied)
+    words = content_terms(question, (phrase_terms(question) - told - _FORM_WORDS) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
     roles, done = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in done if not is_had(term))

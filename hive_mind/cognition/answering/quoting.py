@@ -23,8 +23,8 @@ from hive_mind.cognition.dates.temporal import moments, relative_moments
 from hive_mind.cognition.extraction.log_patterns import is_note
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import is_table_row, record_of
-from hive_mind.memory.disputes import dispute_told
-from hive_mind.memory.editions.former import former_told
+from hive_mind.memory.disputes import dispute_text
+from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
@@ -122,9 +122,9 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
-    if former := former_told(fact):
+    if former := former_note(fact):
         notes.append(former)
-    if dispute := dispute_told(hit):
+    if dispute := dispute_text(hit):
         notes.append(dispute)
     notes += [label for label in fact.labels if is_note(label)]
     if fact.before and (is_carried or _goes_on(fact)) and not _is_row(fact):
@@ -165,7 +165,7 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     return [
         pair
         for pair, score in zip(ranked, own, strict=True)
-        if score >= floor or (pair[0].tells and score >= floor * _TELLS_SHARE)
+        if score >= floor or (pair[0].states_more and score >= floor * _TELLS_SHARE)
     ]
 
 

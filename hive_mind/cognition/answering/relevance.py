@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
 from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
-from hive_mind.cognition.answering.described import described_in, names_told
+from hive_mind.cognition.answering.described import answering_names, described_in
 from hive_mind.cognition.answering.focus import focus_of
 from hive_mind.cognition.answering.intent import parts_of
 from hive_mind.cognition.answering.measures import SPANS, measured_in
 from hive_mind.cognition.answering.question_terms import FIGURE_KINDS, QuestionTerms, asked_of
-from hive_mind.cognition.answering.subject import as_told_of, named_before, refers, told_of
+from hive_mind.cognition.answering.subject import name_in_fact, named_before, only_about, refers
 from hive_mind.cognition.answering.wordings import (
     REFERRING,
     is_german,
     is_in_compound,
     met_in,
     nouns_of,
-    told_terms,
+    phrase_terms,
 )
 from hive_mind.cognition.extraction.logs import message_of
 from hive_mind.cognition.extraction.separated import TableRecord, is_table_row, record_of
@@ -89,7 +89,7 @@ class Relevant:
     answers: bool
 
     @property
-    def tells(self) -> bool:
+    def states_more(self) -> bool:
         """Whether it answers by more than naming what is asked about."""
         return self.answers and (self.found.told > 0 or self.found.is_typed)
 
@@ -142,10 +142,10 @@ def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
     What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
     """
     fact = hit.fact
-    own = told_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
+    own = phrase_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
     titles = terms_in(" ".join(map(title_of, fact.sources)))
-    before = told_terms(fact.before)
-    meant = told_terms(named_before(fact)) if refers(fact) else frozenset()
+    before = phrase_terms(fact.before)
+    meant = phrase_terms(named_before(fact)) if refers(fact) else frozenset()
     subject = _subject(asked, fact, own | titles) or _subject(asked, fact, meant)
     named = _identified(asked, fact, own | meant)
     is_named = bool(named)
@@ -155,7 +155,7 @@ def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
     around = titles | (before if _hangs(fact) else frozenset())
     is_row = (is_named and _is_row(fact)) or _is_row_asked_for(asked, record_of(fact))
     met_names = subject | named
-    is_own = bool(met_names) or any(_is_told(term, own) for term in asked.words)
+    is_own = bool(met_names) or any(_is_stated(term, own) for term in asked.words)
     met = met_in(asked.words, own | around)
     is_carried = bool((met | met_names) - met_in(met | met_names, own | titles))
     if asked.words - (asked.kinds - FIGURE_KINDS) and not met:
@@ -164,9 +164,9 @@ def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
         return Judgement(covered, 0.0, is_named, is_own, is_row, is_carried)
     if not asked.numbers <= own | around:
         return None
-    missed = asked.words - met - _kinds_told(asked, fact)
+    missed = asked.words - met - _kinds_stated(asked, fact)
     covered = _covered(met | met_names, met | missed | must)
-    return Judgement(covered, _told(asked.words - met, hit), is_named, is_own, is_row, is_carried)
+    return Judgement(covered, _missed_share(asked.words - met, hit), is_named, is_own, is_row, is_carried)
 
 
 def _identified(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> frozenset[str]:
@@ -181,15 +181,15 @@ def _identified(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> froze
     met = met_in(asked.words, told)
     if len(met) < _GOING_ON_WORDS_MIN or _letters(met) < _GOING_ON_SHARE_MIN * _letters(asked.words):
         return frozenset()
-    return asked.identifiers & told_terms(named_before(fact))
+    return asked.identifiers & phrase_terms(named_before(fact))
 
 
 def _subject(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> frozenset[str]:
     """What of the names that are asked about a fact has, whose terms are `told`."""
-    return frozenset(term for name in asked.named for term in told_of(name, fact, told))
+    return frozenset(term for name in asked.named for term in name_in_fact(name, fact, told))
 
 
-def _kinds_told(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
+def _kinds_stated(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
     """The kinds that a fact can tell without naming them: where a figure is wanted, it has to have one to tell.
 
     A row has a column for what it tells.
@@ -201,7 +201,7 @@ def _kinds_told(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
     return asked.kinds if has_figure else asked.kinds - FIGURE_KINDS
 
 
-def _is_told(term: str, told: frozenset[str]) -> bool:
+def _is_stated(term: str, told: frozenset[str]) -> bool:
     """In this or another wording or form of the word."""
     return bool(met_in((term,), told)) or any(_are_kin(term, other) for other in told)
 
@@ -269,7 +269,7 @@ def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSet
         return ()
     told = [one for one in _judged(described.who, [hit for hit in hits if not _only_asks(hit.fact)], settings) if one.answers]
     told.sort(key=lambda one: -one.found.share)
-    names = names_told(described, [one.hit.fact for one in told if one.hit.fact.is_current][:_TELLERS_MAX])
+    names = answering_names(described, [one.hit.fact for one in told if one.hit.fact.is_current][:_TELLERS_MAX])
     return (described.who, *map(described.of, names)) if names else ()
 
 
@@ -278,7 +278,7 @@ def _judged(
 ) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
     asked = replace(asked_of(question), aliases=aliases)
-    about = ((hit, _as_told_of(asked, hit)) for hit in hits)
+    about = ((hit, _only_about(asked, hit)) for hit in hits)
     judged = ((hit, told, judgement(asked, told)) for hit, told in about if told is not None)
     typed = (
         (hit, told, replace(one, is_typed=_is_typed(question, asked, told.fact))) for hit, told, one in judged if one is not None
@@ -289,9 +289,9 @@ def _judged(
     ]
 
 
-def _as_told_of(asked: QuestionTerms, hit: Hit) -> Hit | None:
+def _only_about(asked: QuestionTerms, hit: Hit) -> Hit | None:
     """A hit with what its fact says of those who are asked about, and the share of its score by words; None without any."""
-    told = as_told_of(asked.named, hit.fact)
+    told = only_about(asked.named, hit.fact)
     if told is None or told is hit.fact:
         return hit if told else None
     words = asked.words | asked.names
@@ -307,8 +307,8 @@ def _only_asks(fact: Fact) -> bool:
 
 def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact is about the one that is meant, and holds what such a question is answered with."""
-    told = _told_by(hit.fact)
-    is_meant = all(_is_told(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
+    told = _terms_of(hit.fact)
+    is_meant = all(_is_stated(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
     return (
         is_meant
         and _is_on_topic(question, asked, hit, settings)
@@ -325,17 +325,17 @@ def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSett
 
 def _states(question: str, asked: QuestionTerms, hit: Hit, found: Judgement, settings: RelevanceSettings) -> bool:
     """Whether a fact says enough of what is asked, and the very thing, or holds it."""
-    return found.is_typed or (_answers(found, hit, settings) and _tells_what_is_asked(question, asked, hit, settings))
+    return found.is_typed or (_answers(found, hit, settings) and _states_focus(question, asked, hit, settings))
 
 
-def _tells_what_is_asked(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
+def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact states the focus of a question, or enough else that it must state it in other words.
 
     A long identifier that is named leaves little doubt, and so does a whole name with all other words.
     """
     focus = focus_of(question) - asked.kinds
-    told = _told_by(hit.fact)
-    if not focus or _is_row(hit.fact) or any(_is_told(term, told) for term in focus):
+    told = _terms_of(hit.fact)
+    if not focus or _is_row(hit.fact) or any(_is_stated(term, told) for term in focus):
         return True
     if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & told) or asked.words & measured_in(hit.fact.content):
         return True
@@ -358,9 +358,9 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact
-    told = _told_by(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
+    told = _terms_of(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
     is_named = not (asked.names | asked.identifiers).isdisjoint(told)
-    return is_named or any(_is_told(term, told) or (german and is_in_compound(term, told)) for term in topic)
+    return is_named or any(_is_stated(term, told) or (german and is_in_compound(term, told)) for term in topic)
 
 
 def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -371,8 +371,8 @@ def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
     return (hit.components.semantic or 0.0) >= settings.same_min and question.isascii()
 
 
-def _told_by(fact: Fact) -> frozenset[str]:
-    return told_terms(" ".join((fact.content, fact.concept, fact.before))) | measured_in(fact.content)
+def _terms_of(fact: Fact) -> frozenset[str]:
+    return phrase_terms(" ".join((fact.content, fact.concept, fact.before))) | measured_in(fact.content)
 
 
 def _qualifiers(question: str) -> frozenset[str]:
@@ -394,7 +394,7 @@ def _is_row_of(question: str, fact: Fact) -> bool:
     # What stands in the first column is counted by the rows.
     head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
     told = terms_in(f"{titles} {fact.content}") - terms_in(head)
-    return any(_is_told(term, told) for term in tokenize(counted["noun"]))
+    return any(_is_stated(term, told) for term in tokenize(counted["noun"]))
 
 
 def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -410,7 +410,7 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
 
     First names alone are too common for that, and so are spans of time. What has no name needs the rarer kinds of things.
     """
-    told = told_terms(_stated(fact)) | (told_terms(named_before(fact)) if refers(fact) else frozenset())
+    told = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     if not (asked.named or asked.identifiers):
         return _owner_in(question) in asked.words & told and holds_telling(question, said)
@@ -430,7 +430,7 @@ def _covered(met: frozenset[str], wanted: frozenset[str]) -> float:
     return _letters(met) / (_letters(wanted) + _DOUBT_LETTERS)
 
 
-def _told(missed: frozenset[str], hit: Hit) -> float:
+def _missed_share(missed: frozenset[str], hit: Hit) -> float:
     """BM25 knows how rare each word is in this memory, which the words alone don't show."""
     found = hit.components.keyword
     return found / (found + _MISSED_PER_LETTER * _letters(missed) + _DOUBT_BM25)

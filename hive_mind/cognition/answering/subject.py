@@ -71,7 +71,7 @@ def _ahead_of_clause(ahead: str) -> str:
     return ahead[: ends[-1]] if ends else ""
 
 
-def told_of(name: Name, fact: Fact, told: frozenset[str]) -> Name:
+def name_in_fact(name: Name, fact: Fact, told: frozenset[str]) -> Name:
     """What of a name a fact has, whose terms are `told`; nothing of it where it names another."""
     if name <= told or len(name) == 1:
         return name & told
@@ -88,7 +88,7 @@ def _names_of(text: str) -> tuple[Name, ...]:
     return names_in(text)
 
 
-def as_told_of(named: Sequence[Name], fact: Fact) -> Fact | None:
+def only_about(named: Sequence[Name], fact: Fact) -> Fact | None:
     """A fact without the sentences of a dialogue that are about somebody else than those named; None where none is left."""
     if not named or not fact.speaker:
         return fact

@@ -111,12 +111,12 @@ _PHRASE = regex(rf"\b(?:{'|'.join(_PHRASES)})\b", re.IGNORECASE)
 
 
 def without_phrases(text: str) -> str:
-    """A text without what `told_terms` takes for one term: its words by themselves mean something else."""
+    """A text without what `phrase_terms` takes for one term: its words by themselves mean something else."""
     return _PHRASE.sub(" ", text)
 
 
 @lru_cache(maxsize=512)
-def told_terms(text: str) -> frozenset[str]:
+def phrase_terms(text: str) -> frozenset[str]:
     """The terms of a text, with one term for a phrase such as "in charge"."""
     return frozenset(tokenize(_PHRASE.sub(lambda phrase: _PHRASES[phrase[0].casefold()], text)))
 
@@ -164,7 +164,7 @@ def met_in(asked: Iterable[str], told: frozenset[str]) -> frozenset[str]:
 
 def other_words(question: str) -> str:
     """What the words of a question may be called instead."""
-    others = (sorted(_same().get(term, ())) for term in sorted(told_terms(question)))
+    others = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
     return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
 
 

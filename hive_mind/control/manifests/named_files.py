@@ -74,7 +74,7 @@ def _wrong(pattern: str, folder: Path, first: dict[str, str]) -> Iterator[str]:
         try:
             rules = _rules_in(file)
         except RuleError as error:
-            yield from (one.told(error.file) for one in error.problems)
+            yield from (one.in_file(error.file) for one in error.problems)
         except InvalidInput as error:
             yield str(error)
         else:
@@ -109,7 +109,7 @@ def _worker_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
             try:
                 _with_worker(agent, folder)
             except WorkerFileError as error:
-                yield from (Finding(path, one.told(error.file)) for one in error.problems)
+                yield from (Finding(path, one.in_file(error.file)) for one in error.problems)
             except (InvalidInput, OSError, ValueError) as error:
                 yield Finding(path, str(error))
 
@@ -151,7 +151,7 @@ def _retrieval_findings(manifest: HiveManifest, folder: Path) -> Iterator[Findin
     try:
         _with_retrieval(manifest, folder)
     except WorkspaceError as error:
-        yield from (Finding(path, one.told(error.file)) for one in error.problems)
+        yield from (Finding(path, one.in_file(error.file)) for one in error.problems)
     except InvalidInput as error:
         yield Finding(path, str(error))
 

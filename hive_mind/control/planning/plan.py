@@ -14,7 +14,13 @@ import msgspec
 from hive_mind.control.planning.allocation import Allocation
 from hive_mind.control.planning.changes import Change, changes
 from hive_mind.control.planning.desired import Desired
-from hive_mind.control.planning.effects_told import told_of_change, told_of_leaving, told_of_move, told_of_start, told_of_update
+from hive_mind.control.planning.impacts import (
+    impact_of_change,
+    impact_of_leaving,
+    impact_of_move,
+    impact_of_start,
+    impact_of_update,
+)
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.runtime.workers.config import AgentConfig
@@ -107,7 +113,7 @@ def removal(running: Mapping[str, Running], *, is_purge: bool = False) -> Plan:
 
 def _moves(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Iterator[Action]:
     if desired.moves:
-        memory, loses = told_of_move(desired, running, state)
+        memory, loses = impact_of_move(desired, running, state)
         yield Action("move", desired.hive.id, "; ".join(desired.moves), memory=memory, loses=loses)
 
 
@@ -117,9 +123,11 @@ def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[st
         if name in away:
             continue
         if found is None or (found.config is None and not found.is_alive):
-            yield Action("create", name, "it does not run", memory=told_of_start(config))
+            yield Action("create", name, "it does not run", memory=impact_of_start(config))
         elif found.config is None and not found.is_hidden:
-            yield Action("replace", name, found.error or "its configuration can't be read", memory=told_of_change((), config)[0])
+            yield Action(
+                "replace", name, found.error or "its configuration can't be read", memory=impact_of_change((), config)[0]
+            )
 
 
 def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[str]) -> Iterator[Action]:
@@ -128,16 +136,16 @@ def _changes(desired: Desired, running: Mapping[str, Running], away: frozenset[s
         if name in away or found is None or found.config is None:
             continue
         if differing := changes(found.config, config):
-            memory, loses = told_of_update(found, differing, config, desired)
+            memory, loses = impact_of_update(found, differing, config, desired)
             yield Action("update", name, _why_changed(found, differing), differing, memory, loses)
         elif reason := _why_restarted(found):
-            yield Action("restart", name, reason, memory=told_of_change((), config)[0])
+            yield Action("restart", name, reason, memory=impact_of_change((), config)[0])
 
 
 def _ends(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Iterator[Action]:
     for name, found in running.items():
         if name not in desired.processes:
-            memory, loses = told_of_leaving(found, desired, state)
+            memory, loses = impact_of_leaving(found, desired, state)
             yield Action("delete", name, "the manifest has it no more", memory=memory, loses=loses)
 
 

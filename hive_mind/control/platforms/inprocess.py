@@ -121,11 +121,11 @@ class InProcessPlatform:
     def _elsewhere(self) -> dict[str, Running]:
         paths = [path for path in sorted(self._folder.glob("*.lock")) if path.stem not in self._locks]
         held = {path.stem: pid for path in paths if (pid := _other_holder(path))}
-        return {name: Running(name, pid, error=_told(pid)) for name, pid in held.items()}
+        return {name: Running(name, pid, error=_owner_text(pid)) for name, pid in held.items()}
 
     def _refuse_elsewhere(self, process: str) -> None:
         if pid := _other_holder(self._folder / f"{process}.lock"):
-            raise BackendUnavailable(process, _told(pid))
+            raise BackendUnavailable(process, _owner_text(pid))
 
     def _lock(self, process: str) -> None:
         """Raises `BackendUnavailable` where another process has it."""
@@ -186,7 +186,7 @@ def _other_holder(lock: Path) -> int:
     return 0 if pid == os.getpid() else pid
 
 
-def _told(pid: int) -> str:
+def _owner_text(pid: int) -> str:
     return f"it runs inside process {pid}, which alone can reach it: end that one first (Ctrl-C where it was applied)"
 
 

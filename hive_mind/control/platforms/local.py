@@ -106,7 +106,7 @@ class LocalPlatform:
     def _seen(self, process: str) -> "_Seen | None":
         """Without asking it; None where there is none and should be none."""
         files = ProcessFiles(self._folder, process)
-        body, config = files.told()
+        body, config = files.read_config()
         one, contact = files.running(), files.contact()
         if one is None:
             is_hidden = files.is_taken

@@ -65,7 +65,7 @@ class ProcessFiles:
         """Whether a living process holds its lock, known or not."""
         return is_locked(self._lock)
 
-    def told(self) -> tuple[bytes, WorkerConfig | None]:
+    def read_config(self) -> tuple[bytes, WorkerConfig | None]:
         """Its configuration, raw and parsed; b"" and None where unreadable."""
         body = read_own(self.config)
         with suppress(msgspec.DecodeError, UnicodeDecodeError):

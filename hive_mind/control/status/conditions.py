@@ -166,18 +166,18 @@ def _conditions(
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
     failed = [one.since_ms for one in agents if one.phase == "failed"]
     return (
-        _told("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], ready),
-        _told("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
-        _told("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
-        _told("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
-        _told("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
-        _told("WritesAccepted", "WritesAccepted", "WritesRefused", refused_writes(statuses), is_known=is_known),
-        _told("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),
+        _unless("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], ready),
+        _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
+        _unless("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
+        _unless("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
+        _unless("Replicated", "UpToDate", "Behind", _behind(nodes, agents), even, is_known=is_known),
+        _unless("WritesAccepted", "WritesAccepted", "WritesRefused", refused_writes(statuses), is_known=is_known),
+        _unless("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),
         _broker_memory(nodes, is_known=is_known),
-        _told("ClockSkew", "ClocksAgree", "ClockOff", wrong_clocks(nodes), is_known=is_known),
+        _unless("ClockSkew", "ClocksAgree", "ClockOff", wrong_clocks(nodes), is_known=is_known),
         _identity(nodes, is_known=is_known),
-        _told("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
-        _told("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
+        _unless("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
+        _unless("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
     )
 
 
@@ -186,7 +186,7 @@ def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     asked = [node for node in nodes if node.broker_limit_bytes]
     if not asked:
         return Condition("BrokerMemory", "Unknown", "NotTold", "this bus does not say how much it holds")
-    return _told("BrokerMemory", "Enough", "NearlyFull", full_brokers(asked), is_known=is_known)
+    return _unless("BrokerMemory", "Enough", "NearlyFull", full_brokers(asked), is_known=is_known)
 
 
 def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
@@ -199,7 +199,7 @@ def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     against += [f"{node.name} forgot {count:,} × {why}" for node in asked for why, count in sorted(node.limited.items())]
     if any(node.identity == "warn" for node in asked) and not against:
         return _condition("Identity", True, "ProvenSoFar", "nobody has to prove it yet", is_known=is_known)
-    return _told("Identity", "Proven", "NotProven", against, is_known=is_known)
+    return _unless("Identity", "Proven", "NotProven", against, is_known=is_known)
 
 
 def _since(parts: Iterable[tuple[bool, int]]) -> int:
@@ -226,7 +226,7 @@ def _untaught(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> 
     return [f"{one.name}: {one.last_error}" for one in agents if one.phase == "failed" and one.process in able]
 
 
-def _told(type: str, good: str, bad: str, against: list[str], since_ms: int = 0, *, is_known: bool = True) -> Condition:
+def _unless(type: str, good: str, bad: str, against: list[str], since_ms: int = 0, *, is_known: bool = True) -> Condition:
     """True when nothing speaks against it; what does is named, as far as a line has room."""
     named = dict.fromkeys(against)
     message = ", ".join([*named][:_NAMED_MAX]) + (f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else "")

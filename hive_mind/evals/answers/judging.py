@@ -86,7 +86,7 @@ class ModelJudge(MeteredModel):
             return None
         if not hits:
             return False
-        asked = fenced(_instructions(), _told(question, answer, hits), _VERDICT_TOKENS_MAX)
+        asked = fenced(_instructions(), _prompt(question, answer, hits), _VERDICT_TOKENS_MAX)
         try:
             reply = await reply_of(self._model, asked, self._budget, self._retry, rng=self._rng, sleep=self._sleep)
         except (BackendError, BudgetExceeded) as error:
@@ -111,7 +111,7 @@ def _verdict_in(reply: str) -> bool | None:
     return verdict.grounded if verdict.grounded == (not verdict.unsupported) else None
 
 
-def _told(question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> str:
+def _prompt(question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]) -> str:
     """Everything on lines of its own, so that no answer can look like a source."""
     sources = numbered([_shown(hit) for hit in hits])
     asked_at = f"\nAsked at: {_line(question.asked_at)}" if question.asked_at else ""

@@ -84,7 +84,7 @@ class SimulatedArm(PerAgentArm):
             Borrowed(self._means.embedder),
             ranking=self._cell.retrieval.ranking,
             new_arm=vector_arms(self._means.settings),
-            clock=self._hive.tell_time_us,
+            clock=self._hive.time_us,
         )
         return DistributedCognitiveMemory(local, self._hive.nodes[name], agent=name, gate=_GATE)
 

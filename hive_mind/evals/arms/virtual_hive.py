@@ -105,7 +105,7 @@ class VirtualHive:
         for one in self.nodes.values():
             self._perform(one, one.node.start((), self._now))
 
-    def tell_time_us(self) -> int:
+    def time_us(self) -> int:
         return 1000 * (START_MS + self.schedule.now_ms)
 
     # ── phases ────────────────────────────────────────────────────────────────────────────────────────────────────

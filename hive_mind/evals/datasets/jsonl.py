@@ -186,11 +186,11 @@ def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLi
     for document in documents:
         if taken := [key for key in DOCUMENT_FIELDS if key in document.meta]:
             raise InvalidInput(f"document {document.id!r}: its meta has {taken[0]!r}, which is a field of its own; rename it")
-        yield CorpusLine(document.id, document.text, _told(name, document, previous) | dict(document.meta))
+        yield CorpusLine(document.id, document.text, _explicit_fields(name, document, previous) | dict(document.meta))
         previous = document
 
 
-def _told(name: str, document: Document, previous: Document | None) -> dict[str, str]:
+def _explicit_fields(name: str, document: Document, previous: Document | None) -> dict[str, str]:
     """What does not follow from the file itself."""
     assumed = dict.fromkeys(DOCUMENT_FIELDS, "")
     assumed |= {"source": default_source(name, document.id), "before": derived_before(previous, document.section)}

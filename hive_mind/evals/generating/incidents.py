@@ -65,12 +65,12 @@ class IncidentPair:
         parts = {}
         for part, speaker in zip(_PARTS, speakers, strict=True):
             finding = findings[part]
-            said = self.teller.state(subject, self._told(part, finding), speaker, slot, self.team)
+            said = self.teller.state(subject, self._sentences(part, finding), speaker, slot, self.team)
             parts[part] = (self._keep(said), finding)
         self._remark(subject, self.words.closed, slot, "ticket", words)
         return _Case(id_, host, [alarm, opened], parts)
 
-    def _told(self, part: str, finding: Discovery) -> Sequence[str]:
+    def _sentences(self, part: str, finding: Discovery) -> Sequence[str]:
         """A finding's sentences, now and then led in by the word that a search would use."""
         if self.chance.random() >= _LED:
             return finding.said

@@ -228,7 +228,7 @@ def _run_cells(
             case JobProgress(name, phase, done, total):
                 what = f"{name}: {phase}"
                 if phase.endswith("questions"):
-                    standing.told(name, done, total)
+                    standing.progressed(name, done, total)
             case JobResult(name) as ended:
                 standing.ended(name)
                 what = _settle(ended, orders[name], folder)

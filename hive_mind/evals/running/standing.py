@@ -33,7 +33,7 @@ class Standing:
     before: frozenset[str] = frozenset()
     """Cells that an earlier run finished: done, and no measure of speed."""
 
-    def told(self, cell: str, done: int, total: int) -> None:
+    def progressed(self, cell: str, done: int, total: int) -> None:
         """A cell that is asking questions is so far."""
         self.parts[cell] = _NEARLY * min(done / total, 1.0) if total else 0.0
 

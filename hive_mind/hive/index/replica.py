@@ -174,7 +174,7 @@ class Replica:
         """Candidates among the facts that have their home here, and what their keyword scores are made of."""
         self._refresh(judge)
         accept = self._accept(confidence_min, judge, probe.as_of_ms)
-        pool, positions, words = self._home.index.told(answerable(probe, self._dimension), accept)
+        pool, positions, words = self._home.index.pool_with_words(answerable(probe, self._dimension), accept)
         return pool, self._evidence(self._home, pool, positions, judge), words
 
     def pool_of_all(

@@ -125,7 +125,7 @@ class Exchanges:
                 agrees.append(partition)
                 if digest.seen_root(offer.session) != summary.seen:
                     seen = digest.seen_some(self._actors_max, offer.session)
-                    steps.append(self._told_seen(offer, share, "whole", seen))
+                    steps.append(self._note_seen(offer, share, "whole", seen))
             else:
                 steps.append(self._step(offer, share, _opening(digest, offer.session)))
         self._agree(sender, offer.session, agrees)
@@ -266,7 +266,7 @@ class Exchanges:
         rest = self._rest(step, digest) if step.seen == "whole" else SeenDigest()
         wants = pack(unproved[:WANTS_MAX])
         if rest.up_to or rest.beyond:
-            return Answer((self._told_seen(step, share, "rest", rest, removals, wants),), *joined)
+            return Answer((self._note_seen(step, share, "rest", rest, removals, wants),), *joined)
         messages = (self._step(step, share, (), (), removals, wants),) if removals or wants else ()
         return Answer(messages, *joined)
 
@@ -305,7 +305,7 @@ class Exchanges:
         head = answered.session, self._incarnation, answered.incarnation, share.partition
         return SyncStep(*head, spans, adds, removals, wants, heads_of(told, share), seen.up_to, seen.beyond, pack(seen.proved))
 
-    def _told_seen(
+    def _note_seen(
         self,
         answered: SyncOffer | SyncStep,
         share: Share,

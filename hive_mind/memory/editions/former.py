@@ -34,6 +34,6 @@ def former_of(changed: Iterable[Fact], source: str) -> int:
     return sum(1 for fact in changed if not fact.is_current or source not in fact.sources)
 
 
-def former_told(fact: Fact) -> str:
+def former_note(fact: Fact) -> str:
     """A word on a fact that is no longer true, "" for one that is."""
     return "no longer true" if fact.superseded_by else ""

@@ -44,7 +44,7 @@ def voices_of(found: HiveFact) -> Voices:
     return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), found.trust)
 
 
-def voices_told(hit: Hit) -> str:
+def voices_text(hit: Hit) -> str:
     """The same in words, for a model or a person; "" for what this memory learned itself."""
     if hit.voices is None or not hit.voices.agents:
         return ""

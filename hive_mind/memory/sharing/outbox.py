@@ -96,7 +96,7 @@ class Outbox:
             # They are held, and the hive is asked again.
             self._report(error, len(fact_ids))
 
-    async def tell_again(self, fact_ids: Iterable[str] | None = None) -> None:
+    async def share_again(self, fact_ids: Iterable[str] | None = None) -> None:
         """What the hive has of these, or of everything, once more: how it is found has changed, or it was said again."""
         async with self._local.awake() as awake:
             known = awake.recall.facts

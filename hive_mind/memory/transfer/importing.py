@@ -91,7 +91,7 @@ async def import_all(
 
     Raises `InvalidInput` naming the bad lines; then nothing was taken in.
     """
-    tell = progress or _untold
+    tell = progress or _no_progress
     examined = await _examined(lines, tell)
     start = _reached(meta, examined)
     added, has_marker = 0, BEGUN_KEY in meta and bool(meta[BEGUN_KEY])
@@ -191,5 +191,5 @@ async def _finished(write: Awaitable[int], told: Callable[[], None]) -> int:
         raise
 
 
-def _untold(done: int, total: int, what: str) -> None:
+def _no_progress(done: int, total: int, what: str) -> None:
     del done, total, what

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hive_mind.memory.editions.former import timed
 from hive_mind.memory.erasure.erasing import erasures_in, kept_changes, kept_of
 from hive_mind.memory.intake import take_in
-from hive_mind.memory.opening import MODEL_KEY, may_embed, record, tell_other_model
+from hive_mind.memory.opening import MODEL_KEY, may_embed, record, warn_other_model
 from hive_mind.memory.vectors import VectorSource
 from hive_mind.model.fact import Fact
 from hive_mind.store.base import Change, FactStore
@@ -21,7 +21,7 @@ class Unindexed:
     def __init__(self, store: FactStore, vectors: VectorSource, meta: Mapping[str, str]) -> None:
         self.store, self.meta, self._vectors = store, meta, vectors
         self._recorded, self._erasures = meta.get(MODEL_KEY, ""), erasures_in(meta)
-        tell_other_model(self._recorded, vectors)
+        warn_other_model(self._recorded, vectors)
 
     @property
     def embeds(self) -> bool:

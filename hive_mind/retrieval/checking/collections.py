@@ -70,8 +70,8 @@ def documents_findings(collection: Collection, documents: Iterable[tuple[str, Ma
         return
     for name in known:
         if name not in seen and name not in BUILT_IN:
-            told_of = f"no document has {name}; write it in their front matter, or remove it"
-            yield Finding(_place(collection, name), told_of, is_warning=True)
+            name_in_fact = f"no document has {name}; write it in their front matter, or remove it"
+            yield Finding(_place(collection, name), name_in_fact, is_warning=True)
         elif name == "category" and name not in seen:
             yield Finding(_place(collection, name), "no document lies in a folder, which would be its category", is_warning=True)
 

@@ -75,7 +75,7 @@ def semantic(
         *config_findings(config, collection, has_embeddings=has_embeddings, tree=tree),
         *filter_findings(config, collection, facets),
     ]
-    return _told(found, tree, CONFIG)
+    return _findings(found, tree, CONFIG)
 
 
 def check_config(
@@ -102,7 +102,7 @@ def check_collection(workspace: Workspace, name: str) -> Checked[Collection]:
         found += [
             Unlocated(("documents_dir",), f"{one.id} is left out: it {one.why}", is_warning=True) for one in held.skipped[:20]
         ]
-    return Checked(file, collection, _told(found, tree, COLLECTION))
+    return Checked(file, collection, _findings(found, tree, COLLECTION))
 
 
 def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden]:
@@ -115,7 +115,7 @@ def check_golden(workspace: Workspace, collection: Collection) -> Checked[Golden
     listing = workspace.documents(collection)
     ids = dict.fromkeys(one.id for one in listing.seen)
     found = golden_findings(golden, ids.keys(), left_out(listing, golden.documents))
-    return Checked(file, golden, _told(found, tree, GOLDEN))
+    return Checked(file, golden, _findings(found, tree, GOLDEN))
 
 
 def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[FileFinding, ...]:
@@ -131,7 +131,7 @@ def check_active(workspace: Workspace, *, has_embeddings: bool) -> tuple[FileFin
         return tuple(replace(one, path=f"deployed.{one.path}") for one in sense if one.level == "error")
     if active is None or active.config in workspace.configs():
         return wrong
-    return _told([Unlocated(("config",), _missing("configuration", active.config, workspace.configs()))], tree, ACTIVE)
+    return _findings([Unlocated(("config",), _missing("configuration", active.config, workspace.configs()))], tree, ACTIVE)
 
 
 def _check_config_file(
@@ -142,7 +142,7 @@ def _check_config_file(
         return Checked(file, None, wrong)
     named = [] if file == workspace.active_file else _named(config.name, file)
     sense = _sense(workspace, config, tree, has_embeddings=has_embeddings, facets=facets)
-    return Checked(file, config, _in_order([*_told(named, tree, CONFIG), *sense]))
+    return Checked(file, config, _in_order([*_findings(named, tree, CONFIG), *sense]))
 
 
 def _sense(
@@ -153,11 +153,11 @@ def _sense(
         collection = _collection_of(config, workspace)
         held = contents(workspace, collection) if facets is None else None
     except WorkspaceError as error:
-        return _told([Unlocated(("collection",), error.problems[0].message), *contradictions(config, tree)], tree, CONFIG)
+        return _findings([Unlocated(("collection",), error.problems[0].message), *contradictions(config, tree)], tree, CONFIG)
     sense = semantic(config, collection, held.facets if held else facets or {}, has_embeddings, tree)
     if not held or any(one.level == "error" and one.path.startswith("filters") for one in sense):
         return sense
-    return (*sense, *_told(combination(config, (one.fields for one in held.documents)), tree, CONFIG))
+    return (*sense, *_findings(combination(config, (one.fields for one in held.documents)), tree, CONFIG))
 
 
 def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
@@ -192,7 +192,7 @@ def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:
     return f"there is no {kind} {name}; " + did_you_mean(name, known, there)
 
 
-def _told(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:
+def _findings(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:
     return _in_order(
         FileFinding("warning" if one.is_warning else "error", *located(one, tree or _NOWHERE, form))
         for one in islice(found, PROBLEMS_MAX)

@@ -146,7 +146,7 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
         return entry
 
 
-def told_history(workspace: Workspace) -> tuple[Deployment, ...]:
+def read_deployments(workspace: Workspace) -> tuple[Deployment, ...]:
     """Every change, oldest first. What an interrupted command left is put right first, unless somebody is deploying just now."""
     # The history must also be readable without the right to write, and when the active file is broken.
     with suppress(ConfigError, OSError), workspace_lock(workspace.root):

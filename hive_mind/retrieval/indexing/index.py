@@ -81,7 +81,7 @@ class CollectionIndex:
             stale = unused(self._file, changes) if changes.gone and self._file.has_vectors() else ()
             await asyncio.to_thread(write, self._file, changes, self.collection.chunking, stale)
             self._show(changes, former, embedded > 0)
-        return self._told(changes, embedded, note)
+        return self._summary(changes, embedded, note)
 
     def facets(self) -> dict[str, dict[str, int]]:
         """How many documents have each value of each field that is not text, most frequent first."""
@@ -262,7 +262,7 @@ class CollectionIndex:
         scores = {name: getattr(one, name) for name in Candidate.__slots__ if name not in ("row", "id")}
         return Result(rank, f"{document}#{row.ordinal}", document, row.heading, row.text, **scores)
 
-    def _told(self, changes: Changes, embedded: int, note: str) -> Indexed:
+    def _summary(self, changes: Changes, embedded: int, note: str) -> Indexed:
         return Indexed(
             added=len(changes.documents) - len(changes.replaced),
             changed=len(changes.replaced),

@@ -77,7 +77,7 @@ def _series(number: int) -> dict[str, Any]:
 def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
     """Every result of every question by its rank, its score as a share of the best one, and where rankings end."""
     ends = Counter(end for row in one.rows if (end := _cliff(one, row)))
-    entitle(axes, f"Score by rank: {one.config.name}", f"share of the best score; {_told(one, ends)}")
+    entitle(axes, f"Score by rank: {one.config.name}", f"share of the best score; {_caption(one, ends)}")
     # A bar stands behind the last result where the ranking was cut there.
     bars, heights = [end + 0.5 for end in ends], [count / len(one.rows) for count in ends.values()]
     axes.bar(bars, heights, width=0.34, color=TEXT.light, alpha=0.14)
@@ -109,7 +109,7 @@ def _by_number(axes: Axes, words: str) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(15, integer=True))
 
 
-def _told(one: Evaluation, ends: Counter[int]) -> str:
+def _caption(one: Evaluation, ends: Counter[int]) -> str:
     if not ends:
         return "no cliff"
     count = f"{sum(ends.values())} of {len(one.rows)} questions"

@@ -62,7 +62,7 @@ class Verdict:
         return not self.grounds
 
     @property
-    def told(self) -> str:
+    def as_text(self) -> str:
         """The whole verdict in lines for a person."""
         return "\n".join(one.message for one in self.grounds) or self.why
 

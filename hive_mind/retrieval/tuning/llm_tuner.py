@@ -18,7 +18,7 @@ from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
 from hive_mind.retrieval.files.configuration import ConfigurationSection, RetrievalConfig
-from hive_mind.retrieval.tuning.tuner import Proposal, Situation, told
+from hive_mind.retrieval.tuning.tuner import Proposal, Situation, situation_text
 from hive_mind.retry import RetrySettings, Sleep
 
 # More would not tell a model more; it bounds what a reply of nonsense costs to ask about.
@@ -55,7 +55,7 @@ class LlmTuner:
 
     async def propose(self, situation: Situation) -> Proposal | None:
         """What the model wants to be measured; None when it says that nothing is left to gain."""
-        asked = fenced(_instructions(), told(situation), _REPLY_TOKENS_MAX)
+        asked = fenced(_instructions(), situation_text(situation), _REPLY_TOKENS_MAX)
         reply, problems = _parsed(await self._reply_to(asked), situation)
         if problems:
             reply, problems = _parsed(await self._reply_to(_corrected(asked, problems)), situation)

@@ -11,7 +11,7 @@ from typing import Any
 from hive_mind.regex import regex
 from hive_mind.retrieval.files.changing import Path, changed
 from hive_mind.retrieval.files.configuration import RetrievalConfig
-from hive_mind.retrieval.tuning.tuner import Proposal, Situation, told
+from hive_mind.retrieval.tuning.tuner import Proposal, Situation, situation_text
 
 Ask = Callable[[str], Awaitable[str]]
 """Asks a person one thing and gives the answer; an empty one, or `EOFError`, ends the tuning."""
@@ -37,7 +37,7 @@ class PersonTuner:
 
     async def propose(self, situation: Situation) -> Proposal | None:
         """What the person wants to be measured. Mistakes are shown and asked about until they are corrected."""
-        self._show(told(situation))
+        self._show(situation_text(situation))
         self._show(HELP)
         try:
             return await self._asked(situation)

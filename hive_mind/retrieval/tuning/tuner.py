@@ -179,7 +179,7 @@ def _without(step: Step, place: int) -> Step:
     return replace(step, measured=replace(step.measured, rows=(*rows[:place], *rows[place + 1 :])))
 
 
-def told(situation: Situation) -> str:
+def situation_text(situation: Situation) -> str:
     """What is known so far, in lines, for a model or a person: the collection, the best, the steps, and what suffers most.
 
     Of the documents it has only names, headings and scores: their texts could say anything to a model.

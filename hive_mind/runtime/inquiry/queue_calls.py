@@ -8,6 +8,7 @@ import msgspec
 
 from hive_mind.bus.base import DeadLetter
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.fact_replies import fact_reply
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.reply_types import (
     DeadLetters,
@@ -20,7 +21,6 @@ from hive_mind.runtime.reply_types import (
     Shared,
 )
 from hive_mind.runtime.requests import Call, request
-from hive_mind.runtime.told import fact_told
 
 if TYPE_CHECKING:
     from hive_mind.judge.items import Decision, ItemView
@@ -38,7 +38,7 @@ class QueueCalls(AskedAgent):
         """Current facts of this agent that are not shared, with the reasons, the newest first."""
         own = self._shared.local if self._shared else self._agent.memory
         found = [fact for fact in await own.get_all_facts() if fact.held_back]
-        return {"facts": [fact_told(fact) for fact in found[: call.limit]], "count": len(found)}
+        return {"facts": [fact_reply(fact) for fact in found[: call.limit]], "count": len(found)}
 
     @request(needs=("fact_id",), gives=Shared)
     async def _do_reconsider(self, call: Call) -> Any:
@@ -58,7 +58,7 @@ class QueueCalls(AskedAgent):
             return {"facts": [], "count": 0}
         written = self._given.member.node.registry.with_prefix("quarantine/")
         reasons = {key.partition("/")[2]: why for key, value in written.items() if (why := msgspec.json.decode(value))}
-        told = [await self._quarantined_told(fact_id, why) for fact_id, why in list(reasons.items())[: call.limit]]
+        told = [await self._quarantined_reply(fact_id, why) for fact_id, why in list(reasons.items())[: call.limit]]
         return {"facts": told, "count": len(reasons)}
 
     @request("because", needs=("fact_id", "good"), gives=Shared)
@@ -94,10 +94,10 @@ class QueueCalls(AskedAgent):
             counts = await desk.decide(_decision(view, call))
         return {"item": call.title, "counts": counts}
 
-    async def _quarantined_told(self, fact_id: str, why: object) -> dict[str, Any]:
+    async def _quarantined_reply(self, fact_id: str, why: object) -> dict[str, Any]:
         fact = await self._agent.memory.get_fact(fact_id)
         told = why if isinstance(why, str) else ""
-        return {"fact_id": fact_id, "why": told, "fact": fact_told(fact) if fact else None}
+        return {"fact_id": fact_id, "why": told, "fact": fact_reply(fact) if fact else None}
 
 
 def _decision(view: "ItemView", call: Call) -> "Decision":
@@ -125,7 +125,7 @@ class BusCalls(AskedAgent):
         letters = await runner.bus.dead_letters(runner.hive, limit=max(call.limit, 1))
         queues = await runner.bus.queues(runner.hive)
         shown = ({"name": q.name, "waiting": q.waiting, "unacknowledged": q.unacknowledged, "dead": q.dead} for q in queues)
-        return {"letters": [_letter_told(letter) for letter in letters], "queues": list(shown)}
+        return {"letters": [_letter_reply(letter) for letter in letters], "queues": list(shown)}
 
     @request(needs=("letters",), gives=LettersMoved)
     async def _do_replay(self, call: Call) -> Any:
@@ -140,7 +140,7 @@ class BusCalls(AskedAgent):
         return {"count": await runner.bus.drop(runner.hive, call.letters)}
 
 
-def _letter_told(letter: DeadLetter) -> DeadLetterTold:
+def _letter_reply(letter: DeadLetter) -> DeadLetterTold:
     envelope = letter.envelope
     return {
         "id": letter.id,
@@ -150,11 +150,11 @@ def _letter_told(letter: DeadLetter) -> DeadLetterTold:
         "reason": letter.reason,
         "type": envelope.type if envelope else "unreadable",
         "sender": envelope.sender if envelope else "",
-        "message": _message_told(letter),
+        "message": _message_text(letter),
     }
 
 
-def _message_told(letter: DeadLetter) -> str:
+def _message_text(letter: DeadLetter) -> str:
     if letter.envelope is None:
         return f"{len(letter.data)} bytes that are no message: {letter.data[:_BYTES_SHOWN].hex(' ')}"
     text = msgspec.json.encode(msgspec.to_builtins(letter.envelope.message, enc_hook=str)).decode()

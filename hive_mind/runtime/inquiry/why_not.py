@@ -46,7 +46,7 @@ async def why_not(agent: LearningAgent, question: str, expected: str, limit: int
     answer, intent = await agent.answer_question(question, limit, method), intent_of(question)
     fact = await _meant(agent.memory, expected)
     if fact is None:
-        return WhyNot("unknown", _unknown_told(answer.completeness), answer)
+        return WhyNot("unknown", _why_unknown(answer.completeness), answer)
     if fact.is_retracted:
         return WhyNot("retracted", "It was taken back, so no search finds it.", answer, fact)
     if fact.superseded_by and not intent.wants_superseded:
@@ -73,10 +73,10 @@ def _placed(fact: Fact, found: SearchResult, answer: Answer, limit: int) -> WhyN
     if place > limit:
         told = f"It was found at place {place}, and the answer looks at the first {limit}."
         return WhyNot("ranked below", told, answer, fact, place, hit, last)
-    return WhyNot("not used", f"It was found at place {place}, {_use_told(answer)}", answer, fact, place, hit, last)
+    return WhyNot("not used", f"It was found at place {place}, {_why_unused(answer)}", answer, fact, place, hit, last)
 
 
-def _use_told(answer: Answer) -> str:
+def _why_unused(answer: Answer) -> str:
     if answer.method == "collected":
         return "but the question asks for a count or a list, which was made of all facts together."
     if not answer.is_known:
@@ -85,7 +85,7 @@ def _use_told(answer: Answer) -> str:
     return f"but the reader chose {others}: those answer the question more closely, or say the same."
 
 
-def _unknown_told(completeness: float) -> str:
+def _why_unknown(completeness: float) -> str:
     if completeness < 1.0:
         return "Neither this agent nor a member of the hive that answered knows it; some members were silent and may."
     return "Neither this agent nor the hive knows it. Another agent may hold it and not have shared it."

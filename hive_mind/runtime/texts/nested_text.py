@@ -85,7 +85,7 @@ class _Walk:
         elif isinstance(node, yaml.SequenceNode) and not all(isinstance(one, yaml.ScalarNode) for one in node.value):
             for number, one in enumerate(node.value, 1):
                 yield from self.lines(one, _below(path, _name_of(one) or str(number)), depth + 1)
-        elif told := _told(node):
+        elif told := _value_text(node):
             line = f"{path}: {told}" if path else told
             yield node.start_mark.line, line + self._comment_behind(node)
 
@@ -100,7 +100,7 @@ def _below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _told(node: yaml.Node) -> str:
+def _value_text(node: yaml.Node) -> str:
     return ", ".join(filter(None, map(_plain, node.value))) if isinstance(node, yaml.SequenceNode) else _plain(node)
 
 

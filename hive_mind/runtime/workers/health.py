@@ -93,7 +93,7 @@ class WorkerServer:
 
     async def start(self, host: str, port: int, below: Mapping[str, web.Application]) -> None:
         """Listen; `below` are further applications by path. Raises `BackendError` for a port that is taken."""
-        app = web.Application(middlewares=[self._told], client_max_size=self._worker.hosting.request_bytes_max)
+        app = web.Application(middlewares=[self._guard_requests], client_max_size=self._worker.hosting.request_bytes_max)
         app.add_routes(
             [
                 web.get("/healthz", self._health),
@@ -129,7 +129,7 @@ class WorkerServer:
             await self._runner.cleanup()
 
     @web.middleware
-    async def _told(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _guard_requests(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Who may ask, and what errors look like."""
         if self._is_local and not _is_local_host(request.headers.get("Host", "")):
             return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))

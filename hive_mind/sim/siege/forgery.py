@@ -52,7 +52,7 @@ class Forgery:
             moved = dot(actor_id(node, incarnation), self._chance.randrange(1, 9))
             adds += [given, Sealed(moved, given.assertion, given.seal)]
         heads = (sealed_head(self._seal, partition, Head(node, incarnation, FAR)),)
-        return self._told(Changes(partition, tuple(adds), (), heads))
+        return self._replicate(Changes(partition, tuple(adds), (), heads))
 
     def removals(self, node: str) -> Message:
         """What was asserted is taken back, by its author, by the node, or by the moderator."""
@@ -61,7 +61,7 @@ class Forgery:
         by = self._chance.choice((given.assertion.agent, MODERATOR, *agents_of(node)))
         removal = Removal(given.assertion.fact_id, (given.dot,), by, "retracted", given.assertion.stamp)
         partition = self._partition()
-        return self._told(Changes(partition, (), (sealed_removal(self._seal, partition, removal),)))
+        return self._replicate(Changes(partition, (), (sealed_removal(self._seal, partition, removal),)))
 
     def entries(self, node: str) -> Message:
         """What everybody would know, by the moderator and by agents of the node."""
@@ -97,7 +97,7 @@ class Forgery:
         state = SyncState(offer.session, incarnation, offer.incarnation, clock, everything, (), everything, (), taken_over)
         return heard[-1].target[0], heard[-1].sender, state
 
-    def _told(self, changes: Changes) -> Replicate:
+    def _replicate(self, changes: Changes) -> Replicate:
         return Replicate(f"{self._chance.getrandbits(64):016x}", (changes,))
 
     def _asserted(self, node: str, partition: str) -> Sealed:

@@ -43,7 +43,7 @@ def _copied_nodes(engine: Engine, reader: RecordReader, folder: Path, report: Re
     """The kinds of those that are no facts, by their ids."""
     kinds: dict[str, str] = {}
     with _Files(folder) as files:
-        for node in _told(reader.nodes_since(0), reader.last_tick, report, "reading facts"):
+        for node in _reporting(reader.nodes_since(0), reader.last_tick, report, "reading facts"):
             kind = kind_of(node.value)
             if kind != FACT:
                 kinds[node.id] = kind
@@ -60,7 +60,7 @@ def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dic
     pairs: dict[str, Pair] = {}
     single: list[tuple[Edge, Pair]] = []
     with _Files(folder) as files:
-        for edge in _told(reader.edges_since(0), reader.last_tick, report, "reading edges"):
+        for edge in _reporting(reader.edges_since(0), reader.last_tick, report, "reading edges"):
             pair = Pair(edge.relation.value, kinds.get(edge.from_id, FACT), kinds.get(edge.to_id, FACT))
             pairs["-".join(pair)] = pair
             if not files.put("-".join(pair), {"from": edge.from_id, "to": edge.to_id}):
@@ -112,7 +112,7 @@ class _Files:
             Path(file.name).unlink()
 
 
-def _told(items: Iterator[Ticking], last_tick: int, report: Report, what: str) -> Iterator[Ticking]:
+def _reporting(items: Iterator[Ticking], last_tick: int, report: Report, what: str) -> Iterator[Ticking]:
     for number, item in enumerate(items):
         if number % _REPORT_EVERY == 0:
             report(item.tick, last_tick, what)

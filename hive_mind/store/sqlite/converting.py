@@ -56,12 +56,12 @@ async def _convert(path: Path) -> None:
     lock_path(made).unlink(missing_ok=True)
     made.replace(path)
     sync_folder(path.parent)
-    _log.warning("%s: %s are taken over; delete %s* when you need it no more", path.name, _told(report), former.name)
+    _log.warning("%s: %s are taken over; delete %s* when you need it no more", path.name, _summary(report), former.name)
     if report.lost:
         more = f"; and {len(report.lost) - _LOST_SHOWN_MAX} more" if len(report.lost) > _LOST_SHOWN_MAX else ""
         _log.error("%s: lost, as they can't be read: %s%s", former, "; ".join(report.lost[:_LOST_SHOWN_MAX]), more)
 
 
-def _told(report: ConversionReport) -> str:
+def _summary(report: ConversionReport) -> str:
     taken = report.taken
     return f"{taken['AddFact']:,} facts, {taken['AddEpisode']:,} episodes and {taken['Link']:,} links"

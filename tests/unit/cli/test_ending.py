@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from hive_mind.cli.ending import ending_signals, told_to_end
+from hive_mind.cli.ending import ending_on_signals, ending_signals
 from hive_mind.cli.running import command, exit_codes
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
@@ -74,7 +74,7 @@ def test_what_was_ignored_stays_ignored(number):
     before = signal.signal(number, signal.SIG_IGN)
     try:
         assert number not in ending_signals()
-        with told_to_end():
+        with ending_on_signals():
             os.kill(os.getpid(), number)
     finally:
         signal.signal(number, before)
@@ -97,7 +97,7 @@ def test_in_another_thread_signals_stay_what_they_are():
     seen: list[object] = []
 
     def work() -> None:
-        with told_to_end():
+        with ending_on_signals():
             seen.extend(signal.getsignal(number) for number in HANDLED)
 
     thread = threading.Thread(target=work)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.errors import InvalidInput
-from hive_mind.judge.calibration import Comparison, calibrated, compared, moved, tells, threshold
+from hive_mind.judge.calibration import Comparison, are_conclusive, calibrated, compared, moved, threshold
 from hive_mind.judge.judgment import JudgmentAction, Signal
 from hive_mind.judge.precedent import Precedent
 
@@ -41,7 +41,7 @@ def learned(accuracy: Callable[[float], float], seed: int, audits: float, cases:
             known.append(said(sure, right=right))
         elif chance.random() < audits:
             known.append(said(sure, right=right, weight=1 / audits))
-        if number % 200 == 0 and tells(known, TARGET):
+        if number % 200 == 0 and are_conclusive(known, TARGET):
             now = moved(now, threshold(known, TARGET))
     return now
 
@@ -104,8 +104,8 @@ def test_twenty_effective_samples_are_needed_and_a_few_heavy_ones_are_few():
 
 
 def test_with_few_decisions_nobody_knows_and_with_as_many_as_could_do_a_judge_is_closed():
-    assert not tells([said(0.9)] * 51)
-    assert tells([said(0.9, right=False)] * 52)
+    assert not are_conclusive([said(0.9)] * 51)
+    assert are_conclusive([said(0.9, right=False)] * 52)
 
 
 some = st.lists(

@@ -107,7 +107,7 @@ def test_facts_are_taken_back_only_where_a_person_allowed_it(era: str) -> None:
 def test_where_a_client_can_ask_its_person_that_person_decides(
     era: str, answer: dict[str, bool] | None, takes_back: bool
 ) -> None:
-    agent = ScriptedAgent(why=told_of("f1"), retract={"fact_id": "f1", "sharing": "retracted"})
+    agent = ScriptedAgent(why=name_in_fact("f1"), retract={"fact_id": "f1", "sharing": "retracted"})
     questions: list[str] = []
 
     async def person(_: object, asked: Any) -> ElicitResult:
@@ -150,7 +150,7 @@ def test_of_a_long_learning_a_client_hears_how_far_it_is(era: str) -> None:
     assert heard == [(256, 600)]
 
 
-def told_of(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[str, Any]:
+def name_in_fact(id: str, *, replaces: tuple[str, ...] = (), by: str = "") -> dict[str, Any]:
     told = {"fact_id": id, "content": f"Fact {id}.", "concept": "gate", "sources": ["ben"], "said_at": "", "learned_at_us": 0}
     told |= {"confidence": 0.9, "turned_at_us": [0, 60_000_000] if by else []}
     return told | {"sharing": "held", "held_back": "", "superseded_by": by, "replaces": list(replaces), "said_in": []}
@@ -168,11 +168,11 @@ def test_a_time_is_asked_for_and_nothing_else_changes(era: str) -> None:
 
 def test_the_history_of_a_fact_is_what_it_replaced_and_what_replaced_it(era: str) -> None:
     facts = {
-        "f1": told_of("f1", by="f2"),
-        "f2": told_of("f2", replaces=("f1",), by="f3"),
+        "f1": name_in_fact("f1", by="f2"),
+        "f2": name_in_fact("f2", replaces=("f1",), by="f3"),
         # On, off, on: what it replaced replaces it.
-        "f3": told_of("f3", replaces=("f2", "f4"), by="an episode"),
-        "f4": told_of("f4", replaces=("f3",), by="f3"),
+        "f3": name_in_fact("f3", replaces=("f2", "f4"), by="an episode"),
+        "f4": name_in_fact("f4", replaces=("f3",), by="f3"),
     }
 
     def why(fact_id: str) -> dict[str, Any]:

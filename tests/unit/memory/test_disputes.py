@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.cognition.answering.quoting import QuotingSettings, quoted_answer
-from hive_mind.memory.disputes import dispute_told, disputed, with_rivals
+from hive_mind.memory.disputes import dispute_text, disputed, with_rivals
 from hive_mind.model.answer import Question
 from hive_mind.model.fact import Sharing
 from hive_mind.model.query import Hit
@@ -42,7 +42,7 @@ def hit(content: str, sources: int = 1, later_us: int = 0, **fields: str) -> Hit
 def test_a_dispute_says_which_is_newer_and_which_is_better_supported(here: Hit, there: Hit, told: str):
     (shown, _) = with_rivals([here, there], {})
 
-    assert dispute_told(shown) == f"disputed: “{NEW}” {told}"
+    assert dispute_text(shown) == f"disputed: “{NEW}” {told}"
 
 
 def test_what_agrees_or_is_past_is_in_no_dispute():
@@ -61,7 +61,7 @@ def test_pairs_that_disagree_are_told_newest_first_and_former_facts_are_in_none(
 def test_more_rivals_than_anybody_reads_are_counted():
     ports = [hit(f"The gateway listens on port {port}.") for port in (1, 2, 3, 4)]
 
-    assert dispute_told(with_rivals(ports, {})[0]).endswith("; 1 more")
+    assert dispute_text(with_rivals(ports, {})[0]).endswith("; 1 more")
 
 
 def test_an_answer_says_that_what_it_quotes_is_disputed():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs import effects as e
-from hive_mind.runs.compaction import COMPACT_FROM, KEPT, compacted, is_due, movable, pointers_in, tier_for, tokens_of, told
+from hive_mind.runs.compaction import COMPACT_FROM, KEPT, compacted, is_due, movable, pointers_in, tier_for, tokens_of
 from hive_mind.runs.fold import folded
 from hive_mind.runs.pointers import shown
 from hive_mind.runs.steps import Compacted
@@ -43,7 +43,7 @@ def squeezed(messages: Sequence[Message], context: int = CONTEXT) -> tuple[tuple
         assert len(files) < 40, "it never ends"
         file, count = f"conversation_{len(files) + 1}.md", movable(now)
         tier = tier_for(now, count, context)
-        files[file] = told(now[:count])
+        files[file] = transcript(now[:count])
         now = compacted(now, file, count, tier)
     return now, files
 

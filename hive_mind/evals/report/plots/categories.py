@@ -37,7 +37,7 @@ def by_category(setting: Setting, metric: str, name: str) -> Plot | None:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(metric_name(metric))
         key(figure, [(cell_name(cell, with_seed=setting.has_seeds), cell.arm.kind, cell.arm.place) for cell in cells])
-        return finished(figure, name, title, _told(title, cells, categories))
+        return finished(figure, name, title, _caption(title, cells, categories))
 
 
 def _bars(axes: Axes, cell: CellCard, categories: Sequence[str], metric: str, places: Sequence[float]) -> None:
@@ -51,7 +51,7 @@ def _bars(axes: Axes, cell: CellCard, categories: Sequence[str], metric: str, pl
         axes.plot([found.mean], [place], **{**style, "markersize": 4.5, "linestyle": "none"})
 
 
-def _told(title: str, cells: Sequence[CellCard], categories: Sequence[str]) -> str:
+def _caption(title: str, cells: Sequence[CellCard], categories: Sequence[str]) -> str:
     arms = ", ".join(cell_name(cell) for cell in cells)
     return f"{title}. Bars with 95 % intervals of {arms} for {counted(len(categories), 'category', 'categories')}."
 

@@ -58,7 +58,7 @@ def _drawn(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
         axes.set_xlabel(f"{unit}, each step tenfold")
         figure.legend(loc="outside lower left", ncols=2)
-        return finished(figure, name, title, _told(title, arms))
+        return finished(figure, name, title, _caption(title, arms))
 
 
 def _lines(axes: Axes, arms: Sequence[_Spent]) -> None:
@@ -91,7 +91,7 @@ def _spent(cell: CellCard, spent: Callable[[System], tuple[float | None, Estimat
     return _Spent(cell_name(cell, with_seed=with_seed), per_fact, per_query.mean)
 
 
-def _told(title: str, arms: Sequence[_Spent]) -> str:
+def _caption(title: str, arms: Sequence[_Spent]) -> str:
     def value(one: float | None) -> str:
         return "not measured" if one is None else f"{one:.3g}"
 

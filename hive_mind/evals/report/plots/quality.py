@@ -27,7 +27,7 @@ def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
     with canvas() as figure:
         words = ("messages per query, replies included", metric_name(metric))
         draw(figure, series, words, "tenfold and zero", is_joined=False, highest=1.0)
-        return finished(figure, name, title, told(title, series))
+        return finished(figure, name, title, caption(title, series))
 
 
 def by_agents(setting: Setting, metric: str, name: str) -> Plot | None:
@@ -47,7 +47,7 @@ def latency_by_agents(setting: Setting, name: str) -> Plot | None:
     return _against_agents(setting, (name, f"Latency against number of agents: {setting.name}", "median ms per query"), point)
 
 
-def told(title: str, series: list[Series]) -> str:
+def caption(title: str, series: list[Series]) -> str:
     """What a drawing shows, for those who don't see it: each series with its first and last point."""
     return f"{title}. " + "; ".join(f"{one.name}: {_ends(one)}" for one in series) + ". The figures are in the tables."
 
@@ -61,7 +61,7 @@ def _against_agents(
         return None
     with canvas() as figure:
         draw(figure, series, ("agents", upwards), "tenfold", highest=highest)
-        return finished(figure, name, title, told(title, series))
+        return finished(figure, name, title, caption(title, series))
 
 
 def _ends(one: Series) -> str:
@@ -105,7 +105,7 @@ def _drawn(setting: Setting, cells: list[CellCard], fault: str, upwards: str, va
     title = title if "@" in upwards else title[0].upper() + title[1:]
     with canvas() as figure:
         draw(figure, series, (_ACROSS[fault], upwards), "even", highest=None if value is _latency else 1.0)
-        yield finished(figure, name, title, told(title, series))
+        yield finished(figure, name, title, caption(title, series))
 
 
 def _completeness(cell: CellCard) -> Estimate | None:

@@ -140,7 +140,7 @@ def _failures(material: Material) -> Finding:
         tag("strong", "Under failures"),
         f": the least complete answers reached {figures.share(completeness)} of the hive ({setting.name}, ",
         f"{arm_name(worst.arm)}, {fault_name(worst.fault)})",
-        f"; {metric_name(material.quality)} there {_told(beside[0], with_place=False)} beside single." if beside else ".",
+        f"; {metric_name(material.quality)} there {_against(beside[0], with_place=False)} beside single." if beside else ".",
     )
 
 
@@ -164,9 +164,9 @@ def _spread(material: Material, kinds: tuple[str, ...], title: str) -> Finding:
         return
     ordered = sorted(beside, key=lambda one: (one[0].difference, one[1].id))
     real = sum(one.is_real and one.difference < 0 for one, _, _ in beside)
-    told = f": {metric_name(metric)} {_told(ordered[0])}"
+    told = f": {metric_name(metric)} {_against(ordered[0])}"
     if len(ordered) > 1:
-        told += f"; at the other end {_told(ordered[-1])}"
+        told += f"; at the other end {_against(ordered[-1])}"
     how_many = "none" if not real else "all" if real == len(beside) else figures.number(real)
     where = f" in {how_many} of {counted(len(beside), 'cell')}" if len(beside) > 1 else ""
     yield joined(tag("strong", title), told, f". Worse than single beyond chance{where}." if where or real else ".")
@@ -200,7 +200,7 @@ def _beside(cells: Sequence[CellCard], setting: Setting, metric: str) -> list[Be
     ]
 
 
-def _told(beside: Beside, *, with_place: bool = True) -> str:
+def _against(beside: Beside, *, with_place: bool = True) -> str:
     one, cell, setting = beside
     size = arm_size(cell.arm)
     place = f" on {setting.name}" + (f" with {size}" if size else "") if with_place else ""

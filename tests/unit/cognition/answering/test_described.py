@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.cognition.answering.described import described_in, names_told
+from hive_mind.cognition.answering.described import answering_names, described_in
 from tests.unit.cognition.reading import answer, hit
 
 
@@ -54,8 +54,8 @@ def test_many_names_are_no_one_person():
     assert described is not None
     facts = [hit(f"{name} is the boss of Hidden Wolf.").fact for name in ("Ana Roe", "Bob Lee", "Cy Dow")]
 
-    assert names_told(described, facts) == ()
-    assert names_told(described, facts[:1]) == ("Ana Roe",)
+    assert answering_names(described, facts) == ()
+    assert answering_names(described, facts[:1]) == ("Ana Roe",)
 
 
 @given(st.text(max_size=300))

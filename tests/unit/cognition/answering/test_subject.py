@@ -4,7 +4,7 @@ import pytest
 
 from hive_mind.cognition.answering.question_terms import asked_of
 from hive_mind.cognition.answering.relevance import judgement
-from hive_mind.cognition.answering.subject import as_told_of
+from hive_mind.cognition.answering.subject import only_about
 from hive_mind.ranking.tokens import terms_in
 from tests.unit.cognition.reading import answer, hit
 
@@ -90,7 +90,7 @@ def test_who_spoke_just_before_is_not_whom_it_is_about():
 )
 def test_of_an_utterance_the_sentences_about_the_other_are_left_out(speaker: str, said: str, about_ana: str):
     for lead in ("", f"{speaker}: "):
-        told = as_told_of(ANA, hit(lead + said, speaker=speaker).fact)
+        told = only_about(ANA, hit(lead + said, speaker=speaker).fact)
         assert told is not None
         assert told.content == lead + about_ana
 
@@ -98,15 +98,15 @@ def test_of_an_utterance_the_sentences_about_the_other_are_left_out(speaker: str
 def test_so_are_those_of_what_stands_before_it():
     known = {"speaker": "Ana", "before": "Ben: I saw a whale, Ana. Did you see it?"}
 
-    told = as_told_of(ANA, hit("Wow.", **known).fact)
+    told = only_about(ANA, hit("Wow.", **known).fact)
 
     assert told is not None
     assert told.before == "Ben: Did you see it?"
 
 
 def test_where_all_of_it_is_about_the_other_nothing_is_left_and_texts_without_speakers_stay():
-    assert as_told_of(ANA, hit("Ana, I sold my boat.", speaker="Ben").fact) is None
-    assert as_told_of(ANA, (text := hit("Ana, you sold your boat.")).fact) is text.fact
+    assert only_about(ANA, hit("Ana, I sold my boat.", speaker="Ben").fact) is None
+    assert only_about(ANA, (text := hit("Ana, you sold your boat.")).fact) is text.fact
 
 
 def test_what_ana_says_about_the_boat_of_ben_does_not_answer_what_is_asked_about_hers():

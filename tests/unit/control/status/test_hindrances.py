@@ -64,7 +64,7 @@ def test_whoever_can_write_nothing_is_named_with_the_reason() -> None:
     assert refused_writes([told, worker()]) == ["town: the bus takes nothing", "ben: disk is full"]
 
 
-def told_of(phase: Phase, error: str, **node: Any) -> list[str]:
+def name_in_fact(phase: Phase, error: str, **node: Any) -> list[str]:
     nodes, agents = (NodeStatus("ada", **node),), (AgentStatus("ada", "ada", phase="starting"),)
     seen = Running("ada", 7, None, WorkerStatus("ada", 7, "", "town", phase, 1_000, nodes, agents, error=error))
     wanted = cast(Desired, SimpleNamespace(processes={"ada": None}))
@@ -72,7 +72,7 @@ def told_of(phase: Phase, error: str, **node: Any) -> list[str]:
 
 
 def test_the_reason_is_told_before_what_follows_from_it() -> None:
-    assert told_of("starting", "redis: not reachable") == [
+    assert name_in_fact("starting", "redis: not reachable") == [
         "ada is starting: redis: not reachable",
         "node ada is not ready",
         "agent ada is starting",
@@ -80,4 +80,4 @@ def test_the_reason_is_told_before_what_follows_from_it() -> None:
 
 
 def test_where_no_reason_is_known_what_is_not_ready_is_named() -> None:
-    assert told_of("starting", "", is_ready=True) == ["agent ada is starting"]
+    assert name_in_fact("starting", "", is_ready=True) == ["agent ada is starting"]

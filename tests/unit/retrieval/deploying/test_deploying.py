@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from hive_mind.errors import InvalidInput, WorkspaceError
-from hive_mind.retrieval.deploying.deploying import rollback, told_history
+from hive_mind.retrieval.deploying.deploying import read_deployments, rollback
 from hive_mind.retrieval.deploying.history import read_history
 from hive_mind.retrieval.files.writing import WorkspaceBusy, workspace_lock
 from tests.unit.retrieval.deployments import BEST, GOOD, NAIVE, NOON, WORSE, names, place_in, put
@@ -67,8 +67,8 @@ def test_what_is_worse_is_refused_with_the_evidence_and_changes_nothing(place, n
     outcome = put(place, name)
 
     assert outcome.entry is None
-    assert "nUDCG is lower" in outcome.verdict.told
-    assert "more distractors" in outcome.verdict.told
+    assert "nUDCG is lower" in outcome.verdict.as_text
+    assert "more distractors" in outcome.verdict.as_text
     assert len(outcome.results) == 2
     assert (place.workspace.active_file.read_bytes(), place.workspace.history_file.read_bytes()) == before
 
@@ -121,7 +121,7 @@ def test_what_is_in_use_is_not_deployed_again(place):
     outcome = put(place, "good", why="again", force=True)
 
     assert outcome.entry is None
-    assert "is identical to the configuration in use" in outcome.verdict.told
+    assert "is identical to the configuration in use" in outcome.verdict.as_text
 
 
 def test_an_edited_file_reaches_nobody_before_it_is_deployed(place):
@@ -171,7 +171,7 @@ class TestWhatCameSomeOtherWay:
         put(place, "good")
         place.workspace.active_file.write_text('{"config": "best"}')
 
-        assert [(one.what, one.config) for one in told_history(place.workspace)] == [("deploy", "good"), ("found", "best")]
+        assert [(one.what, one.config) for one in read_deployments(place.workspace)] == [("deploy", "good"), ("found", "best")]
 
     def test_a_line_that_is_no_entry_is_told_and_nothing_is_changed(self, place):
         put(place, "good")
@@ -198,7 +198,7 @@ def test_the_history_can_be_read_while_the_active_file_can_not(place, active):
     put(place, "good")
     place.workspace.active_file.write_text(active)
 
-    assert [one.config for one in told_history(place.workspace)] == ["good"]
+    assert [one.config for one in read_deployments(place.workspace)] == ["good"]
     with pytest.raises((InvalidInput, WorkspaceError), match="active"):
         put(place, "best")
 

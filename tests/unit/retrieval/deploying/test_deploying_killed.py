@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_mind.retrieval.deploying.deploying import rollback, told_history
+from hive_mind.retrieval.deploying.deploying import read_deployments, rollback
 from tests.unit.retrieval.deployments import ANSWERS, BEST, GOOD, NAIVE, NOON, WORSE, place_in, put
 from tests.unit.retrieval.measurements import Ranked, bench
 
@@ -71,7 +71,7 @@ class TestAKill:
             assert active in (GOOD, BEST)
             seen.add(active.name)
 
-            history = [one.config for one in told_history(place.workspace)]
+            history = [one.config for one in read_deployments(place.workspace)]
             assert history == (["good"] if active == GOOD else ["good", "best"])
             # Nothing is in the way of the next one.
             assert active == BEST or put(place, "best", now=NOON + timedelta(minutes=1)).entry
@@ -100,7 +100,7 @@ class TestAKill:
             active = place.workspace.active()
             seen.add(active.name)
 
-            history = [one.what for one in told_history(place.workspace)]
+            history = [one.what for one in read_deployments(place.workspace)]
             assert history == ["deploy", "deploy"] + (["rollback"] if active == GOOD else [])
         assert seen == {"good", "best"}
 
@@ -111,7 +111,7 @@ class TestAKill:
         whole = history.read_bytes()
         history.write_bytes(whole[:-30])
 
-        told = told_history(place.workspace)
+        told = read_deployments(place.workspace)
 
         assert [one.config for one in told] == ["good", "best"]
         assert history.read_bytes().count(b"\n") == 2
@@ -134,6 +134,6 @@ class TestAKill:
             process.kill()
 
         assert place.workspace.active() in (GOOD, BEST)
-        told = told_history(place.workspace)
+        told = read_deployments(place.workspace)
         assert len({one.at for one in told}) == len(told)
         assert told[-1].is_of(place.workspace.active())

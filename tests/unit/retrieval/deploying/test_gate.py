@@ -76,7 +76,7 @@ class TestTheRules:
 
         assert kinds(found) == grounds
         assert found.allowed == (not grounds)
-        assert [one for one in says if one not in found.told] == []
+        assert [one for one in says if one not in found.as_text] == []
 
     def test_a_first_configuration_is_taken_with_few_questions_and_that_they_say_little_is_told(self):
         few, enough = (decide(None, evaluation(*["rs"] * count)) for count in (QUESTIONS_MIN - 1, QUESTIONS_MIN))
@@ -104,7 +104,7 @@ class TestTheRules:
         found = decide(before, evaluation(*["rs"] * 8, name="new"))
 
         assert kinds(found) == ["unmeasurable"]
-        assert "'v1' could not be measured: the embedding model failed" in found.told
+        assert "'v1' could not be measured: the embedding model failed" in found.as_text
         assert kinds(decide(None, before)) == ["unmeasurable", "misleads"]
 
     def test_questions_that_were_tuned_on_are_remarked(self):
@@ -166,7 +166,7 @@ class TestThreeLevels:
         found = self.judged(tmp_path, None, config("new", filters={"colour": ["red"]}), index)
 
         assert (found.level, set(kinds(found)), index.asked) == ("semantic", {"invalid"}, [])
-        assert "colour" in found.told
+        assert "colour" in found.as_text
 
     def test_what_is_only_odd_is_remarked(self, tmp_path):
         odd = config("new", retrieval={"method": "keyword", "fusion": "rrf"})
@@ -187,7 +187,7 @@ class TestThreeLevels:
         found = asyncio.run(judge(bench(tmp_path, Lost(self.worse_and_better)), lost, self.new))
 
         assert (found.level, kinds(found)) == ("behavioural", ["unmeasurable"])
-        assert "replace it by force" in found.told
+        assert "replace it by force" in found.as_text
 
     def test_a_golden_set_that_names_what_is_not_there_decides_nothing(self, tmp_path):
         place = bench(tmp_path, Ranked(self.worse_and_better))
@@ -197,7 +197,7 @@ class TestThreeLevels:
         found = asyncio.run(judge(place, None, self.new))
 
         assert (found.level, kinds(found)[0]) == ("semantic", "invalid")
-        assert "evals/golden.json:" in found.told
+        assert "evals/golden.json:" in found.as_text
 
     def test_a_golden_set_for_training_alone_decides_nothing(self, tmp_path):
         place = bench(tmp_path, Ranked(self.worse_and_better))
@@ -219,7 +219,7 @@ class TestThreeLevels:
         _, found = asyncio.run(judge_file(place, None, "new"))
 
         assert (found.level, set(kinds(found))) == (level, {"invalid"})
-        assert found.told.startswith("new.json:1: ")
+        assert found.as_text.startswith("new.json:1: ")
 
     def test_a_name_that_no_file_has_is_told(self, tmp_path):
         with pytest.raises(InvalidInput, match="there is no gone in configs/"):
@@ -284,7 +284,7 @@ def test_what_needs_a_cross_encoder_that_can_not_be_had_is_not_let_through_by_wh
     found = measured(workspace, lambda bench: judge(bench, NAIVE, reranked))
 
     assert [one.kind for one in found.grounds] == ["unmeasurable"]
-    assert found.told.startswith("'filtered' could not be measured: not reranked: ")
+    assert found.as_text.startswith("'filtered' could not be measured: not reranked: ")
     assert found.remarks == ()
 
 
@@ -298,7 +298,7 @@ def test_what_needs_embeddings_that_were_not_made_is_not_let_through_by_what_wor
     found = asyncio.run(judge(bench_of(workspace, Settings(ann="exact"), Overloaded()), NAIVE, hybrid))
 
     assert [one.kind for one in found.grounds] == ["unmeasurable"]
-    assert found.told.startswith("'filtered' could not be measured: 16 chunks have no embedding")
+    assert found.as_text.startswith("'filtered' could not be measured: 16 chunks have no embedding")
 
 
 def test_it_is_measured_on_the_documents_as_they_are_now(workspace):

@@ -53,7 +53,7 @@ def test_too_few_questions_are_no_decision_whatever_they_say(tmp_path: Path, mar
     assert found.name == "better"
     assert found.verdict
     assert [ground.kind for ground in found.verdict.grounds] == ["too_few_questions"]
-    assert f"label at least {QUESTIONS_MIN}, better 30" in found.verdict.told
+    assert f"label at least {QUESTIONS_MIN}, better 30" in found.verdict.as_text
 
 
 def test_where_nothing_is_in_use_the_verdict_is_about_what_tuning_began_with(tmp_path: Path):

@@ -5,8 +5,8 @@ from typing import Any, TypedDict, cast
 
 import msgspec
 
-from hive_mind.memory.disputes import dispute_told
-from hive_mind.memory.editions.former import former_told
+from hive_mind.memory.disputes import dispute_text
+from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.gathered import Gathered, SearchResult
@@ -85,7 +85,7 @@ class Answered(Reached):
     closest: list[HitTold]
 
 
-def fact_told(fact: Fact) -> FactTold:
+def fact_reply(fact: Fact) -> FactTold:
     """A fact as plain values."""
     told = msgspec.to_builtins(fact)
     # As they look after a journey as JSON.
@@ -98,12 +98,12 @@ def fact_of(told: Mapping[str, Any]) -> Fact:
     return msgspec.convert({**told, "id": told["fact_id"]}, Fact)
 
 
-def found_told(found: SearchResult, agent: str) -> FoundReply:
+def found_reply(found: SearchResult, agent: str) -> FoundReply:
     """What an agent found."""
     return {"hits": _hits(found, found.gathered, agent), **_reached(found)}
 
 
-def answer_told(answer: Answer, agent: str) -> Answered:
+def answer_reply(answer: Answer, agent: str) -> Answered:
     """What an agent answered."""
     return {
         "answer": answer.text,
@@ -116,7 +116,7 @@ def answer_told(answer: Answer, agent: str) -> Answered:
     }
 
 
-def hit_told(hit: Hit | None, agent: str) -> HitTold | None:
+def hit_reply(hit: Hit | None, agent: str) -> HitTold | None:
     """One hit."""
     return _hit(hit, "", agent) if hit else None
 
@@ -129,16 +129,16 @@ def _hits(hits: Iterable[Hit], gathered: Gathered | None, agent: str) -> list[Hi
 def _hit(hit: Hit, held_by: str, agent: str) -> HitTold:
     authors: _From = {"from": list(hit.voices.agents) if hit.voices else [agent]}
     return {
-        **fact_told(hit.fact),
+        **fact_reply(hit.fact),
         **authors,
         "score": hit.score,
         "components": hit.components,
         "contributions": hit.contributions,
         "trust": hit.voices.trust if hit.voices else 1.0,
         "held_by": held_by,
-        "disputed": dispute_told(hit),
-        "former": former_told(hit.fact),
-        "rivals": [fact_told(fact) for fact in hit.rivals],
+        "disputed": dispute_text(hit),
+        "former": former_note(hit.fact),
+        "rivals": [fact_reply(fact) for fact in hit.rivals],
     }
 
 

@@ -11,14 +11,14 @@ from hive_mind.hive.topology.spec import SINGLE, reads
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import AgentStatus
 
-Told = tuple[str, bool]
+Impact = tuple[str, bool]
 """A sentence, and whether something is lost."""
 
 _KEPT = "nothing is lost: what it knows is on disk and is read again"
 _IN_MEMORY = "it keeps nothing on disk: what it knows is gone when it ends, but for what others hold and what it learns again"
 
 
-def told_of_start(config: WorkerConfig) -> str:
+def impact_of_start(config: WorkerConfig) -> str:
     """A process begins."""
     if config.hive.topology == SINGLE:
         return "each of its agents reads its own memory, and shares nothing"
@@ -27,16 +27,16 @@ def told_of_start(config: WorkerConfig) -> str:
     return "it is one of those the hive begins with; what its journal holds is read again"
 
 
-def told_of_update(found: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Told:
+def impact_of_update(found: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Impact:
     """A process is started again with other settings, perhaps without some of its agents."""
-    told, loses = told_of_change(differing, config)
+    told, loses = impact_of_change(differing, config)
     gone = [agent.name for agent in found.config.agents if agent.name not in desired.attached] if found.config else []
     status = {agent.name: agent for agent in found.status.agents} if found.status else {}
-    ends = [_told_of_ending(name, status.get(name), is_shared=config.hive.topology != SINGLE) for name in gone]
+    ends = [_impact_of_ending(name, status.get(name), is_shared=config.hive.topology != SINGLE) for name in gone]
     return "; ".join([*ends, told]), loses
 
 
-def _told_of_ending(name: str, status: AgentStatus | None, *, is_shared: bool) -> str:
+def _impact_of_ending(name: str, status: AgentStatus | None, *, is_shared: bool) -> str:
     """An agent goes, and its process stays."""
     facts = counted(status.facts, "fact") if status else "what it knows"
     if not is_shared:
@@ -45,7 +45,7 @@ def _told_of_ending(name: str, status: AgentStatus | None, *, is_shared: bool) -
     return f"{name} ends: {facts} stay with the hive as far as shared{unshared}, none lost"
 
 
-def told_of_change(differing: Iterable[Change], config: WorkerConfig) -> Told:
+def impact_of_change(differing: Iterable[Change], config: WorkerConfig) -> Impact:
     """A process is started again."""
     by_path = {change.path: change for change in differing}
     if (store := by_path.get("spec.store")) is not None:
@@ -71,7 +71,7 @@ _NOTES = {
 }
 
 
-def told_of_leaving(found: Running, desired: Desired, state: FleetState) -> Told:
+def impact_of_leaving(found: Running, desired: Desired, state: FleetState) -> Impact:
     """A process goes for good."""
     config = found.config
     facts = sum(agent.facts for agent in found.status.agents) if found.status else None
@@ -83,10 +83,10 @@ def told_of_leaving(found: Running, desired: Desired, state: FleetState) -> Told
         own = "their own facts" if facts is None else counted(facts, "fact")
         what = "its hive was moved: nothing is lost" if config.hive.topology != SINGLE else f"{own} stay in their databases"
         return f"{found.process} stops; {what}", False
-    return _told_of_handing_over(found, config, desired, facts)
+    return _impact_of_handing_over(found, config, desired, facts)
 
 
-def _told_of_handing_over(found: Running, config: WorkerConfig, desired: Desired, facts: int | None) -> Told:
+def _impact_of_handing_over(found: Running, config: WorkerConfig, desired: Desired, facts: int | None) -> Impact:
     name = found.process
     if not found.is_alive:
         return f"{name} does not run: it is started once more to hand over what only it may hold, then leaves", False
@@ -115,7 +115,7 @@ def _holders(config: WorkerConfig, desired: Desired) -> str:
     return counted(len(staying), "replica")
 
 
-def told_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Told:
+def impact_of_move(desired: Desired, running: Mapping[str, Running], state: FleetState) -> Impact:
     """Another generation."""
     statuses = [one.status for one in running.values() if one.status is not None]
     facts = max((node.facts for status in statuses for node in status.nodes), default=0)
