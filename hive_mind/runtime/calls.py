@@ -94,7 +94,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         runs: "AgentRuns | None" = None,
     ) -> None:
         super().__init__(agent, member, runs)
-        self._is_kept = is_kept
+        self.is_kept = is_kept
         self._sources = sources or LearnedSources()
         self._put_again, self._register = PutAgain(), requests_of(type(self))
 
@@ -261,7 +261,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_sleep(self, call: Call) -> Any:
         """Close database and index until the next request."""
         del call
-        if not self._is_kept:
+        if not self.is_kept:
             raise InvalidInput(f"{self._agent.name} keeps nothing on disk and would forget everything: it can't sleep")
         await cast(CognitiveMemory, self._agent.memory).sleep()
         return {}

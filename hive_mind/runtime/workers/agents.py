@@ -6,7 +6,7 @@ What goes wrong with it stays with it: its status says so, it is tried again, an
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -37,9 +37,6 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 1.0, 60.0
 _QUIET_S = 3.0
 _CONFIRMED_S = 30.0
 
-NewCalls = Callable[..., AgentCalls]
-"""Made like `AgentCalls`."""
-
 
 class WorkerAgent:
     """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
@@ -55,16 +52,13 @@ class WorkerAgent:
         local: CognitiveMemory,
         sources: LearnedSources,
         node: WorkerNode | None,
-        *,
-        is_kept: bool,
-        reviewing: "Reviewing | None" = None,
-        runs: AgentRuns | None = None,
-        calls: NewCalls = AgentCalls,
+        calls: AgentCalls,
+        reviewing: "Reviewing | None",
+        runs: AgentRuns,
     ) -> None:
-        self._sleep_after_s = config.sleep_after_s if is_kept else 0.0
+        self._sleep_after_s = config.sleep_after_s if calls.is_kept else 0.0
         self.config, self._agent, self._local, self._sources, self._node = config, agent, local, sources, node
-        self._calls = calls(agent, node.running if node else None, sources, is_kept=is_kept, runs=runs)
-        self._reviewing, self.runs = reviewing, runs
+        self._calls, self._reviewing, self.runs = calls, reviewing, runs
         self._is_open = self._is_learning = False
         self._error = ""
         self._bad_sources: dict[str, str] = {}
@@ -98,7 +92,7 @@ class WorkerAgent:
     @property
     def _trouble(self) -> str:
         judging = self._reviewing.trouble if self._reviewing else ""
-        return self._local.trouble or judging or (self.runs.trouble if self.runs else "")
+        return self._local.trouble or judging or self.runs.trouble
 
     def status(self) -> AgentStatus:
         """What it can say of itself without waiting. While it sleeps, as it was before."""
@@ -171,7 +165,7 @@ class WorkerAgent:
             self._using
             or self._is_learning
             or not self._is_open
-            or (self.runs and self.runs.under_way)
+            or self.runs.under_way
             or (self._node and not self._node.is_ready)
         )
         if not after_s or idle_s < after_s or is_busy or self._local.facts is None:
@@ -203,8 +197,7 @@ class WorkerAgent:
 
     async def close(self) -> None:
         """Finish what is under way."""
-        if self.runs is not None:
-            await self.runs.close()
+        await self.runs.close()
         if self._reviewing is not None:
             await self._reviewing.close()
         await self._agent.close()
@@ -225,8 +218,7 @@ class WorkerAgent:
             _log.info("%s: embedding its memory with %s", self.name, embedder.model)
             await memory.reembed()
         await memory.__aenter__()
-        if self.runs is not None:
-            await self.runs.open_if_any()
+        await self.runs.open_if_any()
 
     async def _learn_all(self, turns: asyncio.Semaphore) -> bool:
         """Whether something is left to try again."""

@@ -38,7 +38,7 @@ from hive_mind.runtime.secrets.references import resolved_here
 from hive_mind.runtime.serving import LINE_BYTES_MAX
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with, open_embedder, open_model, vector_arms
-from hive_mind.runtime.workers.agents import NewCalls, WorkerAgent
+from hive_mind.runtime.workers.agents import WorkerAgent
 from hive_mind.runtime.workers.config import AgentConfig, McpConfig, ModelsConfig, WorkerConfig
 from hive_mind.runtime.workers.nodes import WorkerNode
 from hive_mind.runtime.workers.sources_learned import LearnedSources
@@ -92,6 +92,10 @@ async def open_bus_of(config: WorkerConfig) -> EventBus:
     return await open_buses(bus.url, bus.searches, folder, config.process, bus.credential, bus.searches_credential)
 
 
+NewCalls = Callable[..., AgentCalls]
+"""Made like `AgentCalls`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hosting:
     """How a worker opens what its configuration names, and what its agents can be asked.
@@ -130,17 +134,10 @@ class WorkerParts:
         database = database_path(self.settings, config.name)
         is_kept = self.settings.store != "memory"
         sources = LearnedSources(database.with_name("sources.json") if is_kept else None, config.roots)
-        return WorkerAgent(
-            config,
-            learner,
-            local,
-            sources,
-            node,
-            is_kept=is_kept,
-            reviewing=self._reviewing(config.name, learner.memory, node),
-            runs=self._runs(config, learner, node),
-            calls=self._new_calls,
-        )
+        runs = self._runs(config, learner, node)
+        calls = self._new_calls(learner, node.running if node else None, sources, is_kept=is_kept, runs=runs)
+        reviewing = self._reviewing(config.name, learner.memory, node)
+        return WorkerAgent(config, learner, local, sources, node, calls, reviewing, runs)
 
     def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
         review, member = self.config.review, node.running if node else None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hive_mind.model.dialogue import Message, ToolCall
 from hive_mind.runs import effects as e
-from hive_mind.runs.compaction import COMPACT_FROM, KEPT, compacted, is_due, movable, pointers_in, tier_for, tokens_of
+from hive_mind.runs.compaction import COMPACT_FROM, KEPT, compacted, is_due, movable, pointers_in, tier_for, tokens_of, transcript
 from hive_mind.runs.fold import folded
 from hive_mind.runs.pointers import shown
 from hive_mind.runs.steps import Compacted
