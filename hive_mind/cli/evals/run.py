@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -116,21 +116,7 @@ def goes_on(more: str = "") -> str:
 
 @contextmanager
 def reports(then: str) -> Iterator[ProgressPrinter]:
-    """What shows a run's progress. Ctrl-C says that it stopped, and what `then` says of what was done."""
-    try:
-        with _reports() as report:
-            yield report
-    except KeyboardInterrupt:
-        raise Stopped(f"stopped; {then}") from None
-
-
-@contextmanager
-def _reports() -> Iterator[ProgressPrinter]:
-    """A bar for a person; for a log, a line for each cell that ends."""
-    if sys.stderr.isatty():
-        with progress("cells") as bar:
-            yield bar
-        return
+    """A bar for a person; for a log, a line for each cell that ends. Ctrl-C says that it stopped, and `then` of what was done."""
     said = -1.0
 
     def line(done: float, total: int, what: str = "") -> None:
@@ -139,4 +125,8 @@ def _reports() -> Iterator[ProgressPrinter]:
             said = done
             say(f"{done:g} of {total}: {what}")
 
-    yield line
+    try:
+        with progress("cells") if sys.stderr.isatty() else nullcontext(line) as report:
+            yield report
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped; {then}") from None

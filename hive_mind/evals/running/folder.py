@@ -19,17 +19,7 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
-from hive_mind.evals.running.reading import (
-    CELL,
-    ENVIRONMENT,
-    EXPERIMENT,
-    NOTES,
-    ROWS,
-    TIMES,
-    experiment_in,
-    read_plain,
-    report_in,
-)
+from hive_mind.evals.running.reading import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.file_lock import try_lock
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
@@ -174,10 +164,10 @@ class Pen:
 
 
 def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
-    # A run of before does not have every field.
-    there = as_json(experiment_in(read_plain(path / EXPERIMENT), path / EXPERIMENT))
+    # What a run of before does not have is as it was then: the default.
+    there = as_json(Experiment("", (), ())) | read_plain(path / EXPERIMENT)
     given = as_json(experiment)
-    different = sorted(key for key in given if there[key] != given[key])
+    different = sorted(key for key in {*there, *given} if there.get(key) != given.get(key))
     if different:
         raise InvalidInput(f"{path} holds a run of another experiment (other {', '.join(different)}); give another --out")
     begun = read_plain(path / ENVIRONMENT)

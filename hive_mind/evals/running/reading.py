@@ -79,7 +79,7 @@ def read_run(folder: Path) -> MeasuredRun:
     if not (folder / EXPERIMENT).is_file():
         raise InvalidInput(f"{folder} is not a run: {EXPERIMENT} is missing; begin one with hive-mind eval run --out {folder}")
     told, environment = (read_plain(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
-    experiment = experiment_in(told, folder / EXPERIMENT)
+    experiment = _experiment_of(told, folder / EXPERIMENT)
     planned = {cell.id: cell for cell in cells_of(experiment)}
     _refuse_strangers(folder, planned)
     cells = tuple(read_cell(folder / "cells" / id) for id in planned)
@@ -135,7 +135,7 @@ def runs_in(folder: Path) -> list[RunLine]:
 
 def _line(folder: Path) -> RunLine:
     try:
-        experiment = experiment_in(read_plain(folder / EXPERIMENT), folder / EXPERIMENT)
+        experiment = _experiment_of(read_plain(folder / EXPERIMENT), folder / EXPERIMENT)
         environment = read_plain(folder / ENVIRONMENT)
         reports = [report_in(folder / "cells" / cell.id) for cell in cells_of(experiment)]
     except InvalidInput:
@@ -145,8 +145,7 @@ def _line(folder: Path) -> RunLine:
     return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
 
 
-def experiment_in(told: dict[str, Any], path: Path) -> Experiment:
-    """The experiment of a run, whose file is `path`. Raises `InvalidInput`."""
+def _experiment_of(told: dict[str, Any], path: Path) -> Experiment:
     try:
         return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
