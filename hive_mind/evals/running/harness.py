@@ -140,7 +140,8 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
     if not kept and experiment.subset:
         raise InvalidInput(f"--subset {','.join(experiment.subset)} names no question of {left}: look at the ids in their files")
     if not kept:
-        raise InvalidInput(f"there is nothing to ask: no question with a known answer in {left}; give --questions, or other data")
+        other = "give other data, or questions to `hive-mind eval run --questions`"
+        raise InvalidInput(f"there is nothing to ask: no question with a known answer in {left}; {other}")
     if left:
         _log.warning("left out, because none of the questions asked is theirs: %s", left)
     if unknown := unknown_ids(experiment.subset, data.values()):
