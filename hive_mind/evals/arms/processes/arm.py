@@ -53,6 +53,7 @@ _STORE_BATCH = 256
 _ANSWERS_WITHIN_S = 900.0
 _SETTLED_WITHIN_S = 300.0
 _LOOK_S = 0.01
+_ENDS_WITHIN_S = 2.0
 # Beats go from everybody to everybody: so a hundred members cost no more than some percent of two cores.
 _BEAT_MS_PER_MEMBER = 50
 _BEAT_MS = 1_000
@@ -136,8 +137,9 @@ class ProcessesArm(PerAgentArm):
         try:
             return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
         except BackendUnavailable:
-            # How it ended says more than that it can't be asked.
-            _refuse_ended(await self._running())
+            # It may be about to end, and how says more than that it can't be asked.
+            seen = await until(self._platform, _has_ended_one, Patience(_ENDS_WITHIN_S))
+            _refuse_ended(seen.values())
             raise
 
     async def _remote(self, question: LabelledQuestion, *, is_timed: bool) -> _Remote:
@@ -238,6 +240,10 @@ def _are_in(seen: Mapping[str, Running]) -> bool:
     _refuse_ended(seen.values())
     ready = [one.status for one in seen.values() if one.status is not None and one.status.is_ready]
     return len(ready) == len(seen) and not any(node.silent for status in ready for node in status.nodes)
+
+
+def _has_ended_one(seen: Mapping[str, Running]) -> bool:
+    return not all(one.is_alive for one in seen.values())
 
 
 def _refuse_ended(running: Iterable[Running]) -> None:
