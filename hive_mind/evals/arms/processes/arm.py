@@ -53,6 +53,7 @@ _STORE_BATCH = 256
 _ANSWERS_WITHIN_S = 900.0
 _SETTLED_WITHIN_S = 300.0
 _LOOK_S = 0.01
+_ENDS_WITHIN_S = 2.0
 # Beats go from everybody to everybody: so a hundred members cost no more than some percent of two cores.
 _BEAT_MS_PER_MEMBER = 50
 _BEAT_MS = 1_000
@@ -67,7 +68,7 @@ class _Remote:
     """An agent's memory in another process, for one question. It adds up what its searches take."""
 
     ask: Callable[..., Awaitable[Any]]
-    vectors: dict[str, bytes]
+    given: Given
     fan_out: int = 0
     completeness: float = 1.0
     cpu_s: float = 0.0
@@ -76,7 +77,7 @@ class _Remote:
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
-        told = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=Given(self.vectors))
+        told = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
         found = msgspec.convert(told, SearchFound)
         self.fan_out, self.completeness = max(self.fan_out, found.fan_out), min(self.completeness, found.completeness)
         self.cpu_s, self.wall_s = self.cpu_s + found.cpu_s, self.wall_s + found.wall_s
@@ -115,7 +116,7 @@ class ProcessesArm(PerAgentArm):
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
         """Ask twice: once for what it finds and costs, once for how long that takes."""
-        first, second = [await self._remote(question) for _ in range(2)]
+        first, second = [await self._remote(question, is_timed=is_timed) for is_timed in (False, True)]
         await self._states()
         hits = await self._find(first, question.text, limit)
         states = await self._states()
@@ -136,14 +137,15 @@ class ProcessesArm(PerAgentArm):
         try:
             return await self._platform.call(process, agent, what, timeout_s=_ANSWERS_WITHIN_S, **fields)
         except BackendUnavailable:
-            # How it ended says more than that it can't be asked.
-            _refuse_ended(await self._running())
+            # It may be about to end, and how says more than that it can't be asked.
+            seen = await until(self._platform, _has_ended_one, Patience(_ENDS_WITHIN_S))
+            _refuse_ended(seen.values())
             raise
 
-    async def _remote(self, question: LabelledQuestion) -> _Remote:
+    async def _remote(self, question: LabelledQuestion, *, is_timed: bool) -> _Remote:
         embedder, asker = self._means.embedder, self._askers[question.id]
         vectors = {question.text: _as_bytes(await embedder.embed_query(question.text))} if embedder.dimension else {}
-        return _Remote(partial(self._ask, asker), vectors)
+        return _Remote(partial(self._ask, asker), Given(vectors, is_timed=is_timed))
 
     def _config(self, number: int) -> WorkerConfig:
         arm, means, guardian = self._cell.arm, self._means, self._guardian
@@ -238,6 +240,10 @@ def _are_in(seen: Mapping[str, Running]) -> bool:
     _refuse_ended(seen.values())
     ready = [one.status for one in seen.values() if one.status is not None and one.status.is_ready]
     return len(ready) == len(seen) and not any(node.silent for status in ready for node in status.nodes)
+
+
+def _has_ended_one(seen: Mapping[str, Running]) -> bool:
+    return not all(one.is_alive for one in seen.values())
 
 
 def _refuse_ended(running: Iterable[Running]) -> None:
