@@ -3,28 +3,29 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.run import goes_on, reports
 from hive_mind.cli.evals.scorecard_table import show_wide_table
-from hive_mind.cli.notices import shown_notices
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import figure, plain, show, show_json, show_prose, show_table, spell_out_unknown_characters
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
-from hive_mind.cli.running import exit_codes
+from hive_mind.cli.running import exit_codes, shown_notices
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.arms.methods import METHODS
 from hive_mind.evals.datasets import FORMATS
 from hive_mind.evals.experiments.values import Arm
-from hive_mind.evals.running.retrieval import RetrievalLine, RetrievalRun, evaluate
 from hive_mind.hive.topology.spec import NAMES, is_shared, reads
 from hive_mind.model.query import LIMIT, METHOD
 from hive_mind.runtime.members.fleet import GROUP_SIZE
+
+if TYPE_CHECKING:
+    from hive_mind.evals.running.retrieval import RetrievalLine
 
 _EPILOG = examples(
     "hive-mind eval retrieval --dataset locomo --data locomo10.json --method keyword",
@@ -86,6 +87,8 @@ def retrieval(
 
     With --topology, side by side: one memory that has everything, and agents that share what each of them learned.
     """
+    from hive_mind.evals.running.retrieval import RetrievalRun, evaluate
+
     spell_out_unknown_characters()
     with exit_codes(), shown_notices():
         arms = tuple(_arm(one.strip(), agents, deal, group_size) for one in topology.split(",") if one.strip())
@@ -110,14 +113,14 @@ def _arm(name: str, agents: int, deal: str, group_size: int) -> Arm:
     return Arm(name, agents, -(-agents // group_size) if reads(name, "groups") else 0, deal=deal)
 
 
-def _show_heading(line: RetrievalLine) -> None:
+def _show_heading(line: "RetrievalLine") -> None:
     by = f", embedded by {line.embedding}" if line.embedding else ""
     show(f"{line.dataset}, {line.scope}, {line.method}{by}", style="bold")
     sizes = f"{counted(line.documents, 'document')}, {counted(line.questions, 'question')} measured"
     show(f"{sizes}, {line.left_out} left out")
 
 
-def _show_topologies(lines: list[RetrievalLine], limit: int) -> None:
+def _show_topologies(lines: "list[RetrievalLine]", limit: int) -> None:
     first = lines[0]
     _show_heading(first)
     titles = ["topology", "agents", *first.metrics, "same as single", "messages", "bytes", "reached", "CPU ms"]
@@ -125,12 +128,12 @@ def _show_topologies(lines: list[RetrievalLine], limit: int) -> None:
     show_prose(_LEGEND.format(limit=min(limit, 10)), style="dim")
 
 
-def _topology_row(line: RetrievalLine) -> tuple[str, ...]:
+def _topology_row(line: "RetrievalLine") -> tuple[str, ...]:
     costs = (figure(getattr(line, name), form) for name, form in _COSTS)
     return line.topology, str(line.agents), *map(figure, line.metrics.values()), *costs
 
 
-def _show_line(line: RetrievalLine, limit: int) -> None:
+def _show_line(line: "RetrievalLine", limit: int) -> None:
     _show_heading(line)
     rows = [("all questions", *(_with_interval(value, line.intervals[name]) for name, value in line.metrics.items()))]
     rows += [(category, *map(figure, values.values())) for category, values in line.by_category.items()]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cli.retrieval.workspaces import config_of, folder_of, golden_of, known, settings_of, told, usable
+from hive_mind.cli.retrieval.workspaces import config_of, folder_of, golden_of, index_summary, known, settings_of, usable
 from hive_mind.errors import InvalidInput, WorkspaceError
 from hive_mind.retrieval.files.configuration import RetrievalConfig
 from hive_mind.retrieval.indexing.updating import Indexed
@@ -80,7 +80,7 @@ def test_a_model_is_loaded_only_for_what_looks_at_meaning(monkeypatch):
 
 def test_what_an_update_did_is_one_line():
     assert (
-        told(Indexed(added=2, unchanged=40, embedded=7, chunks=150))
+        index_summary(Indexed(added=2, unchanged=40, embedded=7, chunks=150))
         == "documents 2 added, 40 unchanged; 150 chunks, 7 texts embedded"
     )
-    assert told(Indexed()) == "documents none; 0 chunks"
+    assert index_summary(Indexed()) == "documents none; 0 chunks"
