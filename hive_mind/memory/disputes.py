@@ -7,10 +7,10 @@ Nothing is left out for it: a reader sees both, which is newer, and which has mo
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain
 
 from hive_mind.counted import counted
-from hive_mind.hive.trust.contradiction import conflicts
+from hive_mind.hive.trust.contradiction import excluding
 from hive_mind.hive.trust.voting import DEFAULT, vote
 from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.model.fact import Fact
@@ -28,7 +28,7 @@ def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> lis
     found: defaultdict[str, dict[str, Fact]] = defaultdict(dict)
     about: defaultdict[str, list[Fact]] = defaultdict(list)
     for hit in hits[:_COMPARED_MAX]:
-        if hit.fact.is_current:
+        if hit.fact.is_current and hit.fact.concept:
             about[canonical(hit.fact.concept).casefold()].append(hit.fact)
     for one, other in chain.from_iterable(map(_conflicting, about.values())):
         found[one.id][other.id], found[other.id][one.id] = other, one
@@ -97,8 +97,11 @@ def dispute_text(hit: Hit) -> str:
 
 def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
     """Pairs of facts about one thing that can't both be true. Most are alone, which costs nothing."""
-    said = [(fact, statement_of(fact, "", None)) for fact in facts] if len(facts) > 1 else []
-    return ((one, other) for (one, its), (other, others) in combinations(said, 2) if conflicts(its, others))
+    said = {fact.id: statement_of(fact, "", None) for fact in facts} if len(facts) > 1 else {}
+    by_id = {fact.id: fact for fact in facts}
+    for one, own in list(said.items()):
+        del said[one]
+        yield from ((by_id[one], by_id[other]) for other in excluding(own, said.items()))
 
 
 def _rival_text(fact: Fact, rival: Fact) -> str:

@@ -15,7 +15,7 @@ from hive_mind.memory.disputes import with_rivals
 from hive_mind.memory.editions.former import after_successors
 from hive_mind.memory.known import KnownFacts
 from hive_mind.model.fact import Fact
-from hive_mind.model.probe import Pool, Probe
+from hive_mind.model.probe import NOWHERE, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import Vocabulary, joined
@@ -57,6 +57,8 @@ class Recall:
     _empty_places: Counter[str] = field(default_factory=Counter)
     _places: dict[str, bytes] = field(default_factory=dict)
     """Where facts were said, of those that were asked for."""
+    _has_places: bool = False
+    """Whether one of those has a place; most memories are no conversations."""
 
     def __post_init__(self) -> None:
         self.current = FactIndex(self.new_arm())
@@ -126,8 +128,8 @@ class Recall:
 
     def places(self, fact_ids: Iterable[str]) -> bytes:
         """Where these facts were said, as `PLACE`s; empty where none of them has a place."""
-        found = b"".join([self._places.get(id) or self._place(id) for id in fact_ids])
-        return found if found.strip(b"\0") else b""
+        found = [self._places.get(id) or self._place(id) for id in fact_ids]
+        return b"".join(found) if self._has_places and any(place != NOWHERE for place in found) else b""
 
     def then(self, fact_id: str, query: Query) -> Fact:
         """A fact as it was at the time that a query is about."""
@@ -232,6 +234,7 @@ class Recall:
     def _place(self, fact_id: str) -> bytes:
         fact = self.facts[fact_id]
         found = self._places[fact_id] = place_of(fact, fact.sources[0])
+        self._has_places |= found != NOWHERE
         return found
 
     def _index_for(self, fact: Fact | None) -> FactIndex | None:

@@ -55,7 +55,10 @@ def _codes(query: str) -> list[str]:
 
 
 def _is_code(run: str) -> bool:
-    return not run.isdigit() and any(c.isdigit() for c in run) and not _ORDINAL.fullmatch(run)
+    # Most are words, and known as such at once.
+    if run.isalpha() or run.isdigit():
+        return False
+    return any(c.isdigit() for c in run) and not _ORDINAL.fullmatch(run)
 
 
 def _references(query: str) -> list[str]:

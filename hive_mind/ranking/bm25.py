@@ -36,7 +36,11 @@ def asked_for(terms: Iterable[str]) -> dict[str, float]:
     Where a query is a whole paragraph, what it repeats is what it is about. Counted in full, short questions lose
     (docs/adr/0003-ranking.md).
     """
-    return {term: sqrt(times) for term, times in Counter(terms).items()}
+    given = tuple(terms)
+    once = dict.fromkeys(given, 1.0)
+    if len(once) == len(given):
+        return once
+    return {term: sqrt(times) for term, times in Counter(given).items()}
 
 
 def gains_of(asked: Mapping[str, float], statistics: TermStatistics, settings: Bm25Settings) -> Scores:

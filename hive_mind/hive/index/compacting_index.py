@@ -9,14 +9,14 @@ candidates of every node. Found fact by fact, that costs more than finding the c
 """
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from hive_mind.model.probe import EvidenceColumns
+from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns
 from hive_mind.ranking.index import FactIndex, Positions
 from hive_mind.ranking.vector import Vector
 
@@ -38,7 +38,9 @@ class Columns:
         self._voices = array("q")
         self._number_of: dict[Voices, int] = {}
         self._trust = array("f")
-        self._places: dict[int, bytes] = {}
+        self._places, self._is_placed = bytearray(), bytearray()
+        self._has_places = False
+        """Whether a fact that was asked for has one; most memories are no conversations."""
 
     def put(self, position: int, confirmations: float, confidence: float, voices: Voices) -> None:
         """Set what stands behind the fact at a position, the next one or an earlier one."""
@@ -46,7 +48,9 @@ class Columns:
             self._confirmations.append(0.0)
             self._confidence.append(0.0)
             self._voices.append(0)
-        self._places.pop(position, None)
+            self._places += NOWHERE
+            self._is_placed.append(False)
+        self._is_placed[position] = False
         self._confirmations[position], self._confidence[position] = confirmations, confidence
         self._voices[position] = self._number_of.setdefault(voices, len(self._number_of))
 
@@ -65,15 +69,18 @@ class Columns:
             np.frombuffer(self._confirmations, dtype=np.float32)[positions],
             np.frombuffer(self._trust, dtype=np.float32)[voices],
             np.frombuffer(self._confidence, dtype=np.float32)[positions],
-            self._places_at(positions.tolist(), place_of),
+            self._places_at(positions, place_of),
         )
 
-    def _places_at(self, positions: Sequence[int], place_of: Callable[[int], bytes]) -> bytes:
-        known = self._places
-        for number, position in enumerate(positions):
-            if position not in known:
-                known[position] = place_of(number)
-        found = b"".join([known[position] for position in positions])
+    def _places_at(self, positions: Positions, place_of: Callable[[int], bytes]) -> bytes:
+        for number in np.flatnonzero(np.frombuffer(self._is_placed, dtype=np.uint8)[positions] == 0).tolist():
+            position, place = int(positions[number]), place_of(number)
+            self._places[position * PLACE.itemsize : (position + 1) * PLACE.itemsize] = place
+            self._is_placed[position] = True
+            self._has_places |= place != NOWHERE
+        if not self._has_places:
+            return b""
+        found = np.frombuffer(self._places, dtype=PLACE)[positions].tobytes()
         return found if found.strip(b"\0") else b""
 
 
