@@ -202,11 +202,11 @@ class Recall:
 
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
         """What a query finds, with what its best leads to in turn where that is allowed."""
-        pool, named = self._pool(probe, query), speakers_named(query.text)
+        pool = self._pool(probe, query)
 
         def first(count: int) -> list[Fact]:
-            related = Related(self.places(pool.ids), named=named)
-            return [self.facts[one.id] for one in rank(pool, self._evidence, count, method, self.settings, related)]
+            found = rank(pool, self._evidence, count, method, self.settings, self._related(pool, query))
+            return [self.facts[one.id] for one in found]
 
         if may_hop(probe) and self.settings.expansion == "feedback":
             again = (best := first(1)) and expanded(probe, best[0])
@@ -216,8 +216,12 @@ class Recall:
             if further := second_probe(probe, best[0], [self.facts[id] for id in naming]):
                 second = self._pool(further, query)
                 both = union([pool, unscored(second)])
-                return both, Related(self.places(both.ids), lent(further, second, pool, best[0].id), named)
-        return pool, Related(self.places(pool.ids), named=named)
+                return both, self._related(both, query, lent(further, second, pool, best[0].id))
+        return pool, self._related(pool, query)
+
+    def _related(self, pool: Pool, query: Query, lent: Mapping[str, float] | None = None) -> Related:
+        places = self.places(pool.ids)
+        return Related(places, lent or {}, speakers_named(query.text) if places else frozenset())
 
     def _pool(self, probe: Probe, query: Query) -> Pool:
         accept, former = self.accept(query), self.former(query)
