@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+from hive_mind.cli.output import say
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
@@ -29,6 +30,7 @@ def picture_kind(plot: Path | None) -> str:
 
 
 def write_picture(plot: Path, picture: bytes) -> None:
-    """Raises `InvalidInput` where it can't be written."""
+    """Write it, and say where it is. Raises `InvalidInput` where it can't be written."""
     with writable(plot):
         write_whole(plot, picture, _READABLE)
+    say(f"drawn into {plot}", style="dim")

@@ -266,10 +266,6 @@ def _scored(judged: _Judged, seen: Satisfaction) -> Judgment:
     return Judgment(action=JudgmentAction.RETRY, reasoning=told, cause="criteria", feedback=feedback)
 
 
-def _graded(judged: _Judged) -> set[str]:
-    return {id for signal in judged.given for id in signal.grades}
-
-
 def _accepted(signal: str, reasoning: str, cause: Cause) -> Judgment:
     said = Signal(name=signal, origin=signal, action=JudgmentAction.ACCEPT, reasoning=reasoning)
     return Judgment(action=JudgmentAction.ACCEPT, reasoning=reasoning, cause=cause, signals=(said,))

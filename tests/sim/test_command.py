@@ -53,6 +53,7 @@ def test_ctrl_c_prints_what_was_done_so_far(monkeypatch):
 def test_a_plot_is_an_svg_with_a_line_per_topology(tmp_path):
     path = tmp_path / "convergence.svg"
     result = RUN.invoke(app, [*SHORT, "--topology", "flat,sharded", "--plot", str(path)])
+    assert f"drawn into {path}" in result.stderr.replace("\n", "")
 
     picture = path.read_text("utf-8")
     assert result.exit_code == 0, result.stderr

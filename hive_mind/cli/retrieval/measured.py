@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_mind.cli.output import figure, plain, printable, say, show, show_table
+from hive_mind.cli.output import figure, plain, printable, show, show_table
 from hive_mind.cli.pictures import write_picture
 
 Plot = Annotated[
@@ -44,7 +44,6 @@ def draw(plot: Path | None, kind: str, evaluations: Sequence["Evaluation"]) -> N
         from hive_mind.retrieval.measuring.plotting import drawn
 
         write_picture(plot, drawn(evaluations, kind))
-        say(f"drawn into {plot}", style="dim")
 
 
 def signed(value: float | None) -> str:
