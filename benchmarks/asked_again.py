@@ -77,7 +77,7 @@ def ask(members: Sequence[FactIndex], probe: Probe) -> tuple[Gathered, list[int]
 
 
 def best(gathered: Gathered) -> list[str]:
-    return [one.id for one in rank(gathered.pool, in_columns(gathered.pool, gathered.evidence), LIMIT, "keyword")]
+    return [one.id for one in rank(gathered.pool, in_columns(gathered.evidence), LIMIT, "keyword")]
 
 
 def named(document: Document, scope: str) -> Document:

@@ -107,7 +107,7 @@ def request_of(effect: Send | SearchLocal) -> SearchRequest:
 
 
 def best(gathered: Gathered) -> list[Ranked]:
-    return rank(gathered.pool, in_columns(gathered.pool, gathered.evidence), LIMIT)
+    return rank(gathered.pool, in_columns(gathered.evidence), LIMIT)
 
 
 def probe_of(words: Sequence[str], vector: Vector) -> Probe:

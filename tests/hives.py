@@ -51,7 +51,7 @@ from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message
 from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.pipeline import FactSupport, rank
+from hive_mind.ranking.pipeline import in_columns, rank
 from hive_mind.ranking.tokens import tokenize
 
 FIRST_MS = 1_700_000_000_000
@@ -301,13 +301,7 @@ def probe(query: str = PUMP, depth: int = 100) -> Probe:
 
 def ranked(gathered: Gathered, limit: int = 10) -> list[str]:
     """Ids, best first."""
-    rows, columns = {id: row for row, id in enumerate(gathered.pool.ids)}, gathered.evidence
-
-    def evidence(id: str) -> FactSupport:
-        row = rows[id]
-        return FactSupport(float(columns.confirmations[row]), float(columns.trust[row]), float(columns.confidence[row]))
-
-    return [one.id for one in rank(gathered.pool, evidence, limit, "keyword")]
+    return [one.id for one in rank(gathered.pool, in_columns(gathered.evidence), limit, "keyword")]
 
 
 class Keyring(Unsealed):

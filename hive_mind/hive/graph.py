@@ -250,8 +250,8 @@ class InMemoryHiveGraph:
         gathered: Gathered = self._ask(
             agent_id, lambda request: Ask(request, probe, _DEADLINE_MS, least, domains, is_local=is_local)
         )
-        evidence = in_columns(gathered.pool, gathered.evidence)
-        best = rank(gathered.pool, evidence, limit, "hybrid", self._ranking, Related(gathered.evidence.places))
+        support, related = in_columns(gathered.evidence), Related(gathered.evidence.places)
+        best = rank(gathered.pool, support, limit, "hybrid", self._ranking, related)
         wanted = [(found.id, gathered.holders[found.id]) for found in best]
         return list(self._ask(agent_id, lambda request: Fetch(request, wanted, _DEADLINE_MS)))
 

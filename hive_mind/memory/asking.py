@@ -23,7 +23,6 @@ from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
-from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
 from hive_mind.ranking.pipeline import Ranked, Related, in_columns, rank
@@ -112,8 +111,11 @@ class Asking:
 
     def _first(self, found: Candidates, count: int) -> list[str]:
         """The best of what was found, by id."""
-        evidence, settings = in_columns(found.pool, found.evidence), self.home.recall.settings
-        return [one.id for one in rank(found.pool, evidence, count, found.method, settings, found.related)]
+        return [one.id for one in self._ranked(found, count)]
+
+    def _ranked(self, found: Candidates, count: int) -> list[Ranked]:
+        settings = self.home.recall.settings
+        return rank(found.pool, in_columns(found.evidence), count, found.method, settings, found.related)
 
     async def _facts_in(self, found: Candidates, ids: Sequence[str], query: Query) -> list[Fact | None]:
         """These facts, None where nobody has one any more. Raises `BackendError`."""
@@ -138,10 +140,9 @@ class Asking:
     async def result(self, found: Candidates, look: SecondLook) -> SearchResult:
         """The best candidates as facts, best first, after a second look where one is wanted. Raises `BackendError`."""
         facts: dict[str, HiveFact | Fact] = {}
-        query, settings = look.query, self.home.recall.settings
+        query = look.query
         for _ in range(_FETCHES_MAX):
-            evidence = in_columns(found.pool, found.evidence)
-            ranked = rank(found.pool, evidence, look.count, found.method, settings, found.related)
+            ranked = self._ranked(found, look.count)
             wanted = [one.id for one in ranked if one.id not in facts]
             facts |= await self._facts(wanted, found.gathered.holders, query)
             # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
@@ -232,11 +233,12 @@ class Asking:
 
     def _evidence(self, pool: Pool, known: frozenset[str]) -> EvidenceColumns:
         """An agent trusts what it learned itself like anybody. What the hive has too is counted there."""
-        facts = [self.home.recall.facts[fact_id] for fact_id in pool.ids]
-        confirmations = [0.0 if fact.id in known else confirmation_share(fact.confirmations) for fact in facts]
-        columns = (confirmations, [trust_share(1.0)] * len(facts), [fact.confidence for fact in facts])
-        first, trust, confidence = (np.array(column, dtype=np.float32) for column in columns)
-        return EvidenceColumns(first, trust, confidence, self.home.recall.places(pool.ids))
+        recall = self.home.recall
+        support = recall.support(pool.ids)
+        is_counted = np.array([fact_id in known for fact_id in pool.ids], dtype=np.bool_)
+        columns = (np.where(is_counted, 0.0, support.confirmations), support.trust, support.confidence)
+        first, trust, confidence = (column.astype(np.float32) for column in columns)
+        return EvidenceColumns(first, trust, confidence, recall.places(pool.ids))
 
 
 def _without(found: Candidates, gone: set[str]) -> Candidates:

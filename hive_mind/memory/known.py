@@ -4,7 +4,7 @@ An agent that stores and retracts without end would otherwise hold all it ever t
 a lookup (the fact is stated again) reads it, in some tens of microseconds.
 """
 
-from collections.abc import Callable, Iterator, ValuesView
+from collections.abc import Callable, Iterable, Iterator, ValuesView
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact, Sharing
@@ -53,6 +53,11 @@ class KnownFacts:
         if (fact := self.get(fact_id)) is None:
             raise KeyError(fact_id)
         return fact
+
+    def all_of(self, fact_ids: Iterable[str]) -> list[Fact]:
+        """These facts. Raises `KeyError` for what is not there."""
+        held = self.held
+        return [held.get(id) or self[id] for id in fact_ids]
 
     def __contains__(self, fact_id: object) -> bool:
         return fact_id in self.held or (isinstance(fact_id, str) and self._is_put_away(fact_id))

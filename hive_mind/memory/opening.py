@@ -82,10 +82,12 @@ class Transition:
         await asyncio.shield(self._under_way)
 
     async def finish(self) -> None:
-        """Return when nothing is under way any more."""
+        """Return when nothing is under way any more. Others have their turn in any case: also between thousands of searches."""
         # One of a loop before this is over: a memory is asleep where its loop is another one.
-        if self._under_way is not None and self._under_way.get_loop() is asyncio.get_running_loop():
+        if self._under_way is not None and self.is_under_way and self._under_way.get_loop() is asyncio.get_running_loop():
             await asyncio.wait([self._under_way])
+        else:
+            await asyncio.sleep(0)
 
 
 async def wake(open_store: OpenStore, vectors: VectorSource, new_arm: NewVectorArm, settings: RankingSettings) -> Awake:

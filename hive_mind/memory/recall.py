@@ -20,12 +20,12 @@ from hive_mind.model.query import Hit, Method, Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import Vocabulary, joined
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.fusion import confirmation_share, trust_share
+from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
-from hive_mind.ranking.pipeline import FactSupport, RankingSettings, Related, rank
+from hive_mind.ranking.pipeline import RankingSettings, Related, Support, SupportOf, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
-from hive_mind.ranking.related.neighbours import place_of, speakers_named
+from hive_mind.ranking.related.neighbours import has_place, place_of, speakers_named
 from hive_mind.ranking.related.second_hop import LOOKED_AT, lent, may_hop, naming_all, second_probe, unscored
 from hive_mind.ranking.sealed import KnownTerms, seal
 from hive_mind.ranking.tokens import tokenize
@@ -58,7 +58,7 @@ class Recall:
     _places: dict[str, bytes] = field(default_factory=dict)
     """Where facts were said, of those that were asked for."""
     _has_places: bool = False
-    """Whether one of those has a place; most memories are no conversations."""
+    """Whether a fact that was kept has a place; most memories are no conversations."""
 
     def __post_init__(self) -> None:
         self.current = FactIndex(self.new_arm())
@@ -68,6 +68,7 @@ class Recall:
         """Hold facts that are new here, step by step: between two others may have a turn. `vectors` by id."""
         for fact in facts:
             self.facts.keep(fact)
+            self._has_places |= has_place(fact)
         vocabulary = Vocabulary()
         for index in (self.current, self.past):
             there, terms, rest = known.take(fact for fact in facts if self._index_for(fact) is index)
@@ -84,7 +85,7 @@ class Recall:
     def sealed(self) -> bytes:
         """The terms of all that can be found, for `load` to know."""
         parts = [index.everything() for index in (self.current, self.past)]
-        return seal([self.facts[id] for ids, _ in parts for id in ids], joined([terms for _, terms in parts]))
+        return seal([fact for ids, _ in parts for fact in self.facts.all_of(ids)], joined([terms for _, terms in parts]))
 
     def keep(self, fact: Fact, vector: Vector | None = None) -> None:
         """Hold a fact, new or revised, where searches look for one in its state. A vector it had before stays."""
@@ -92,6 +93,7 @@ class Recall:
         earlier = self.facts.held.get(fact.id)
         self.facts.keep(fact)
         self._places.pop(fact.id, None)
+        self._has_places |= has_place(fact)
         index, former = self._index_for(fact), self._index_for(earlier)
         if former is index and index is not None:
             if vector is not None:
@@ -119,17 +121,26 @@ class Recall:
         arm = None if method == "keyword" else vector
         probe = Probe(terms, anchors(query.text), arm, self.settings.depth_for(method, query.limit))
         pool, related = self._candidates(probe, query, method)
-        ranked = rank(pool, self._evidence, count, method, self.settings, related)
+        ranked = rank(pool, self._support_in(pool), count, method, self.settings, related)
         return [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
 
     def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
+    def support(self, fact_ids: Sequence[str]) -> Support:
+        """What stands behind facts of this memory."""
+        facts = self.facts.all_of(fact_ids)
+        confirmations = np.minimum([fact.confirmations for fact in facts], CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL
+        confidence = np.array([fact.confidence for fact in facts], dtype=np.float64)
+        return Support(confirmations, np.full(len(facts), _OWN_TRUST), confidence)
+
     def places(self, fact_ids: Iterable[str]) -> bytes:
         """Where these facts were said, as `PLACE`s; empty where none of them has a place."""
+        if not self._has_places:
+            return b""
         found = [self._places.get(id) or self._place(id) for id in fact_ids]
-        return b"".join(found) if self._has_places and any(place != NOWHERE for place in found) else b""
+        return b"".join(found) if any(place != NOWHERE for place in found) else b""
 
     def then(self, fact_id: str, query: Query) -> Fact:
         """A fact as it was at the time that a query is about."""
@@ -205,15 +216,15 @@ class Recall:
         pool = self._pool(probe, query)
 
         def first(count: int) -> list[Fact]:
-            found = rank(pool, self._evidence, count, method, self.settings, self._related(pool, query))
-            return [self.facts[one.id] for one in found]
+            found = rank(pool, self._support_in(pool), count, method, self.settings, self._related(pool, query))
+            return self.facts.all_of([one.id for one in found])
 
         if may_hop(probe) and self.settings.expansion == "feedback":
             again = (best := first(1)) and expanded(probe, best[0])
             pool = self._pool(again, query) if again else pool
         if may_hop(probe) and self.settings.second_hop and (best := first(LOOKED_AT)):
             naming = naming_all(probe, pool, [fact.id for fact in best])
-            if further := second_probe(probe, best[0], [self.facts[id] for id in naming]):
+            if further := second_probe(probe, best[0], self.facts.all_of(naming)):
                 second = self._pool(further, query)
                 both = union([pool, unscored(second)])
                 return both, self._related(both, query, lent(further, second, pool, best[0].id))
@@ -231,14 +242,12 @@ class Recall:
         shared = with_statistics(probe, parts)
         return as_asked_once(merge_pools([part.pool(shared, accept) for part in parts], probe.depth), probe.terms)
 
-    def _evidence(self, fact_id: str) -> FactSupport:
-        fact = self.facts[fact_id]
-        return FactSupport(confirmation_share(fact.confirmations), _OWN_TRUST, fact.confidence)
+    def _support_in(self, pool: Pool) -> SupportOf:
+        return lambda rows: self.support([pool.ids[row] for row in rows.tolist()])
 
     def _place(self, fact_id: str) -> bytes:
         fact = self.facts[fact_id]
         found = self._places[fact_id] = place_of(fact, fact.sources[0])
-        self._has_places |= found != NOWHERE
         return found
 
     def _index_for(self, fact: Fact | None) -> FactIndex | None:

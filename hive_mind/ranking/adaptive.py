@@ -6,6 +6,7 @@ quotations.
 """
 
 import re
+from functools import lru_cache
 
 from hive_mind.model.probe import Anchors
 from hive_mind.ranking.tokens import tokenize
@@ -27,6 +28,8 @@ _ASKING = frozenset("define describe explain find give list please recall rememb
 _ASKING_TERMS = frozenset(term for word in _ASKING for term in tokenize(word))
 
 
+# Asked for before a query's meaning is computed, and again when it is put to an index.
+@lru_cache(maxsize=16)
 def anchors(query: str) -> Anchors:
     """Identifiers in a query; none is the usual case."""
     spans = [*_QUOTED.findall(query), *_codes(query), *_references(query)]

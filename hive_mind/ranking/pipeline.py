@@ -71,12 +71,20 @@ class RankingSettings:
         return max(self.depth, limit) if method == "hybrid" else self.depth_per_hit * limit
 
 
-class FactSupport(NamedTuple):
-    """What stands behind a fact besides its words: `confirmations`, `trust` and `confidence`, all in [0, 1]."""
+Rows = NDArray[np.intp]
+Shares = NDArray[np.float64]
 
-    confirmations: float = 0.0
-    trust: float = 0.5
-    confidence: float = 1.0
+
+class Support(NamedTuple):
+    """What stands behind candidates besides their words: columns of shares in [0, 1], shapes (candidates,)."""
+
+    confirmations: Shares
+    trust: Shares
+    confidence: Shares
+
+
+SupportOf = Callable[[Rows], Support]
+"""Looks up what stands behind the candidates in some rows of a pool."""
 
 
 class Related(NamedTuple):
@@ -100,20 +108,19 @@ class Ranked(NamedTuple):
     contributions: Contributions
 
 
-def in_columns(pool: Pool, evidence: EvidenceColumns) -> Callable[[str], FactSupport]:
-    """Looks up what stands behind each candidate of this pool."""
-    rows = dict(zip(pool.ids, range(len(pool)), strict=True))
+def in_columns(evidence: EvidenceColumns) -> SupportOf:
+    """Looks up what came with the candidates."""
 
-    def evidence_of(id: str) -> FactSupport:
-        row = rows[id]
-        return FactSupport(float(evidence.confirmations[row]), float(evidence.trust[row]), float(evidence.confidence[row]))
+    def support_of(rows: Rows) -> Support:
+        columns = (evidence.confirmations, evidence.trust, evidence.confidence)
+        return Support(*(column[rows].astype(np.float64) for column in columns))
 
-    return evidence_of
+    return support_of
 
 
 def rank(
     pool: Pool,
-    evidence_of: Callable[[str], FactSupport],
+    support_of: SupportOf,
     limit: int,
     method: Method = METHOD,
     settings: RankingSettings | None = None,
@@ -127,13 +134,23 @@ def rank(
         others = others + np.array([related.lent.get(id, 0.0) for id in pool.ids], dtype=others.dtype)
     relevance = keyword + semantic + others
     rows = _contenders(relevance, pool.exact, limit, chosen.evidence_strength)
-    evidence = [evidence_of(pool.ids[row]) for row in rows.tolist()]
-    lifts = [_lift(one, chosen.evidence_strength) for one in evidence]
-    scores = (relevance[rows] * np.array(lifts) + pool.exact[rows]).tolist()
-    found = [_Row(*row) for row in zip(rows.tolist(), scores, lifts, evidence, strict=True)]
-    found.sort(key=lambda row: (-row.score, -row.evidence.confidence, pool.ids[row.number]))
-    parts = (keyword, semantic, others)
-    return [_ranked(pool, row, [float(part[row.number]) for part in parts], chosen) for row in found[:limit]]
+    support = support_of(rows)
+    lifts = _lifts(support, chosen.evidence_strength)
+    scores = relevance[rows] * lifts + pool.exact[rows]
+    best = _first(scores, support.confidence, [pool.ids[row] for row in rows.tolist()], limit)
+    first = rows[best]
+    parts = [part[first].astype(np.float64) for part in (keyword, semantic, others)]
+    contributions = _contributions(parts, lifts[best], pool.exact[first], chosen.evidence_strength)
+    components = _components(pool, first, Support(*(column[best] for column in support)))
+    ids = [pool.ids[row] for row in first.tolist()]
+    # The figures they were sorted by: adding the contributions up in another order moves the last bits, and with them equals.
+    return list(map(Ranked, ids, scores[best].tolist(), components, contributions))
+
+
+def _first(scores: Shares, confidence: Shares, ids: Sequence[str], limit: int) -> Rows:
+    """Places of the best, best first."""
+    order = sorted(zip((-scores).tolist(), (-confidence).tolist(), ids, range(len(ids)), strict=True))
+    return np.array([place for *_, place in order[:limit]], dtype=np.intp)
 
 
 def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) -> tuple[Parts, Parts]:
@@ -159,34 +176,23 @@ def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> 
     return np.flatnonzero((most >= floor) & (most > 0))
 
 
-def _lift(evidence: FactSupport, strength: float) -> float:
+def _lifts(support: Support, strength: float) -> Shares:
     """What evidence multiplies relevance by: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1]."""
-    return (1.0 + strength * (0.6 * evidence.confirmations + 0.4 * evidence.trust)) / (1.0 + strength)
+    lifts: Shares = (1.0 + strength * (0.6 * support.confirmations + 0.4 * support.trust)) / (1.0 + strength)
+    return lifts
 
 
-def _ranked(pool: Pool, row: "_Row", parts: Sequence[float], settings: RankingSettings) -> Ranked:
-    """A row with how its score came about."""
-    number, evidence = row.number, row.evidence
-    plain = 1.0 / (1.0 + settings.evidence_strength)
-    exact, cosine = float(pool.exact[number]), float(pool.semantic[number])
-    lifted = sum(parts) * (row.lift - plain)
+def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strength: float) -> list[Contributions]:
+    """How each score came about."""
+    plain = 1.0 / (1.0 + strength)
+    lifted = sum(parts, np.zeros(len(lifts))) * (lifts - plain)
     keyword, semantic, others = (part * plain for part in parts)
-    contributions = Contributions(keyword, semantic, lifted, exact, others)
-    components = ComponentScores(
-        keyword=float(pool.keyword[number]),
-        semantic=None if isnan(cosine) else cosine,
-        exact=exact,
-        confirmations=evidence.confirmations,
-        trust=evidence.trust,
-    )
-    # The figure it was sorted by: adding the contributions up in another order moves the last bits, and with them equals.
-    return Ranked(pool.ids[number], row.score, components, contributions)
+    columns = (keyword, semantic, lifted, exact, others)
+    return list(map(Contributions, *(column.tolist() for column in columns)))
 
 
-class _Row(NamedTuple):
-    """A candidate's place in its pool, its score, and what it was lifted by."""
-
-    number: int
-    score: float
-    lift: float
-    evidence: FactSupport
+def _components(pool: Pool, rows: Rows, support: Support) -> list[ComponentScores]:
+    """What each arm said of the candidates in some rows; `support` is theirs."""
+    cosines = [None if isnan(cosine) else cosine for cosine in pool.semantic[rows].tolist()]
+    columns = (pool.exact[rows], support.confirmations, support.trust)
+    return list(map(ComponentScores, pool.keyword[rows].tolist(), cosines, *(column.tolist() for column in columns)))

@@ -12,6 +12,7 @@ from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.content import Content
 from hive_mind.model.fact import Relation
+from hive_mind.model.query import Query
 from tests.builders import BagOfWords, Home, found, lines_of, said
 from tests.contract.fleets import REDIS_HOMES, home_for
 
@@ -181,3 +182,21 @@ async def test_a_caller_who_gives_up_while_the_memory_wakes_or_falls_asleep_lock
         await memory.close()
         async with home.memory() as again:
             assert len(await again.get_all_facts()) == 1, turns
+
+
+async def test_others_have_their_turn_between_searches(memory: CognitiveMemory):
+    await memory.store_fact("pump", "The pump is red.")
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    for _ in range(20):
+        await memory.search_facts(Query("red pump", method="keyword"))
+    task.cancel()
+
+    assert turns >= 20

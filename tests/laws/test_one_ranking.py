@@ -13,10 +13,11 @@ from hive_mind.model.query import Method
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_all, merge_found, merge_pools, merge_replicas
-from hive_mind.ranking.pipeline import FactSupport, RankingSettings, Related, in_columns, rank
+from hive_mind.ranking.pipeline import RankingSettings, Related, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import words_vector
+from tests.supports import FactSupport, alike, by_id
 
 DIMENSION = 16
 WORDS = [*"red blue pump door tank valve D40 D41 INC-2024-001 75.1725".split()]
@@ -50,7 +51,10 @@ def evidence_of(id: str) -> FactSupport:
 
 
 def ranking(pool: Pool, limit: int, method: Method, settings: RankingSettings | None = None) -> list[tuple[str, float]]:
-    return [(found.id, pytest.approx(found.score, abs=1e-5)) for found in rank(pool, evidence_of, limit, method, settings)]
+    return [
+        (found.id, pytest.approx(found.score, abs=1e-5))
+        for found in rank(pool, by_id(pool, evidence_of), limit, method, settings)
+    ]
 
 
 def place(id: str) -> bytes:
@@ -137,14 +141,13 @@ def test_evidence_stays_with_its_fact_and_adds_up_over_groups(texts, query, shar
     merged = merge_all(pools, evidence, depth)
 
     assert merge_pools(pools, depth).ids == merged.pool.ids == merge_found(pools, evidence, depth)[0].ids
-    look_up = in_columns(merged.pool, merged.evidence)
-    for id, origin in zip(merged.pool.ids, merged.origins.tolist(), strict=True):
+    columns = (merged.evidence.confirmations, merged.evidence.trust, merged.evidence.confidence)
+    for id, origin, *found in zip(merged.pool.ids, merged.origins.tolist(), *columns, strict=True):
         holders = [number for number, pool in enumerate(pools) if id in pool.ids]
         plain = evidence_of(id)
         assert origin == holders[0]
-        assert look_up(id).confirmations == pytest.approx(min(1.0, plain.confirmations * len(holders)), abs=1e-6)
-        assert look_up(id).trust == pytest.approx(holders[-1] / shards, abs=1e-6)
-        assert look_up(id).confidence == pytest.approx(plain.confidence, abs=1e-6)
+        confirmations = min(1.0, plain.confirmations * len(holders))
+        assert found == pytest.approx([confirmations, holders[-1] / shards, plain.confidence], abs=1e-6)
     assert merged.evidence.places == b"".join(map(place, merged.pool.ids))
 
 
@@ -159,7 +162,7 @@ def test_what_was_said_around_a_fact_counts_alike_wherever_both_lie(texts, query
     whole = index_of(texts).pool(probe)
 
     def ranked(pool: Pool, places: bytes) -> list[tuple[str, float]]:
-        found = rank(pool, evidence_of, 10, related=Related(places))
+        found = rank(pool, by_id(pool, evidence_of), 10, related=Related(places))
         return [(one.id, pytest.approx(one.score, abs=1e-5)) for one in found]
 
     assert ranked(merged, evidence.places) == ranked(whole, columns_of(whole).places)
@@ -170,7 +173,8 @@ def test_replicas_of_one_share_say_the_same_evidence_twice(texts, query, chance:
     pools = [index_of(chance.sample(texts, chance.randint(1, len(texts)))).pool(probe_of(query)) for _ in range(2)]
     pool, evidence = merge_replicas(pools, [columns_of(pool) for pool in pools])
     assert set(pool.ids) == set(pools[0].ids) | set(pools[1].ids)
-    assert [in_columns(pool, evidence)(id) for id in pool.ids] == [pytest.approx(evidence_of(id), abs=1e-6) for id in pool.ids]
+    found = zip(evidence.confirmations, evidence.trust, evidence.confidence, strict=True)
+    assert list(found) == [pytest.approx(evidence_of(id), abs=1e-6) for id in pool.ids]
 
 
 def test_more_equals_than_there_are_places_are_cut_alike_wherever_they_lie():
@@ -240,4 +244,4 @@ def test_an_id_is_taken_once():
 def test_an_empty_index_has_an_empty_pool():
     empty = index_of([]).pool(Probe(("red",), anchors("D40"), unit("red")))
     assert len(empty) == len(merge_pools([], 10)) == 0
-    assert rank(merge_pools([empty, empty], 10), evidence_of, 5) == []
+    assert rank(merge_pools([empty, empty], 10), alike, 5) == []

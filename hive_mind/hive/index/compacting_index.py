@@ -40,9 +40,9 @@ class Columns:
         self._trust = array("f")
         self._places, self._is_placed = bytearray(), bytearray()
         self._has_places = False
-        """Whether a fact that was asked for has one; most memories are no conversations."""
+        """Whether a fact has one; most memories are no conversations."""
 
-    def put(self, position: int, confirmations: float, confidence: float, voices: Voices) -> None:
+    def put(self, position: int, evidence: "IndexedEvidence") -> None:
         """Set what stands behind the fact at a position, the next one or an earlier one."""
         if position == len(self._voices):
             self._confirmations.append(0.0)
@@ -51,8 +51,9 @@ class Columns:
             self._places += NOWHERE
             self._is_placed.append(False)
         self._is_placed[position] = False
-        self._confirmations[position], self._confidence[position] = confirmations, confidence
-        self._voices[position] = self._number_of.setdefault(voices, len(self._number_of))
+        self._has_places |= evidence.has_place
+        self._confirmations[position], self._confidence[position] = evidence.confirmations, evidence.confidence
+        self._voices[position] = self._number_of.setdefault(evidence.agents, len(self._number_of))
 
     def forget_trust(self) -> None:
         """It may have changed."""
@@ -69,7 +70,7 @@ class Columns:
             np.frombuffer(self._confirmations, dtype=np.float32)[positions],
             np.frombuffer(self._trust, dtype=np.float32)[voices],
             np.frombuffer(self._confidence, dtype=np.float32)[positions],
-            self._places_at(positions, place_of),
+            self._places_at(positions, place_of) if self._has_places else b"",
         )
 
     def _places_at(self, positions: Positions, place_of: Callable[[int], bytes]) -> bytes:
@@ -77,9 +78,6 @@ class Columns:
             position, place = int(positions[number]), place_of(number)
             self._places[position * PLACE.itemsize : (position + 1) * PLACE.itemsize] = place
             self._is_placed[position] = True
-            self._has_places |= place != NOWHERE
-        if not self._has_places:
-            return b""
         found = np.frombuffer(self._places, dtype=PLACE)[positions].tobytes()
         return found if found.strip(b"\0") else b""
 
@@ -90,6 +88,8 @@ class IndexedEvidence(NamedTuple):
     confirmations: float
     confidence: float
     agents: Voices
+    has_place: bool = False
+    """Whether it was said in a dated conversation."""
 
 
 class Indexed(NamedTuple):
@@ -116,7 +116,7 @@ class _Side:
         self.note(fact_id, indexed.evidence)
 
     def note(self, fact_id: str, evidence: IndexedEvidence) -> None:
-        self.columns.put(self.index.position(fact_id), *evidence)
+        self.columns.put(self.index.position(fact_id), evidence)
 
 
 class CompactingIndex:

@@ -30,7 +30,7 @@ from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import confirmation_share, trust_share
 from hive_mind.ranking.index import Accept, FactIndex, Positions, with_statistics
 from hive_mind.ranking.merge import merge_found
-from hive_mind.ranking.related.neighbours import place_of
+from hive_mind.ranking.related.neighbours import has_place, place_of
 from hive_mind.ranking.vector import Vector, VectorArm
 
 _RIVALS_MAX = 8
@@ -85,7 +85,7 @@ class _Known:
 
     @property
     def evidence(self) -> IndexedEvidence:
-        return IndexedEvidence(self.confirmations, self.confidence, self.agents)
+        return IndexedEvidence(self.confirmations, self.confidence, self.agents, has_place(self.statement))
 
 
 class _Order(NamedTuple):

@@ -53,11 +53,16 @@ class Spoken(Protocol):
         ...
 
 
+def has_place(said: Spoken) -> bool:
+    """Whether it was said in a dated conversation."""
+    return bool(said.speaker) and len(said.said_at) >= _DAY_CHARACTERS
+
+
 def place_of(said: Spoken, source: str, tenant: str = DEFAULT_TENANT) -> bytes:
     """Where a source said it, as an entry of `PLACE`. A session is what one source said in one day."""
-    day = said.said_at[:_DAY_CHARACTERS]
-    if not said.speaker or len(day) < _DAY_CHARACTERS:
+    if not has_place(said):
         return NOWHERE
+    day = said.said_at[:_DAY_CHARACTERS]
     before = bytes.fromhex(fact_id(said.before, tenant)[: 2 * _KEY_BYTES]) if said.before else bytes(_KEY_BYTES)
     name, colon, _ = said.before[: _NAME_CHARACTERS_MAX + 2].partition(": ")
     other = _key(name, _KEY_BYTES // 2) if colon else bytes(_KEY_BYTES // 2)

@@ -15,7 +15,7 @@ from hive_mind.ranking import distraction, weights
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bm25 import inverse_document_frequency
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
-from hive_mind.ranking.pipeline import FactSupport, Ranked, RankingSettings, rank
+from hive_mind.ranking.pipeline import Ranked, RankingSettings, Shares, Support, rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import Vector
 from hive_mind.ranking.within import Within
@@ -100,9 +100,9 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, one: SearchQuery) -> Ra
     scored = memory.index.scored(Probe(terms, one.anchors, one.vector, depth), _within(memory, config))
     pool, rows = memory.index.candidates(scored, depth)
     part = memory.part(config.filters)
-    evidence = _evidence(memory, config.boosts, part, rows)
+    lifts = _lifts(memory, config.boosts, part, rows)
     place = dict(zip(pool.ids, range(len(pool)), strict=True))
-    found = rank(pool, lambda name: evidence[place[name]], depth, one.method, one.settings)
+    found = rank(pool, lambda of: Support(lifts[of], lifts[of], np.ones(len(of))), depth, one.method, one.settings)
     kept = _each_once(found, _sameness(memory, config, rows, place))
     signals = _signals(memory, config, one, pool, rows, part)
     keyword_ranks = distraction.ranks(pool.keyword, pool.ids, depth, 0.0)
@@ -121,7 +121,7 @@ def ranked(memory: MemoryIndex, config: RetrievalConfig, one: SearchQuery) -> Ra
             keyword_rank=int(keyword_ranks[number]) or None,
             vector_rank=int(vector_ranks[number]) or None,
             exact=hit.components.exact,
-            boost=1.0 + strength * evidence[number].trust,
+            boost=1.0 + strength * float(lifts[number]),
             disagreement=None if signals is None else round(float(signals[number]), 6),
             flags=("exact",) if hit.components.exact > 0 else (),
         )
@@ -139,11 +139,11 @@ def _within(memory: MemoryIndex, config: RetrievalConfig) -> Within | None:
     return memory.part(config.filters).within if config.filters else None
 
 
-def _evidence(memory: MemoryIndex, boosts: Boosts, part: FilteredChunks, rows: Rows) -> list[FactSupport]:
+def _lifts(memory: MemoryIndex, boosts: Boosts, part: FilteredChunks, rows: Rows) -> Shares:
     """What each candidate may be lifted by, as one share of all that the boosts allow."""
     total = boosts.trust + boosts.recency + boosts.confirmations
     if total <= 0:
-        return [FactSupport(0.0, 0.0)] * len(rows)
+        return np.zeros(len(rows))
     shares = np.zeros(len(rows))
     if boosts.confirmations:
         copies = memory.copies(rows, part) - 1
@@ -153,7 +153,8 @@ def _evidence(memory: MemoryIndex, boosts: Boosts, part: FilteredChunks, rows: R
     if boosts.recency:
         days = memory.days(rows)
         shares += boosts.recency * np.where(days >= 0, 0.5 ** ((part.newest - days) / _HALF_LIFE_DAYS), 0.0)
-    return [FactSupport(share, share) for share in (shares / total).tolist()]
+    lifts: Shares = shares / total
+    return lifts
 
 
 def _trust(memory: MemoryIndex, row: int) -> float:

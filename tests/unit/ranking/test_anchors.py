@@ -9,10 +9,11 @@ from hive_mind.model.probe import Probe
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.index import FactIndex
-from hive_mind.ranking.pipeline import FactSupport, rank
+from hive_mind.ranking.pipeline import rank
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.ranking.vector import ExactVectors
 from tests.builders import fact
+from tests.supports import alike
 
 EAST, BETWEEN = np.array([1, 0], np.float32), np.array([0.6, 0.8], np.float32)
 
@@ -23,7 +24,7 @@ def first(query: str, right: str, *wrong: str) -> str:
     for text in (*wrong, right):
         index.add(text, weighted_terms(fact(text)), BETWEEN if text == right else EAST)
     probe = Probe(tuple(tokenize(query)), anchors(query), EAST)
-    return rank(index.pool(probe), lambda _: FactSupport(), 1)[0].id
+    return rank(index.pool(probe), alike, 1)[0].id
 
 
 @pytest.mark.parametrize(

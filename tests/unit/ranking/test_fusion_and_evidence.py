@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hive_mind.model.probe import Pool
 from hive_mind.ranking import fusion
 from hive_mind.ranking.fusion import confirmation_share, hybrid_score_weighted, linear, rrf_merge, trust_share
-from hive_mind.ranking.pipeline import FactSupport, RankingSettings, rank
+from hive_mind.ranking.pipeline import RankingSettings, rank
 from hive_mind.ranking.seed import Collected, seed_federated
+from tests.supports import FactSupport, alike, by_id
 
 SHARE = st.floats(0, 1)
 EVIDENCE = st.builds(FactSupport, SHARE, SHARE, SHARE)
@@ -59,13 +60,14 @@ def test_both_parts_of_a_fusion_stay_in_bounds(rows, weight: float):
 
 def test_a_weak_candidate_more_moves_no_other():
     few, more = pool([(4, 0.5), (2, 0.9)]), pool([(4, 0.5), (2, 0.9), (0.1, -0.9)])
-    scores = [[found.score for found in rank(some, lambda _: FactSupport(), 2)] for some in (few, more)]
+    scores = [[found.score for found in rank(some, alike, 2)] for some in (few, more)]
     assert scores[0] == scores[1]
 
 
 @given(ROWS, st.lists(EVIDENCE, min_size=1), st.integers(1, 8))
 def test_contributions_sum_to_a_score_in_bounds(rows, evidence: list[FactSupport], limit: int):
-    ranked = rank(pool(rows), lambda name: evidence[int(name) % len(evidence)], limit)
+    candidates = pool(rows)
+    ranked = rank(candidates, by_id(candidates, lambda name: evidence[int(name) % len(evidence)]), limit)
 
     assert len(ranked) <= limit
     for found in ranked:
@@ -77,64 +79,64 @@ def test_contributions_sum_to_a_score_in_bounds(rows, evidence: list[FactSupport
 @given(ROWS, st.lists(EVIDENCE, min_size=1))
 def test_evidence_costs_the_first_place_a_tenth_of_its_relevance_at_most(rows, evidence: list[FactSupport]):
     candidates = pool(rows)
-    plain = rank(candidates, lambda _: FactSupport(), 1)
-    lifted = rank(candidates, lambda name: evidence[int(name) % len(evidence)], 1)
+    plain = rank(candidates, alike, 1)
+    lifted = rank(candidates, by_id(candidates, lambda name: evidence[int(name) % len(evidence)]), 1)
 
     if plain:
-        relevance = {found.id: found.score for found in rank(candidates, lambda _: FactSupport(), len(rows))}
+        relevance = {found.id: found.score for found in rank(candidates, alike, len(rows))}
         assert relevance[lifted[0].id] >= relevance[plain[0].id] / 1.1 - 1e-6
 
 
 @given(ROWS, st.lists(EVIDENCE, min_size=1), st.integers(1, 5))
 def test_looking_up_only_the_contenders_loses_nobody(rows, evidence: list[FactSupport], limit: int):
-    def evidence_of(name: str) -> FactSupport:
-        return evidence[int(name) % len(evidence)]
+    candidates = pool(rows)
+    support_of = by_id(candidates, lambda name: evidence[int(name) % len(evidence)])
 
-    everything = rank(pool(rows), evidence_of, len(rows))
+    everything = rank(candidates, support_of, len(rows))
 
-    assert rank(pool(rows), evidence_of, limit) == everything[:limit]
+    assert rank(candidates, support_of, limit) == everything[:limit]
 
 
 def test_a_fact_others_confirm_wins_over_its_equal():
     equals = pool([(3, 0.5), (3, 0.5)])
-    ranked = rank(equals, lambda name: FactSupport(confirmations=float(name == "0001")), 2)
+    ranked = rank(equals, by_id(equals, lambda name: FactSupport(confirmations=float(name == "0001"))), 2)
     assert [found.id for found in ranked] == ["0001", "0000"]
 
 
 def test_ties_break_by_confidence_and_then_by_id():
     equals = pool([(3, 0.5)] * 4)
-    ranked = rank(equals, lambda name: FactSupport(confidence=0.9 if name == "0002" else 0.5), 4)
+    ranked = rank(equals, by_id(equals, lambda name: FactSupport(confidence=0.9 if name == "0002" else 0.5)), 4)
     assert [found.id for found in ranked] == ["0002", "0000", "0001", "0003"]
 
 
 def test_what_names_the_whole_outranks_the_best_match_that_does_not():
     candidates = pool([(9, 1.0), (0.1, 0.0)], exact=[0.0, 1.0])
-    ranked = rank(candidates, lambda name: FactSupport(1.0, 1.0) if name == "0000" else FactSupport(0.0, 0.0), 2)
+    support_of = by_id(candidates, lambda name: FactSupport(1.0, 1.0) if name == "0000" else FactSupport(0.0, 0.0))
+    ranked = rank(candidates, support_of, 2)
     assert [found.id for found in ranked] == ["0001", "0000"]
 
 
 def test_a_hybrid_query_without_any_vector_is_a_keyword_query():
     candidates = pool([(4, float("nan")), (2, float("nan"))])
-    assert rank(candidates, lambda _: FactSupport(), 2) == rank(candidates, lambda _: FactSupport(), 2, "keyword")
-    assert rank(candidates, lambda _: FactSupport(), 2)[0].components.semantic is None
+    assert rank(candidates, alike, 2) == rank(candidates, alike, 2, "keyword")
+    assert rank(candidates, alike, 2)[0].components.semantic is None
 
 
 def test_what_has_nothing_in_common_with_the_query_is_not_returned():
-    assert rank(pool([(0, -0.4), (0, float("nan"))]), lambda _: FactSupport(), 5) == []
-    assert rank(pool([]), lambda _: FactSupport(), 5) == []
+    assert rank(pool([(0, -0.4), (0, float("nan"))]), alike, 5) == []
+    assert rank(pool([]), alike, 5) == []
 
 
 def test_a_method_uses_its_arm_alone():
     candidates = pool([(9, 0.1), (1, 0.9)])
-    assert rank(candidates, lambda _: FactSupport(), 1, "keyword")[0].id == "0000"
-    assert rank(candidates, lambda _: FactSupport(), 1, "vector")[0].id == "0001"
+    assert rank(candidates, alike, 1, "keyword")[0].id == "0000"
+    assert rank(candidates, alike, 1, "vector")[0].id == "0001"
 
 
 def test_evidence_can_be_switched_off():
     candidates = pool([(3, 0.5), (3, 0.49)])
-    ranked = rank(
-        candidates, lambda name: FactSupport(float(name == "0001"), 1.0), 2, settings=RankingSettings(evidence_strength=0.0)
-    )
+    support_of = by_id(candidates, lambda name: FactSupport(float(name == "0001"), 1.0))
+    ranked = rank(candidates, support_of, 2, settings=RankingSettings(evidence_strength=0.0))
     assert [found.id for found in ranked] == ["0000", "0001"]
 
 
@@ -146,7 +148,7 @@ def ranked(scores: Iterable[tuple[str, float]], is_ranked: Callable[[float], boo
 def test_reciprocal_ranks_of_a_query_are_those_of_its_lists_and_explained(rows, evidence, k: int, limit: int):
     candidates, settings = pool(rows), RankingSettings(fusion="rrf", rrf_k=k, evidence_strength=0.0, depth=5)
     depth = settings.depth_for("hybrid", limit)
-    found = rank(candidates, lambda _: evidence, limit, "hybrid", settings)
+    found = rank(candidates, lambda of: alike(of, evidence), limit, "hybrid", settings)
 
     arms = (candidates.keyword, lambda score: score > 0), (candidates.semantic, lambda score: not np.isnan(score))
     lists = [ranked(zip(candidates.ids, arm.tolist(), strict=True), is_ranked)[:depth] for arm, is_ranked in arms]
@@ -164,13 +166,9 @@ def test_reciprocal_ranks_of_a_query_are_those_of_its_lists_and_explained(rows, 
 
 
 def test_evidence_lifts_ranks_as_it_lifts_scores():
-    settings = RankingSettings(fusion="rrf")
-    best, full = rank(
-        pool([(3.0, 0.9), (2.0, 0.8)]),
-        lambda name: FactSupport(1.0, 1.0) if name == "0001" else FactSupport(0, 0),
-        2,
-        settings=settings,
-    )
+    settings, candidates = RankingSettings(fusion="rrf"), pool([(3.0, 0.9), (2.0, 0.8)])
+    support_of = by_id(candidates, lambda name: FactSupport(1.0, 1.0) if name == "0001" else FactSupport(0, 0))
+    best, full = rank(candidates, support_of, 2, settings=settings)
 
     assert (best.id, full.id) == ("0001", "0000")
     assert full.score == pytest.approx(1 / 1.1)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import NOWHERE, Pool
-from hive_mind.ranking.pipeline import FactSupport, RankingSettings, Related, rank
+from hive_mind.ranking.pipeline import RankingSettings, Related, rank
 from hive_mind.ranking.related.neighbours import gained, place_of, speakers_named
 from tests.builders import fact
+from tests.supports import alike
 
 WEIGHT = RankingSettings().neighbour_weight
 
@@ -82,14 +83,12 @@ def test_the_rest_of_the_conversation_decides_between_equal_matches_and_is_part_
     pool = Pool(("a" * 32, "b" * 32, "c" * 32), np.float32([3, 3, 1]), np.float32([np.nan] * 3), np.float32([0, 0, 0]))
     places = [place_of(turn("A.", said_at=day), "chat") for day in ("2023-05-01", "2023-05-02", "2023-05-02")]
 
-    found = rank(pool, lambda _: FactSupport(), 3, related=Related(b"".join(places)))
+    found = rank(pool, alike, 3, related=Related(b"".join(places)))
 
     assert [one.id[0] for one in found] == ["b", "a", "c"]
     assert found[0].contributions.others > 0 == found[1].contributions.others
     assert [one.contributions.total for one in found] == pytest.approx([one.score for one in found])
-    off = rank(
-        pool, lambda _: FactSupport(), 3, settings=RankingSettings(neighbour_weight=0.0), related=Related(b"".join(places))
-    )
+    off = rank(pool, alike, 3, settings=RankingSettings(neighbour_weight=0.0), related=Related(b"".join(places)))
     assert [one.id[0] for one in off] == ["a", "b", "c"]
 
 

@@ -106,9 +106,9 @@ def nowhere(_: int) -> bytes:
 
 def test_candidates_get_what_was_put_at_their_positions_in_their_order():
     columns = Columns()
-    columns.put(0, 0.0, 0.5, ("ada",))
-    columns.put(1, 0.25, 1.0, ("ada", "bob"))
-    columns.put(2, 0.5, 0.125, ("ada",))
+    columns.put(0, IndexedEvidence(0.0, 0.5, ("ada",)))
+    columns.put(1, IndexedEvidence(0.25, 1.0, ("ada", "bob")))
+    columns.put(2, IndexedEvidence(0.5, 0.125, ("ada",)))
 
     found = columns.at(np.array([2, 1]), TRUST.__getitem__, nowhere)
 
@@ -121,10 +121,10 @@ def test_candidates_get_what_was_put_at_their_positions_in_their_order():
 def test_what_is_put_again_replaces_what_was_there_and_moves_nobody():
     columns = Columns()
     for position in (0, 1):
-        columns.put(position, 0.0, 0.5, ("ada",))
+        columns.put(position, IndexedEvidence(0.0, 0.5, ("ada",)))
     columns.at(np.array([0]), TRUST.__getitem__, nowhere)
 
-    columns.put(0, 0.5, 0.75, ("bob",))
+    columns.put(0, IndexedEvidence(0.5, 0.75, ("bob",)))
 
     found = columns.at(np.array([0, 1]), TRUST.__getitem__, nowhere)
     assert (found.confirmations.tolist(), found.confidence.tolist()) == ([0.5, 0.0], [0.75, 0.5])
@@ -133,7 +133,7 @@ def test_what_is_put_again_replaces_what_was_there_and_moves_nobody():
 
 def test_trust_is_asked_once_until_it_may_have_changed():
     columns, asked = Columns(), []
-    columns.put(0, 0.0, 0.5, ("ada",))
+    columns.put(0, IndexedEvidence(0.0, 0.5, ("ada",)))
 
     def trust_of(voices: tuple[str, ...]) -> float:
         asked.append(voices)
@@ -153,7 +153,7 @@ def test_nothing_found_needs_nothing_put():
 def test_where_a_candidate_was_said_is_asked_once_until_it_is_put_again():
     columns, asked = Columns(), []
     for position in (0, 1, 2):
-        columns.put(position, 0.0, 0.5, ("ada",))
+        columns.put(position, IndexedEvidence(0.0, 0.5, ("ada",), has_place=True))
 
     def place_of(number: int) -> bytes:
         asked.append(number)
@@ -161,7 +161,7 @@ def test_where_a_candidate_was_said_is_asked_once_until_it_is_put_again():
 
     first = columns.at(np.array([2, 1]), TRUST.__getitem__, place_of).places
     again = columns.at(np.array([1, 2]), TRUST.__getitem__, place_of).places
-    columns.put(1, 0.0, 0.5, ("ada",))
+    columns.put(1, IndexedEvidence(0.0, 0.5, ("ada",), has_place=True))
     put = columns.at(np.array([1]), TRUST.__getitem__, place_of).places
 
     ones, twos = (bytes([number]) * len(NOWHERE) for number in (1, 2))
@@ -171,5 +171,7 @@ def test_where_a_candidate_was_said_is_asked_once_until_it_is_put_again():
 
 def test_candidates_without_a_place_travel_without_places():
     columns = Columns()
-    columns.put(0, 0.0, 0.5, ("ada",))
+    columns.put(0, IndexedEvidence(0.0, 0.5, ("ada",)))
+    assert columns.at(np.array([0]), TRUST.__getitem__, nowhere).places == b""
+    columns.put(1, IndexedEvidence(0.0, 0.5, ("ada",), has_place=True))
     assert columns.at(np.array([0]), TRUST.__getitem__, nowhere).places == b""
