@@ -75,7 +75,7 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
     _refuse_long("text before", STATEMENT_CHARACTERS_MAX, candidate.before)
     _refuse_long("date, speaker, entity or label", NAME_CHARACTERS_MAX, *names_of(candidate))
     return Fact(
-        **_tidied(candidate) | {"content": content},
+        **_tidied(candidate, content),
         id=fact_id(content),
         confidence=float(candidate.confidence),
         sources=(source,),
@@ -83,11 +83,14 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
     )
 
 
-def _tidied(candidate: Candidate) -> dict[str, Any]:
-    """What it says, without names that say nothing."""
+def _tidied(candidate: Candidate, content: str) -> dict[str, Any]:
+    """What it says, with its content as it is kept, and without names that say nothing."""
     said = said_of(candidate)
-    texts = {name: canonical(said[name]) for name in TEXTS}
-    return said | texts | {name: tuple(one for one in said[name] if canonical(one)) for name in LISTS}
+    for name in TEXTS:
+        said[name] = content if name == "content" else canonical(said[name])
+    for name in LISTS:
+        said[name] = tuple(filter(canonical, said[name]))
+    return said
 
 
 def by_hand(concept: str, content: str, confidence: float, said_at: str, labels: tuple[str, ...]) -> Candidate:

@@ -6,15 +6,18 @@ from dataclasses import replace
 from hive_mind.memory.intake import Intake, Known
 from hive_mind.model.fact import Fact, turned
 from hive_mind.model.query import Hit
-from hive_mind.store.base import AddFact, ReviseFact
+from hive_mind.store.base import AddFact, Change, ReviseFact
 
 
 def timed(intake: Intake, known: Known, now_us: int) -> Intake:
     """With the time at which each fact ceases to hold, or holds again."""
     facts = tuple(turned(fact, known(fact.id), now_us) for fact in intake.facts)
-    by_id = {fact.id: fact for fact in facts}
-    changes = [replace(one, fact=by_id[one.fact.id]) if isinstance(one, AddFact | ReviseFact) else one for one in intake.changes]
-    return Intake(tuple(changes), facts)
+    changed = {fact.id: fact for fact, former in zip(facts, intake.facts, strict=True) if fact is not former}
+
+    def timed_change(one: Change) -> Change:
+        return replace(one, fact=changed.get(one.fact.id, one.fact)) if isinstance(one, AddFact | ReviseFact) else one
+
+    return Intake(tuple(map(timed_change, intake.changes)), facts) if changed else intake
 
 
 def after_successors(hits: Sequence[Hit]) -> list[Hit]:
