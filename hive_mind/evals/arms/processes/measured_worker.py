@@ -4,6 +4,7 @@ No embedding model is loaded here. Run it as `python -m hive_mind.evals.arms.pro
 """
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,8 @@ from hive_mind.runtime.workers.process import run_worker
 
 _REQUEST_BYTES_MAX = 256 << 20
 """A batch of documents with their vectors has a few MB; a larger one is a mistake."""
+
+_LOOK_S = 1.0
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -210,11 +213,26 @@ class MeasuredCalls(AgentCalls):
 
 
 def main() -> None:
-    """Be that worker until it is ended: nothing is worth finishing, because what is kept here is thrown away."""
+    """Be that worker until it is ended, or the measuring program is gone."""
     dimension, _, path = sys.argv[1:]
     measuring = Measuring(int(dimension))
     hosting = Hosting(measuring.embedder, measuring.bus, partial(MeasuredCalls, measuring), _REQUEST_BYTES_MAX)
-    asyncio.run(run_worker(Path(path), asyncio.Event(), hosting=hosting))
+    asyncio.run(_run(Path(path), hosting, os.getppid()))
+
+
+async def _run(path: Path, hosting: Hosting, measuring: int) -> None:
+    stop = asyncio.Event()
+    looking = asyncio.create_task(_stop_without(measuring, stop))
+    try:
+        await run_worker(path, stop, hosting=hosting)
+    finally:
+        looking.cancel()
+
+
+async def _stop_without(parent: int, stop: asyncio.Event) -> None:
+    while os.getppid() == parent:  # noqa: ASYNC110 - the end of a parent wakes nobody
+        await asyncio.sleep(_LOOK_S)
+    stop.set()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,21 +94,40 @@ def test_who_was_stopped_is_missed_as_in_the_simulator_and_nothing_is_left(tmp_p
     assert of_folder(tmp_path) == []
 
 
-def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
+@contextmanager
+def measuring_elsewhere(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process], list[psutil.Process]]]:
+    """A program that holds an arm open; what it began; and the servers of the folder."""
     script = "from tests.unit.evals.arms.test_processes import stay_open; stay_open()"
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) as measuring:
         assert measuring.stdout is not None
         assert measuring.stdout.readline() == b"open\n"
         begun = psutil.Process(measuring.pid).children(recursive=True)
-        servers = [one for one in of_folder(tmp_path) if "redis" in " ".join(one.cmdline())]
+        servers = [one for one in of_folder(folder) if "redis" in " ".join(one.cmdline())]
         assert len(begun) >= 1 + 2, "a guardian, and two processes of members"
         assert servers
+        yield measuring, begun, servers
 
+
+def test_nothing_is_left_when_whoever_measures_is_killed(tmp_path: Path):
+    with measuring_elsewhere(tmp_path) as (measuring, begun, servers):
         measuring.send_signal(signal.SIGKILL)
 
     until(lambda: not any(map(lives, (*begun, *servers))), "all processes are gone")
     until(lambda: not list(tmp_path.iterdir()), "the folder is gone")
+
+
+def test_no_worker_is_left_when_its_guardian_is_killed_too(tmp_path: Path):
+    with measuring_elsewhere(tmp_path) as (measuring, begun, servers):
+        for guardian in (one for one in begun if "process_guardian" in " ".join(one.cmdline())):
+            guardian.kill()
+        measuring.send_signal(signal.SIGKILL)
+
+    try:
+        until(lambda: not any(map(lives, set(begun) - set(servers))), "all workers are gone")
+    finally:
+        for server in servers:
+            server.kill()
 
 
 def test_without_a_server_to_run_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
