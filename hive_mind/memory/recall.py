@@ -247,8 +247,8 @@ class Recall:
 
     def _place(self, fact_id: str) -> bytes:
         fact = self.facts[fact_id]
-        found = self._places[fact_id] = place_of(fact, fact.sources[0])
-        return found
+        place = self._places[fact_id] = place_of(fact, fact.sources[0])
+        return place
 
     def _index_for(self, fact: Fact | None) -> FactIndex | None:
         if fact is None or fact.is_retracted:

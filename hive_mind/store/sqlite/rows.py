@@ -187,7 +187,7 @@ def node_row(seq: int, id: str, value: Fact | Episode | str, changed: int) -> No
 
 def summed(row: AnyRow) -> AnyRow:
     """The row with its checksum."""
-    return row._make((*row[:-1], row.checksum()))
+    return row._replace(sum=row.checksum())
 
 
 def is_sound(row: Row) -> bool:
