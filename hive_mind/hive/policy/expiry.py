@@ -5,7 +5,6 @@ fade twice. When an assertion expires is part of it and never changes: a refresh
 old one does not touch.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp
 from typing import NamedTuple, TypeVar
@@ -99,15 +98,3 @@ def is_expired(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int |
 def is_hidden(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int | None, now: Now, settings: ExpirySettings) -> bool:
     """Whether searches pass over it."""
     return settings.is_on and is_expired(assertion, first_seen_mono_ms, hive_now_ms, now)
-
-
-def due(
-    assertions: Iterable[tuple[Item, Assertion, int]], hive_now_ms: int | None, now: Now, settings: ExpirySettings
-) -> tuple[Item, ...]:
-    """What gc would collect, of (its name, the assertion, when it was first seen here); nothing while forgetting is off.
-
-    A dry run is a call whose result nobody acts on.
-    """
-    if not settings.is_on:
-        return ()
-    return tuple(name for name, assertion, seen in assertions if is_expired(assertion, seen, hive_now_ms, now, settings.grace_ms))
