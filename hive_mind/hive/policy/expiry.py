@@ -7,7 +7,7 @@ old one does not touch.
 
 from dataclasses import dataclass
 from math import exp
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.evidence import Assertion, Stamp
@@ -17,8 +17,6 @@ DECAY_PER_HOUR = 0.01
 MAX_AGE_HOURS = 24.0
 # A year. Longer is "never" to anybody who reads it, and sums with it stay far from any limit.
 TTL_MAX_MS = 366 * 24 * HOUR_MS
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
