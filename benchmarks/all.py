@@ -17,6 +17,7 @@ WITHOUT_DATA = (
     *(
         "conditions",
         "review",
+        "signal_weights",
         "crdt",
         "placement",
         "gossip",

@@ -76,7 +76,8 @@ def columns(index: FactIndex, terms: Sequence[str], query: Vector, pool, known) 
     margin = distraction.margin(pool.keyword, pool.semantic)
     coverage = distraction.missing(terms, idf, held)
     vectors = np.array([index.vector(id) for id in pool.ids], np.float32)
-    near = distraction.nearer_to_distractors(vectors, query, known)
+    # Negative neighbours: how much nearer a candidate is to a known distractor than to the query.
+    near = np.clip((vectors @ known.T).max(axis=1, initial=-1.0) - vectors @ query, 0.0, 1.0)
     return np.column_stack([rank, margin, coverage, (margin + coverage) / 2, near])
 
 

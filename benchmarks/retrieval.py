@@ -102,7 +102,7 @@ def rankings(prepared: Prepared, variant: Variant) -> Iterator[tuple[LabelledQue
     mixed = prepared.own + np.float32(variant.before_vector_weight) * prepared.before
     mixed /= np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-9)
     for question, vector in zip(prepared.scope.questions, prepared.questions, strict=True):
-        scores = fused(index.scores(variant.terms(question.text)), mixed @ vector, variant)
+        scores = fused(index.matched(variant.terms(question.text)).scores, mixed @ vector, variant)
         yield question, [documents[i].id for i in np.argsort(-scores, kind="stable")[:K]]
 
 

@@ -7,13 +7,13 @@ moderator; everything else goes through hive/voting and hive/ratings. Accuracy i
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
-from hive_mind.hive.trust.voting import Claim, agreed, fused, shares
+from hive_mind.hive.trust.voting import Claim, fused
 
 HONEST = 20
 QUESTIONS = 600
@@ -71,29 +71,19 @@ def world(
     return World(questions, answered, sybil_names | {f"colluder {number}" for number in range(colluders)}, sybil_names)
 
 
-def evidence_of(given: World) -> dict[str, tuple[float, float]]:
-    """Good and bad experience by agent, as the ratings' own arithmetic has it."""
-    found = reputations(given.ratings(), Hive(frozenset({"moderator"})), 0, TrustSettings())
-    return {agent: (known.good, known.bad) for agent, known in found.items()}
-
-
 def by_feedback(given: World) -> dict[str, float]:
-    """Trust from reported experience alone."""
-    return {agent: beta_trust(*counts) for agent, counts in evidence_of(given).items()}
-
-
-def by_agreement(given: World, trusted: Sequence[str] = ()) -> dict[str, float]:
-    """Trust from reported experience and from agreement."""
-    return agreed(given.open, evidence_of(given), trusted, given.voucher)
+    """Trust from reported experience."""
+    found = reputations(given.ratings(), Hive(frozenset({"moderator"})), 0, TrustSettings())
+    return {agent: beta_trust(known.good, known.bad) for agent, known in found.items()}
 
 
 def accuracy(given: World, trust: Mapping[str, float]) -> float:
     """Share of open questions whose most likely value is right; of equal ones the first said counts."""
     right = 0
     for claims in given.open:
-        likely = shares(fused(claims, lambda agent: trust.get(agent, 1.0), given.voucher))
-        best = max(likely.values())
-        right += next(claim.value for claim in claims if likely[claim.value] == best) == RIGHT
+        votes = fused(claims, lambda agent: trust.get(agent, 1.0), given.voucher)
+        best = max(votes.values())
+        right += next(claim.value for claim in claims if votes[claim.value] == best) == RIGHT
     return right / len(given.open)
 
 
@@ -139,7 +129,6 @@ SCENARIOS: dict[str, dict[str, float]] = {
     "100 sybils, no feedback": {"sybils": 100, "feedback": 0.0},
     "20 sybils, 5 colluders, 30 % copied": {"sybils": 20, "colluders": 5, "copied": 0.3},
 }
-TRUSTED = ("honest 0", "honest 1", "honest 2")
 
 
 def mean(scenario: Mapping[str, float], method: Callable[[World], float], seeds: int) -> float:
@@ -153,8 +142,6 @@ def main() -> None:
     methods: dict[str, Callable[[World], float]] = {
         "majority": majority,
         "feedback": lambda given: accuracy(given, by_feedback(given)),
-        "+ agreement": lambda given: accuracy(given, by_agreement(given)),
-        "+ 3 trusted": lambda given: accuracy(given, by_agreement(given, TRUSTED)),
     }
     print(f"{'share of questions answered right':<38}" + "".join(f"{name:>13}" for name in methods))
     for name, scenario in SCENARIOS.items():

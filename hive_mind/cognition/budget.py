@@ -44,11 +44,6 @@ class Budget:
         return self._spent
 
     @property
-    def reserved(self) -> int:
-        """Tokens that calls under way may still use."""
-        return self._reserved
-
-    @property
     def remaining(self) -> int:
         """Tokens that are neither spent nor reserved, never below 0."""
         return max(0, self.max_tokens - self._spent.tokens - self._reserved)

@@ -1,11 +1,11 @@
-"""Values of which the last one written counts: a register, and a map of registers.
+"""A value of which the last one written counts: a register.
 
 "Last" is a total order: by time, then the counter within it, then the actor. Times are handed in; a caller that takes them from a
 `HybridClock` that has seen what is replaced writes later than that, whatever its wall clock says. What claims to come from too
 far in the future can be left out (`not_after_ms`): believed, it would win for ever.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -29,10 +29,10 @@ class Moment(NamedTuple):
 
 
 class LwwEntry(NamedTuple, Generic[V]):
-    """A value and when it was written; None stands for none."""
+    """A value and when it was written."""
 
     at: Moment
-    value: V | None
+    value: V
 
 
 class LWWRegister(Generic[V]):
@@ -86,91 +86,7 @@ class LWWRegister(Generic[V]):
         return register
 
 
-class LWWMap(Generic[V]):
-    """A replica of a map of registers. A deleted field keeps the time of its deletion: otherwise an older write would return."""
-
-    def __init__(self, actor: str | Actor = "") -> None:
-        self._actor = actor
-        self._entries: dict[str, LwwEntry[V]] = {}
-        self._lock = Lock()
-
-    def set(self, key: str, value: V, timestamp: Timestamp, actor: str | Actor = "") -> "LWWMap[V]":
-        """Write a field. What changed, to be merged elsewhere: empty if something later is there already."""
-        return self._write(key, value, timestamp, actor)
-
-    def delete(self, key: str, timestamp: Timestamp, actor: str | Actor = "") -> "LWWMap[V]":
-        """Take a field away. What changed, as for `set`."""
-        return self._write(key, None, timestamp, actor)
-
-    def get(self, key: str) -> V | None:
-        """A field's value, or None."""
-        entry = self._entries.get(key)
-        return None if entry is None else entry.value
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self.get(key) is not None
-
-    def __len__(self) -> int:
-        return len(self.items())
-
-    def items(self) -> dict[str, V]:
-        """The fields as they are now."""
-        return {key: entry.value for key, entry in self._now().items() if entry.value is not None}
-
-    def delta(self, keys: Iterable[str]) -> "LWWMap[V]":
-        """Only these fields, with deletions, to be merged elsewhere."""
-        entries = self._now()
-        return self._of({key: entries[key] for key in keys if key in entries})
-
-    def merge(self, other: "LWWMap[V]", not_after_ms: float | None = None) -> tuple[str, ...]:
-        """Take what the other wrote later, but not after `not_after_ms`. The fields that changed."""
-        theirs = {key: entry for key, entry in other._now().items() if not _is_beyond(entry, not_after_ms)}  # noqa: SLF001
-        return self._take(theirs)
-
-    def _write(self, key: str, value: V | None, timestamp: Timestamp, actor: str | Actor) -> "LWWMap[V]":
-        with self._lock:
-            entry = _written(value, timestamp, _writer(timestamp, actor, self._actor), self._entries.get(key))
-            return self._of({key: entry} if self._keep(key, entry) else {})
-
-    def _take(self, entries: Mapping[str, LwwEntry[V]]) -> tuple[str, ...]:
-        with self._lock:
-            return tuple([key for key, entry in entries.items() if self._keep(key, entry)])
-
-    def _keep(self, key: str, entry: LwwEntry[V]) -> bool:
-        known = self._entries.get(key)
-        is_later = known is None or _is_later(entry, known)
-        if is_later:
-            self._entries[key] = entry
-        return is_later
-
-    def _now(self) -> dict[str, LwwEntry[V]]:
-        with self._lock:
-            return self._entries.copy()
-
-    def _of(self, entries: dict[str, LwwEntry[V]]) -> "LWWMap[V]":
-        some: LWWMap[V] = LWWMap(self._actor)
-        some._entries = entries
-        return some
-
-    def __eq__(self, other: object) -> bool:
-        """Whether both hold the same writes and deletions."""
-        return isinstance(other, LWWMap) and self._now() == other._now()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it (if it takes the values); equal maps give equal text."""
-        return {key: _to_dict(entry) for key, entry in sorted(self._now().items())}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], actor: str | Actor = "") -> "LWWMap[V]":
-        """The map that `to_dict` gave."""
-        twin: LWWMap[V] = cls(actor)
-        twin._entries = {key: _from_dict(entry) for key, entry in data.items()}
-        return twin
-
-
-def _written(value: V | None, timestamp: Timestamp, actor: Actor, known: LwwEntry[V] | None) -> LwwEntry[V]:
+def _written(value: V, timestamp: Timestamp, actor: Actor, known: LwwEntry[V] | None) -> LwwEntry[V]:
     """The entry of a write. Without a hybrid clock one may write twice at one time: then one counts on from one's own write."""
     at = _moment(timestamp, actor)
     if known is None or isinstance(timestamp, Stamp) or (known.at.ms, known.at.actor) != (at.ms, at.actor):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.crdt.context import DOT_BYTES, Context
+from hive_mind.crdt.context import DOT_BYTES
 from hive_mind.crdt.runs import DOTS_MAX, pack_sorted, unpack
 from hive_mind.model.evidence import COUNTER_BYTES, Dot
 from hive_mind.model.messages import Span
@@ -88,17 +88,6 @@ class DotIndex:
         """As little of a dot as sorts behind the dot before it."""
         here = self._at(position)
         return here[: _shared(self._at(position - 1), here) + 1]
-
-
-def fingerprint_of(dots: Iterable[Dot], key: bytes) -> bytes:
-    """The fingerprint of a whole set: what `DotIndex(dots, key).fingerprint()` gives."""
-    return _digest(_sorted(dots), key)
-
-
-def seen_fingerprint(context: Context, key: bytes) -> bytes:
-    """The fingerprint of everything a replica has ever seen."""
-    # No dot is empty, so what is gapless and what is beyond can't be taken for each other.
-    return _digest(b"".join([*sorted(context.last.values()), bytes(DOT_BYTES), *sorted(context.beyond)]), key)
 
 
 def whole(index: DotIndex) -> tuple[Span, ...]:

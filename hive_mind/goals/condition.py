@@ -34,12 +34,8 @@ class Condition:
         """Whether it is true of these: texts, numbers, lists and mappings by name. Raises `ConditionError`."""
         return bool(self.put_to(names))
 
-    def value(self, /, **names: object) -> Any:
-        """Its value. Raises `ConditionError` for missing names and for data it fails on."""
-        return self.put_to(names)
-
     def put_to(self, names: Mapping[str, object]) -> Any:
-        """The same for names that are together already."""
+        """Its value for these names. Raises `ConditionError` for missing ones, and for data it fails on."""
         try:
             return self._value(Meter(names))
         except ConditionError:

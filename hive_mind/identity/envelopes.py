@@ -55,7 +55,7 @@ class Signing:
             yield self.epochs.announced
 
     def refusal(self, envelope: Envelope, now_ms: int) -> str:
-        """Why it is not believed that its sender sent it: one of `keyring.REASONS`, or ""."""
+        """Why it is not believed that its sender sent it: one of the words of `keyring`, or ""."""
         for one in envelope.vouched:
             if not self.keyring.learn(one):
                 self.keyring.revoke(one)

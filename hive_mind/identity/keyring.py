@@ -17,8 +17,6 @@ UNKNOWN = "unknown key"
 FORGED = "forged"
 EXPIRED = "expired"
 REVOKED = "revoked"
-REASONS = (UNSIGNED, UNKNOWN, FORGED, EXPIRED, REVOKED)
-"""Why something is not believed."""
 
 # Clocks of honest members differ; a certificate that was issued a moment ago is good on all of them.
 _SKEW_MS = 10 * 60 * 1000
@@ -102,7 +100,7 @@ class Keyring:
         return since_ms is not None and at_ms >= since_ms
 
     def refusal(self, name: str, payload: bytes, seal: bytes, at_ms: int | None, *, is_present: bool) -> str:
-        """Why it is not believed that `name` says this: one of `REASONS`, or "" where it is.
+        """Why it is not believed that `name` says this: one of the words above, or "" where it is.
 
         `at_ms` is when, None where that is not told. `is_present`: it is said now. What was stamped before a key was revoked, or
         its certificate expired, stays; what is said now under such a key is refused.

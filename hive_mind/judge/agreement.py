@@ -49,12 +49,7 @@ def pooled(signals: Iterable[Signal], weights: Mapping[str, float] | None = None
     Of each origin one counts. `weights` are by origin, equal where none are given; an origin that is not among them counts like
     the lightest. A side is ACCEPT, or all that is not; who is less sure than 0.5 of the opposite changes nothing.
     """
-    by_origin: dict[str, _Voice] = {}
-    for signal in signals:
-        if signal.action is not None and signal.confidence is not None:
-            voice = _Voice(_log_odds(signal.confidence), _MILD_FIRST.index(signal.action))
-            by_origin[signal.origin] = max(by_origin.get(signal.origin, voice), voice, key=_caution)
-    voices = [_weighted(voice, origin, weights or {}) for origin, voice in by_origin.items()]
+    voices = [_weighted(voice, origin, weights or {}) for origin, voice in _voices(signals).items()]
     sides = [side for side in (_side(voices, accepting=False), _side(voices, accepting=True)) if side]
     if not sides:
         return None
@@ -62,6 +57,23 @@ def pooled(signals: Iterable[Signal], weights: Mapping[str, float] | None = None
         return Pooled(JudgmentAction.ESCALATE, None)
     # The first of equals is the side that does not accept.
     return _together(max(sides, key=lambda side: max(voice.log_odds for voice in side)))
+
+
+def leanings(signals: Iterable[Signal]) -> dict[str, float]:
+    """How much each origin is for ACCEPT, as log odds; negative is against."""
+    return {
+        origin: voice.log_odds if voice.action is JudgmentAction.ACCEPT else -voice.log_odds
+        for origin, voice in _voices(signals).items()
+    }
+
+
+def _voices(signals: Iterable[Signal]) -> dict[str, _Voice]:
+    by_origin: dict[str, _Voice] = {}
+    for signal in signals:
+        if signal.action is not None and signal.confidence is not None:
+            voice = _Voice(_log_odds(signal.confidence), _MILD_FIRST.index(signal.action))
+            by_origin[signal.origin] = max(by_origin.get(signal.origin, voice), voice, key=_caution)
+    return by_origin
 
 
 def _together(side: list[_Voice]) -> Pooled:

@@ -15,7 +15,7 @@ from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
-from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, STEPS, EvaluationRule
+from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
 from hive_mind.regex import regex
 
 _CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")
@@ -77,12 +77,6 @@ def mine(
     for best in _best(found, at_least):
         proposals.append(_proposal(best, precedents, {other.proposed_rule.id for other in proposals}))
     return proposals
-
-
-def approved(proposal: RuleProposal, by: str) -> EvaluationRule:
-    """The rule, active for the first share of cases, with who approved it."""
-    metadata = {**proposal.proposed_rule.metadata, "approved_by": by}
-    return proposal.proposed_rule.model_copy(update={"mode": "active", "rollout": STEPS[0], "metadata": metadata})
 
 
 def _patterns(precedent: Precedent) -> Iterator[_Pattern]:

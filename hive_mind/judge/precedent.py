@@ -49,6 +49,8 @@ class Judged(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int = 0
     usd: float | None = None
     """None where no price is known."""
+    weights: dict[str, float] = {}
+    """What the signals counted for, by origin, where that was learned."""
     audit: float = 0.0
     """It was accepted and is looked at by a person, as this share of such judgements is; 0: it is not."""
 

@@ -31,13 +31,8 @@ _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
 _ISO_TIME = re.compile(r"(?<=\d\d)t(?=\d\d:\d\d)")
 
 
-def holds(text: str, keyword: str) -> bool:
-    """Whether a text holds a keyword. Raises `ValueError` for a blank one, which every text would hold."""
-    return holds_any(text, (keyword,))
-
-
 def holds_any(text: str, keywords: Iterable[str]) -> bool:
-    """Whether a text holds one of them at least."""
+    """Whether a text holds one of them at least. Raises `ValueError` for a blank one, which every text would hold."""
     plain = _plain(text)
     return any(_pattern(keyword).search(plain) for keyword in keywords)
 

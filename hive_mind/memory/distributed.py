@@ -115,10 +115,6 @@ class DistributedCognitiveMemory:
         """Keep content verbatim, here: episodes are not shared. The same text from the same source is kept once."""
         return await self._local.store_episode(content, summary)
 
-    def episode_of(self, content: Content, summary: str = "") -> Episode:
-        """Content as the episode it would be kept as; nothing is stored."""
-        return self._local.episode_of(content, summary)
-
     @operation("search_memory")
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts of the whole hive and of this agent, best first. `limit` is for a query given as text."""

@@ -58,15 +58,3 @@ def missing(query_terms: Sequence[str], idf: Mapping[str, float], documents: Seq
     if total <= 0:
         return np.zeros(len(documents))
     return np.array([1.0 - sum(w for term, w in weights.items() if term in document) / total for document in documents])
-
-
-def nearer_to_distractors(vectors: Scores, query: Scores, known: Scores) -> Signal:
-    """Negative neighbours: how much nearer a candidate is to a known distractor than to the query, 0 where it is not.
-
-    For who has labels of earlier questions. Unit rows, shapes (candidates, dimension), (dimension,), (distractors, dimension).
-    """
-    if not len(known):
-        return np.zeros(len(vectors))
-    closest = (vectors @ known.T).max(axis=1)
-    found: Signal = np.clip(closest - vectors @ query, 0.0, 1.0).astype(np.float64)
-    return found

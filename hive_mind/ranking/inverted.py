@@ -149,17 +149,14 @@ class Bm25Index:
         frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
         return TermStatistics(self._documents, self._total_length, frequencies)
 
-    def scores(self, terms: Iterable[str], statistics: TermStatistics | None = None) -> Scores:
-        """BM25 of every position, shape (size,); 0 where no term occurs. `terms` with their repeats.
-
-        `statistics` are those of the whole hive where this index is one shard of it.
-        """
-        return self.matched(terms, statistics).scores
-
     def matched(
         self, terms: Iterable[str], statistics: TermStatistics | None = None, beside: TermStatistics | None = None
     ) -> Matched:
-        """The same, with what the scores are sums of. Where `statistics` are not known, `beside` is added to this index's own."""
+        """BM25 of every position, shape (size,), 0 where no term occurs, and what these are sums of. `terms` with their repeats.
+
+        `statistics` are those of the whole hive where this index is one shard of it. Where they are not known, `beside` is added
+        to this index's own.
+        """
         asked = asked_for(terms)
         postings = {term: found for term in asked if (found := self._postings.get(term)) is not None}
         own = self.statistics(postings)

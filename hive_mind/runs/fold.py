@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,8 +16,6 @@ from hive_mind.runs.state import TURNS, ActiveNode, BranchFrame, Call, Phase, Ru
 
 # What came before them was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
 _AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Paused, steps.Continued)
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 def fold(state: RunState, step: steps.Step, at_ms: int) -> RunState:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hive_mind.hive.effects import Ask, Event, Outcome, Promote, Promotion, Retract, Write
+from hive_mind.hive.effects import Ask, Outcome, Promote, Promotion, Retract, Write
 from hive_mind.model.evidence import Dot
 from hive_mind.model.ids import fact_id
 
@@ -94,8 +94,3 @@ class History:
 def voice_of(promotion: Promotion) -> Voice:
     """Whose assertion a promotion becomes."""
     return Voice(fact_id(promotion.statement.content), promotion.agent, promotion.root)
-
-
-def asked(event: Event) -> str:
-    """The request an event makes, "" for one that makes none."""
-    return event.request if isinstance(event, Promote | Retract | Write | Ask) else ""

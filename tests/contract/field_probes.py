@@ -375,7 +375,7 @@ def judge_of(fleet: Fleet) -> Any:
 
 JUDGED_BY_A_MODEL = Story(
     "model",
-    by_model(model="scripted:one", threshold=0.6, callsPerMinute=9, unattended="hold", audit=0.5),
+    by_model(model="scripted:one", threshold=0.6, callsPerMinute=9, unattended="hold", audit=0.5, weights="learned"),
     by_model(model="scripted:two", threshold=0.8, callsPerMinute=7, unattended="accept", audit=0.25),
     {
         "spec.judge.model": Sight(lambda f: judge_of(f)._model.name, "scripted:one", "scripted:two"),
@@ -383,6 +383,7 @@ JUDGED_BY_A_MODEL = Story(
         "spec.judge.callsPerMinute": Sight(lambda f: judge_of(f)._model._pace._turns.maxlen, 9, 7),
         "spec.judge.unattended": Sight(lambda f: judge_of(f).settings.unattended, "hold", "accept"),
         "spec.judge.audit": Sight(lambda f: judge_of(f).audit_share, 0.5, 0.25),
+        "spec.judge.weights": Sight(lambda f: judge_of(f).learns_weights, True, False),
     },
 )
 

@@ -69,8 +69,8 @@ def _text(path: Path) -> str:
 
 async def is_within(fleet: Fleet) -> str:
     """Whether processes take no more memory than they may."""
-    found = (await fleet.controller.status()).condition("WithinLimits")
-    return found.status if found else "not told"
+    conditions = (await fleet.controller.status()).conditions
+    return next((one.status for one in conditions if one.type == "WithinLimits"), "not told")
 
 
 def agents(mode: str) -> list[dict[str, Any]]:

@@ -77,19 +77,6 @@ async def test_a_process_leaves_and_is_still_there(ground: Ground) -> None:
     assert (await ground.platform.observe())["ada"].is_alive
 
 
-async def test_what_it_logged_can_be_read(ground: Ground) -> None:
-    await ground.start("ada")
-    await ground.until("ada", lambda one: one.status is not None and one.status.is_ready)
-
-    async for line in ground.platform.logs("ada", follow=True, lines=10):
-        assert line
-        break
-    told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
-
-    assert len(told) == 1
-    assert [line async for line in ground.platform.logs("ben", follow=False, lines=1)] == []
-
-
 @pytest.mark.parametrize("name", ["", ".", "..", "../ada", "a/b", "/etc/passwd", "a\0b", "a\n", "-rf", "x" * 65])
 async def test_no_name_leads_out_of_the_folder(ground: Ground, name: str) -> None:
     before = sorted(str(path) for path in ground.home.rglob("*"))
@@ -100,8 +87,6 @@ async def test_no_name_leads_out_of_the_folder(ground: Ground, name: str) -> Non
         await ground.platform.stop(name, STOP_S)
     with pytest.raises(HiveError):
         await ground.platform.call(name, "ada", "stats")
-    with pytest.raises(InvalidInput):
-        _ = [line async for line in ground.platform.logs(name, follow=False, lines=1)]
 
     assert sorted(str(path) for path in ground.home.rglob("*")) == before
 

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import json
 import os
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack
 
 import psutil
 import pytest
@@ -56,22 +56,6 @@ async def test_who_crashed_is_seen_with_its_last_words(ground: Ground) -> None:
     await ground.begin("ada", FAKE_CRASHES="the disk is full")
     dead = await ground.until("ada", lambda one: "exit code" in one.error)
     assert dead.error == "it is not running (exit code 1); the last it said: RuntimeError: the disk is full"
-    told = [line async for line in ground.platform.logs("ada", follow=False, lines=1)]
-    assert told == ["RuntimeError: the disk is full"]
-
-
-async def test_a_reader_of_logs_hears_what_comes(ground: Ground) -> None:
-    await ground.start("ada")
-    heard: list[str] = []
-
-    async with aclosing(ground.platform.logs("ada", follow=True, lines=1)) as lines:
-        async for line in lines:
-            heard.append(line)
-            if len(heard) == 2:
-                break
-            await ground.platform.stop("ada", STOP_S)
-
-    assert heard == ["began", "ended well"]
 
 
 async def test_two_of_one_name_that_are_begun_all_the_same_end_up_as_one(ground: Ground) -> None:

@@ -75,7 +75,7 @@ def test_an_index_of_many_scores_like_one_of_each(batches: list[list[Said]], ask
 
     for terms in map(tokenize, asked):
         assert together.statistics(terms) == singly.statistics(terms)
-        assert together.scores(terms).tobytes() == singly.scores(terms).tobytes()
+        assert together.matched(terms).scores.tobytes() == singly.matched(terms).scores.tobytes()
 
 
 @pytest.mark.parametrize("arm", [ExactVectors, QuantisedVectors])

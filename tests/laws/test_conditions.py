@@ -69,7 +69,7 @@ def spoiled(chance: random.Random, text: str) -> str:
 
 def judged(text: str) -> None:
     try:
-        value = Condition(text).value(**NAMES)
+        value = Condition(text).put_to(NAMES)
     except ConditionError:
         return
     assert isinstance(value, (type(None), bool, int, float, str, list, tuple, dict, type)), text

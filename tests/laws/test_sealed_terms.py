@@ -69,7 +69,7 @@ def test_an_index_that_was_sealed_scores_as_before(said: list[Said], asked: list
 
     for query in map(tokenize, asked):
         assert woken.statistics(query) == fresh.statistics(query)
-        assert woken.scores(query).tobytes() == fresh.scores(query).tobytes()
+        assert woken.matched(query).scores.tobytes() == fresh.matched(query).scores.tobytes()
 
 
 @given(st.lists(st.lists(documents, max_size=5), min_size=1, max_size=3))

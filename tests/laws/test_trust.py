@@ -1,12 +1,12 @@
 """Whatever is rated: T stays in [0, 2], is 1.0 by default, and depends on what is known and not on the order it came in."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, beta_trust, reputations
 from hive_mind.hive.trust.trust_book import TrustBook, k_eff
-from hive_mind.hive.trust.voting import Claim, agreed, fused, shares
+from hive_mind.hive.trust.voting import Claim, fused
 from hive_mind.model.evidence import Provenance, Stamp
 from hive_mind.model.messages import RegistryEntry
 
@@ -79,20 +79,11 @@ def test_one_more_good_experience_never_lowers_trust_nor_a_bad_one_raises_it(goo
 
 
 @given(CLAIMS, st.dictionaries(NAMES, st.floats(0, 2), min_size=6, max_size=6))
-def test_probabilities_add_up_to_one_and_do_not_depend_on_order(claims, trust):
+def test_votes_do_not_depend_on_order(claims, trust):
     votes = fused(claims, lambda agent: trust.get(agent, 1.0))
-    likely = shares(votes)
-
-    assert not claims or abs(sum(likely.values()) - 1.0) < 1e-9
     assert fused(claims[::-1], lambda agent: trust.get(agent, 1.0)) == votes or len({(c.agent, c.stamp) for c in claims}) < len(
         claims
     )
-
-
-@settings(max_examples=50)
-@given(st.lists(CLAIMS, max_size=6))
-def test_agreement_alone_never_raises_trust_above_one(questions):
-    assert all(trust <= 1.0 for trust in agreed(questions, {}).values())
 
 
 @given(

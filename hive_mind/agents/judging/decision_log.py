@@ -59,11 +59,6 @@ class LedgerLog:
             kept = await self.ledger.read(_KEY)
         return kept[0].body.decode()
 
-    async def of(self, judgment_id: str) -> Judged | None:
-        """The last one of this name; None where there is none."""
-        entries = await self.ledger.read(PREFIX + judgment_id)
-        return _read(entries[-1]) if entries else None
-
 
 def _encoded(judged: Judged) -> bytes:
     try:

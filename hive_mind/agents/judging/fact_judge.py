@@ -31,6 +31,7 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction, Signal
 from hive_mind.judge.pipeline import MODEL, Need, next_judgment
 from hive_mind.judge.precedent import Judged, Precedent
 from hive_mind.judge.rules import RuleSet, chosen
+from hive_mind.judge.weights import learned_weights
 from hive_mind.llm.base import Usage
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import judgment_id
@@ -80,10 +81,11 @@ class FactJudge:
         confirmed: Confirmed = nobody,
         *,
         audit_share: float = 0.0,
+        learns_weights: bool = False,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings
-        self.audit_share, self._clock_s = audit_share, clock_s
+        self.audit_share, self.learns_weights, self._clock_s = audit_share, learns_weights, clock_s
         self.tally = JudgeTally(threshold=settings.threshold)
         self._given, self._key = settings.threshold, ""
         self._asked_about: dict[str, Judged] = {}
@@ -143,11 +145,13 @@ class FactJudge:
             self._decided[view.item.id] = view.decided_ms, precedent
 
     async def learn(self) -> None:
-        """Be as sure as people's decisions say one has to be. Raises what a ledger raises."""
+        """Be as sure as people's decisions say one has to be, and weigh signals by them. Raises what a ledger raises."""
         since_ms = (await threshold_in(self._log.ledger, self._given)).since_ms
-        known = accepted(precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms)
-        found = await learned(self._log.ledger, self._given, known, self._log.now_ms())
-        self.settings = dataclasses.replace(self.settings, thresholds={FACT: found.value} if found.is_learned else {})
+        known = [precedent for at_ms, precedent in self._decided.values() if at_ms > since_ms]
+        weights = learned_weights(known).weights_by_goal_type if self.learns_weights else {}
+        found = await learned(self._log.ledger, self._given, accepted(known, weights), self._log.now_ms())
+        thresholds: dict[str, float | None] = {FACT: found.value} if found.is_learned else {}
+        self.settings = dataclasses.replace(self.settings, thresholds=thresholds, weights=weights)
         self.tally.threshold = found.value
 
     async def until_free(self) -> None:
@@ -222,6 +226,7 @@ class FactJudge:
             input_tokens=cost.usage.input_tokens,
             output_tokens=cost.usage.output_tokens,
             usd=cost.usd,
+            weights=dict(self.settings.weights_of(FACT)),
         )
 
     def _record(self, fact: Fact, judgment: Judgment) -> Judged:

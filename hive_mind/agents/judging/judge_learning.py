@@ -4,7 +4,7 @@ People see every fact that the judge was too unsure of, and a share of those it 
 it stands for. Only what it would have accepted is compared: withholding too much harms nobody.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -53,9 +53,9 @@ def precedent_of(view: ItemView, judged: Judged) -> Precedent | None:
     return judged.precedent(_ACCEPT if is_right else _RETRY, share)
 
 
-def accepted(precedents: Iterable[Precedent]) -> list[Comparison]:
-    """Those cases in which the signals say ACCEPT."""
-    return [one for one in compared(precedents) if one.action is _ACCEPT]
+def accepted(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
+    """Those cases in which the signals, weighed so, say ACCEPT."""
+    return [one for one in compared(precedents, weights) if one.action is _ACCEPT]
 
 
 async def threshold_in(ledger: Ledger, given: float) -> Threshold:

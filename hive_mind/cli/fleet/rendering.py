@@ -65,13 +65,6 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
     say(_NEXT[kind].format(folder))
 
 
-def rendered(source: "Source", before: "Mapping[str, str]") -> "Mapping[str, str]":
-    """Texts by file name, without keys. `before` are those of last time: a hive is founded once. Raises `ConfigError`."""
-    platform = _platform(source)
-    files: Mapping[str, str] = platform.render(source, _configs(source, platform.configs_in(before)), before)
-    return files
-
-
 def _platform(source: "Source") -> Any:
     """The module of a platform; those that render have the same functions."""
     kind = source.manifest.spec.platform.kind

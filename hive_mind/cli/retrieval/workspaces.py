@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_mind.cli import options
 from hive_mind.cli.options import settings_for
 from hive_mind.cli.output import progress, say
 from hive_mind.errors import ConfigError, InvalidInput
@@ -46,7 +45,6 @@ Config = Annotated[
     typer.Argument(metavar="CONFIG", help="A configuration.", show_default="the active one", autocompletion=config_names),
 ]
 NamedConfig = Annotated[str, typer.Argument(metavar="CONFIG", help="A configuration.", autocompletion=config_names)]
-Embed, Model = options.Embed, options.Model
 
 
 def folder_of(workspace: Path | None) -> Path:

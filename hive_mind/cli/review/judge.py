@@ -47,7 +47,7 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
     """Show how often it asks people, how often rules decide, how sure and how right it is, and what it costs.
 
     How right it is follows from what people answered to its questions and to audits, each audit counting for as many facts as it
-    stands for.
+    stands for. So does the weight of each signal: how far its confidence is to be believed beside that of the others.
     """
     ledger = await ledger_of(settings_for(home, embed="none"), agent)
     try:
@@ -61,12 +61,13 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
     else:
         show_table(["", "", ""], _rows(found), right=[1])
         _show_confidence(found)
+        _show_weights(found)
 
 
 @group.command(name="reset", epilog=examples("hive-mind judge reset reader-1"))
 @command
 async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
-    """Forget how sure it has to be: the manifest says it again, and what people decided before does not count.
+    """Forget what people decided before: how sure it has to be, the manifest says again, and signals count alike.
 
     A running agent does so before it judges the next facts.
     """
@@ -98,6 +99,9 @@ def document_of(found: JudgeRecord) -> dict[str, Any]:
         "threshold_by_goal_type": calibration.threshold_by_goal_type,
         "threshold": found.threshold.value if found.threshold.is_learned else None,
         "is_threshold_learned": found.threshold.is_learned,
+        "weights_by_goal_type": found.weights.weights_by_goal_type,
+        "decisions_by_goal_type": found.weights.decisions_by_goal_type,
+        "are_weights_used": found.are_weights_used,
         "compared": found.compared,
         "audits": found.audits,
         "models": found.models,
@@ -135,6 +139,20 @@ def _show_confidence(found: JudgeRecord) -> None:
     if rows:
         show()
         show_table(["sure", "judgements", "people agree"], rows, right=[0, 1, 2])
+
+
+def _show_weights(found: JudgeRecord) -> None:
+    decisions = found.weights.decisions_by_goal_type
+    rows = [
+        (kind, signal, f"{weight:.2f}", f"{decisions[kind]:,}")
+        for kind, row in found.weights.weights_by_goal_type.items()
+        for signal, weight in row.items()
+    ]
+    if rows:
+        show()
+        show_table(["goal", "signal", "weight", "decisions"], rows, right=[2, 3])
+        if not found.are_weights_used:
+            show("Signals count alike so far: `judge: {weights: learned}` in a manifest weighs them.")
 
 
 def _keyed(by_confidence: dict[float, Any]) -> dict[str, Any]:

@@ -237,10 +237,7 @@ class Judge(ManifestSection):
         _REVIEW.threshold, description="model: how sure it has to be to decide alone, until people's decisions tell."
     )
     calls_per_minute: int = Field(
-        _REVIEW.calls_per_minute,
-        ge=1,
-        le=1000,
-        description="model: calls of an agent, each about 20 facts at most; the others wait at home.",
+        _REVIEW.calls_per_minute, ge=1, le=1000, description="model: calls of an agent, each about 20 facts; others wait at home."
     )
     unattended: Literal["escalate", "hold", "accept"] = Field(
         _REVIEW.unattended,
@@ -248,6 +245,10 @@ class Judge(ManifestSection):
         "unjudged. What broke goes to a person in any case.",
     )
     audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
+    weights: Literal["equal", "learned"] = Field(
+        _REVIEW.weights,
+        description="model: how its confidence and what others confirm count. learned: by what people decided (hive-mind judge).",
+    )
 
 
 class Mcp(ManifestSection):

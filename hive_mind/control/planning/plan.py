@@ -63,11 +63,6 @@ class Plan(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.actions)
 
-    @property
-    def losses(self) -> tuple[Action, ...]:
-        """Steps to ask before."""
-        return tuple(action for action in self.actions if action.loses)
-
     def to_json(self) -> dict[str, Any]:
         """As dictionaries, lists, text and numbers."""
         plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))

@@ -136,7 +136,7 @@ def _judging_model(spec: Spec) -> ModelReviewConfig:
     if judge.facts != "model":
         return ModelReviewConfig()
     name = judge.model or spec.llm.model
-    return ModelReviewConfig(name, judge.threshold, judge.calls_per_minute, judge.unattended, judge.audit)
+    return ModelReviewConfig(name, judge.threshold, judge.calls_per_minute, judge.unattended, judge.audit, judge.weights)
 
 
 def _expiry(lifecycle: Lifecycle) -> ExpirySettings:

@@ -3,7 +3,7 @@
 One file per back end, each with `async def open(folder: Path, home: Path) -> Platform`; `folder` is that of the fleet.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,10 +79,6 @@ class Platform(Protocol):
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
         """Let it put a member out of its hive for good. Raises `InvalidInput`, or `BackendUnavailable` where it can't."""
-        ...
-
-    def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
-        """Its last lines; with `follow`, also those to come."""
         ...
 
     async def close(self) -> None:

@@ -7,9 +7,7 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,6 @@ from hive_mind.runtime.workers.worker import Worker, open_worker
 
 _log = logging.getLogger(__name__)
 
-_LINES_MAX = 10_000
-
 
 async def open(folder: Path, home: Path) -> "InProcessPlatform":
     """A platform on which nothing runs yet; what ran in an earlier process ended with it."""
@@ -42,7 +38,6 @@ class InProcessPlatform:
     def __init__(self, locks: Path) -> None:
         self._running: dict[str, Worker] = {}
         self._folder, self._locks = locks, dict[str, int]()
-        self._said: dict[str, _Said] = {}
 
     async def observe(self, *, patience_s: float = OBSERVE_S) -> Mapping[str, Running]:
         """They answer at once; those inside another process are only seen to be there."""
@@ -63,8 +58,7 @@ class InProcessPlatform:
         if there is not None:
             await there.close()
         self._lock(config.process)
-        said = self._said.setdefault(config.process, _Said())
-        self._running[config.process] = await open_worker(config, said.add)
+        self._running[config.process] = await open_worker(config, _log.info)
 
     async def stop(self, process: str, timeout_s: float) -> None:
         """What is not finished in time is cut off, as far as that is possible in here."""
@@ -98,19 +92,6 @@ class InProcessPlatform:
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
         async with asyncio.timeout(timeout_s):
             await self._worker(process).evict(member)
-
-    async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
-        """What it reported since this platform was opened."""
-        said = self._said.setdefault(checked_name(process, "process"), _Said())
-        number = max(said.count - min(lines, len(said.lines)), 0)
-        while True:
-            new = said.since(number)
-            number = said.count
-            for line in new:
-                yield line
-            if not follow:
-                return
-            await said.more(number)
 
     async def close(self) -> None:
         running, self._running = self._running, {}
@@ -153,30 +134,6 @@ class InProcessPlatform:
         if worker is None or worker.failure is not None:
             raise BackendUnavailable(process, "it is not running" if worker is None else f"it has failed: {worker.failure}")
         return worker
-
-
-@dataclass(slots=True)
-class _Said:
-    """The last lines of a worker, for any number of readers."""
-
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_MAX))
-    count: int = 0
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def add(self, line: str) -> None:
-        self.lines.append(line)
-        self.count += 1
-        self.news.set()
-        self.news = asyncio.Event()
-
-    def since(self, number: int) -> list[str]:
-        missing = self.count - number
-        return list(self.lines)[-missing:] if missing > 0 else []
-
-    async def more(self, number: int) -> None:
-        """Return when the count exceeds this."""
-        if self.count <= number:
-            await self.news.wait()
 
 
 def _other_holder(lock: Path) -> int:

@@ -8,15 +8,13 @@ each holds a lock for life, and the second one ends at once.
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
 from typing import Any
 
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
-from hive_mind.control.processes import log_reading
 from hive_mind.control.processes.asking import Asking
 from hive_mind.control.processes.children import Child, begin, end_all
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
@@ -80,18 +78,6 @@ class LocalPlatform:
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
         await self._asking.evict(self._contact(process), member, timeout_s)
-
-    async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
-        """What it logged, and then what it printed besides: the reason of a crash, if there was one."""
-        files = ProcessFiles(self._folder, process)
-        if follow:
-            async with aclosing(log_reading.follow(files.log, files.output, lines=lines)) as coming:
-                async for line in coming:
-                    yield line
-            return
-        for path in (files.log, files.output):
-            for line in await asyncio.to_thread(log_reading.last_lines, path, lines):
-                yield line
 
     async def close(self) -> None:
         """Processes run on."""

@@ -25,21 +25,18 @@ def last_lines(log: Path, count: int) -> list[str]:
     return _last_of((log, *_older(log)), count)
 
 
-async def follow(*logs: Path, lines: int) -> AsyncGenerator[str]:
-    """The last lines of each of these logs and all that are to come, until the caller has enough."""
-    readers = [_Reader(log) for log in logs]
+async def follow(log: Path, *, lines: int) -> AsyncGenerator[str]:
+    """The last lines of a log and all that are to come, until the caller has enough."""
+    reader = _Reader(log)
     try:
-        for reader in readers:
-            for line in await asyncio.to_thread(reader.begin, lines):
-                yield line
+        for line in await asyncio.to_thread(reader.begin, lines):
+            yield line
         while True:
-            for reader in readers:
-                for line in await asyncio.to_thread(reader.more):
-                    yield line
+            for line in await asyncio.to_thread(reader.more):
+                yield line
             await asyncio.sleep(_LOOK_S)
     finally:
-        for reader in readers:
-            reader.close()
+        reader.close()
 
 
 class _Reader:

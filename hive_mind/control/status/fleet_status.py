@@ -74,7 +74,3 @@ class FleetStatus(msgspec.Struct, frozen=True):
     messages: int = 0
     restarts: int = 0
     last_error: str = ""
-
-    def condition(self, type: str) -> Condition | None:
-        """One of the whole fleet, by its type; None for a type there is not."""
-        return next((one for one in self.conditions if one.type.lower() == type.lower()), None)

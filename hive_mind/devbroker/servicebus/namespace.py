@@ -90,7 +90,6 @@ class Topic:
 
 
 _DEAD_LETTERS = "/$deadletterqueue"
-_SUBSCRIPTIONS = "/subscriptions/"
 
 
 class Namespace:

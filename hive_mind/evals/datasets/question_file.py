@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -28,7 +28,6 @@ from hive_mind.evals.datasets.reasons import (
 )
 
 Intent = Literal["why-decision", "how-it-works", "state-lookup", "cross-source", "adversarial"]
-INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 
 class _Entry(msgspec.Struct, frozen=True):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from hive_mind.embed.base import Embedder, Matrix
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.members.nodes import Borrowed
 
 Kind = Literal["passage", "query"]
 _KEY_BYTES = 16
@@ -94,14 +93,14 @@ class VectorCache:
 class CachedEmbedder:
     """An embedder that looks in the cache, and opens the real one only for what is not there.
 
-    `keeps`: what is new is written down. Otherwise it is known for as long as this lives, so that processes share a cache.
+    What is new is known for as long as this lives, and not written down, so that processes share a cache.
     """
 
-    def __init__(self, vectors: Vectors, open_real: Callable[[], Awaitable[Embedder]], *, keeps: bool = False) -> None:
+    def __init__(self, vectors: Vectors, open_real: Callable[[], Awaitable[Embedder]]) -> None:
         self.model = vectors.model
         self.dimension = vectors.dimension
         self.misses = 0
-        self._cache, self._keeps = vectors.open(), keeps
+        self._cache = vectors.open()
         self._open_real = open_real
         self._real: Embedder | None = None
 
@@ -127,9 +126,6 @@ class CachedEmbedder:
 
     def _learn(self, kind: Kind, texts: Sequence[str], vectors: Matrix) -> None:
         self.misses += len(texts)
-        if self._keeps:
-            self._cache.keep(kind, texts, vectors)
-            return
         for text, vector in zip(texts, vectors, strict=True):
             self._cache.hold(kind, text, vector)
 
@@ -141,17 +137,6 @@ class CachedEmbedder:
         if self._real is None:
             self._real = await self._open_real()
         return self._real
-
-
-def remembering(embedder: Embedder, folder: Path | None = None) -> Embedder:
-    """An embedder that embeds no text twice, nor what an earlier one over the same folder did; closing it does nothing."""
-    if not embedder.dimension:
-        return Borrowed(embedder)
-
-    async def opened() -> Embedder:
-        return Borrowed(embedder)
-
-    return CachedEmbedder(Vectors(folder, embedder.model, embedder.dimension), opened, keeps=True)
 
 
 def _key(kind: Kind, text: str) -> bytes:

@@ -5,10 +5,9 @@ fade twice. When an assertion expires is part of it and never changes: a refresh
 old one does not touch.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.evidence import Assertion, Stamp
@@ -18,8 +17,6 @@ DECAY_PER_HOUR = 0.01
 MAX_AGE_HOURS = 24.0
 # A year. Longer is "never" to anybody who reads it, and sums with it stay far from any limit.
 TTL_MAX_MS = 366 * 24 * HOUR_MS
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +96,3 @@ def is_expired(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int |
 def is_hidden(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int | None, now: Now, settings: ExpirySettings) -> bool:
     """Whether searches pass over it."""
     return settings.is_on and is_expired(assertion, first_seen_mono_ms, hive_now_ms, now)
-
-
-def due(
-    assertions: Iterable[tuple[Item, Assertion, int]], hive_now_ms: int | None, now: Now, settings: ExpirySettings
-) -> tuple[Item, ...]:
-    """What gc would collect, of (its name, the assertion, when it was first seen here); nothing while forgetting is off.
-
-    A dry run is a call whose result nobody acts on.
-    """
-    if not settings.is_on:
-        return ()
-    return tuple(name for name, assertion, seen in assertions if is_expired(assertion, seen, hive_now_ms, now, settings.grace_ms))

@@ -51,10 +51,6 @@ class JournalSnapshot:
     lost: Mapping[str, int] = field(default_factory=dict)
     """Writes by node that are known to have been made, and that no journal has or knows to be gone."""
 
-    def agents(self) -> frozenset[str]:
-        """Everybody who vouches for something."""
-        return frozenset(one.assertion.agent for one in self.vouched)
-
 
 @dataclass(slots=True)
 class _Known:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple
 
 from hive_mind.errors import InvalidInput
 
@@ -71,14 +70,6 @@ class Placement:
         return Placement(sets, tuple(sorted(free)), table, self.replicas, self.epoch + 1)
 
 
-class PartitionCopy(NamedTuple):
-    """A copy to make: `node` now holds `partition`, which `sources` held before."""
-
-    partition: str
-    node: str
-    sources: tuple[str, ...]
-
-
 def partition_name(number: int) -> str:
     """ "p0007" for 7."""
     return f"p{number:04}"
@@ -97,21 +88,6 @@ def first_placement(nodes: Iterable[str], replicas: int = REPLICAS, partitions: 
     sets = {n: ordered[n::count][:replicas] for n in range(count)}
     table = _adopted((_NOBODY,) * partitions, sets)
     return Placement(tuple(map(tuple, sets.values())), tuple(ordered[count * replicas :]), table, replicas)
-
-
-def moves(old: Placement, new: Placement) -> list[PartitionCopy]:
-    """Every copy that `new` needs and `old` did not have.
-
-    Sources are the old holders that stay, though they may hold it no longer: they must keep it until it was copied. Where
-    all have left they are named all the same, because one that leaves in order can still be asked; so there is always a source.
-    """
-    staying = frozenset(new.nodes)
-    found = []
-    for partition in range(len(new.table)):
-        before, after = old.holders(partition), new.holders(partition)
-        sources = tuple([node for node in before if node in staying]) or before
-        found += [PartitionCopy(partition_name(partition), node, sources) for node in after if node not in before]
-    return found
 
 
 def _checked(nodes: Iterable[str]) -> frozenset[str]:

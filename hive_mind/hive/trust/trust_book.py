@@ -68,10 +68,6 @@ class TrustBook:
         known = self._known.get(agent)
         return TRUST_DEFAULT if known is None else known.trust
 
-    def reputation(self, agent: str, now_ms: int) -> Reputation:
-        self.of(agent, now_ms)
-        return self._known.get(agent, NOBODY)
-
     def is_quarantined(self, agent: str, now_ms: int) -> bool:
         """Whether enough is known against an agent to keep what it says from searches.
 

@@ -1,17 +1,14 @@
 """Which of several statements is right, by the agents behind each: log-odds votes (Dong, Berti-Équille and Srivastava 2009).
 
-One vote per provenance root, one per voucher, one per agent (what it said last). And what agreement tells about agents: who is
-found right when voices are fused is believed more. That alone can be bought, because ten agents that always agree with each
-other look like a majority. So agreement counts only on questions where somebody speaks of whom more good than bad was
-reported, or who was trusted beforehand; without such an anchor it changes nothing, and nobody gets above 1.0 by it.
+One vote per provenance root, one per voucher, one per agent (what it said last). That an agent agrees with others changes
+nothing about its trust: ten agents that always agree with each other would look like a majority.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import exp, log
+from math import log
 from typing import NamedTuple
 
-from hive_mind.hive.trust.ratings import beta_trust
 from hive_mind.hive.trust.trust_book import individually
 from hive_mind.model.evidence import Stamp
 
@@ -26,13 +23,6 @@ class VotingSettings:
     """What all agents of one voucher weigh together; one unknown agent weighs ln 4 = 1.39."""
     reliability_min: float = 0.05
     """And 1 minus it at the most: nobody is always right or always wrong."""
-    agreement_weight: float = 0.25
-    """What being found right by others is worth beside reported experience."""
-    rounds: int = 6
-    """Of fusing and judging in turn; more change little."""
-    trusted_good: float = 8.0
-    trusted_bad: float = 2.0
-    """What agents trusted beforehand begin with: right in three of four cases, as an honest agent is."""
 
 
 DEFAULT = VotingSettings()
@@ -95,61 +85,6 @@ def _voices(
     for (value, _), weight in by_voucher.items():
         voices.setdefault(value, []).append(weight)
     return voices
-
-
-def shares(votes: Mapping[str, float]) -> dict[str, float]:
-    """Votes as probabilities that add up to 1; alike where nobody has a vote."""
-    if not votes:
-        return {}
-    most = max(votes.values())
-    weights = {value: exp(votes[value] - most) for value in sorted(votes)}
-    total = sum(weights.values())
-    return {value: weight / total for value, weight in weights.items()}
-
-
-Evidence = Mapping[str, tuple[float, float]]
-"""Good and bad experience that was reported of each agent."""
-
-
-def agreed(
-    questions: Sequence[Sequence[Claim]],
-    evidence: Evidence,
-    trusted: Collection[str] = (),
-    voucher: Callable[[str], str] = individually,
-    settings: VotingSettings = DEFAULT,
-) -> dict[str, float]:
-    """Trust of everybody who claims something: by reported experience, and by agreement on questions nobody has answered yet.
-
-    `trusted` are moderators. Questions without an anchor say nothing about anybody.
-    """
-    known = {claim.agent: evidence.get(claim.agent, (0.0, 0.0)) for claims in questions for claim in claims}
-    for agent in known.keys() & set(trusted):
-        good, bad = known[agent]
-        known[agent] = (good + settings.trusted_good, bad + settings.trusted_bad)
-    anchors = {agent for agent, (good, bad) in known.items() if good > bad}
-    anchored = [claims for claims in questions if any(claim.agent in anchors for claim in claims)]
-    trust = {agent: beta_trust(*counts) for agent, counts in known.items()}
-    for _ in range(settings.rounds if anchored else 0):
-        trust = _judged(anchored, known, trust, voucher, settings)
-    return trust
-
-
-def _judged(
-    questions: Sequence[Sequence[Claim]],
-    known: Evidence,
-    trust: Mapping[str, float],
-    voucher: Callable[[str], str],
-    settings: VotingSettings,
-) -> dict[str, float]:
-    """Trust after everybody was judged by how likely what it says is."""
-    found = {agent: [*counts] for agent, counts in known.items()}
-    for claims in questions:
-        likely = shares(fused(claims, trust.__getitem__, voucher, settings))
-        for claim in claims:
-            right = likely.get(claim.value, 0.0)
-            found[claim.agent][0] += settings.agreement_weight * right
-            found[claim.agent][1] += settings.agreement_weight * (1.0 - right)
-    return {agent: beta_trust(good, bad) for agent, (good, bad) in found.items()}
 
 
 def _last_words(claims: Iterable[Claim]) -> list[Claim]:

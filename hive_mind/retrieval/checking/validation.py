@@ -62,11 +62,6 @@ class Checked(Generic[M]):
         return self.value
 
 
-def syntactic(text: str, form: Form[Any] = CONFIG) -> tuple[FileFinding, ...]:
-    """What is wrong with the form of a text: a configuration's, where nothing else is said."""
-    return tuple(FileFinding("error", *one) for one in read(text, form).problems)
-
-
 def semantic(
     config: RetrievalConfig, collection: Collection, facets: Facets, has_embeddings: bool, tree: Tree | None = None
 ) -> tuple[FileFinding, ...]:

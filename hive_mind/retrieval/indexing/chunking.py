@@ -52,11 +52,6 @@ def pieces(text: str, chunking: Chunking) -> Iterator[str]:
         start = end - overlap
 
 
-def tokens_in(text: str) -> int:
-    """How many tokens a text has."""
-    return sum(1 for _ in _TOKEN.finditer(text))
-
-
 def tail(text: str, tokens: int) -> str:
     """The last tokens of a text."""
     spans = [found.span() for found in _TOKEN.finditer(text[-16 * tokens :])]

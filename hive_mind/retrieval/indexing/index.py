@@ -100,11 +100,6 @@ class CollectionIndex:
     def counts(self) -> tuple[int, int]:
         return self._file.counts()
 
-    def is_current(self) -> bool:
-        """Whether nothing has changed in the folder since the last update; reads file times only, where they tell."""
-        changes = changes_since(self._file, self._folder, self.collection.chunking, _silent)
-        return not (changes.documents or changes.gone)
-
     async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
         """What the collection has for a query. Raises `InvalidInput` for a filter on what can't filter."""
         self._check(config)

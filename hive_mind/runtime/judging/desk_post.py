@@ -47,11 +47,6 @@ class DeskPost:
         self._late: dict[str, int] = {}
         self._sending = asyncio.Lock()
 
-    @property
-    def is_late(self) -> bool:
-        """Whether something waits for an agent that could not take it."""
-        return bool(self._late)
-
     async def run(self) -> None:
         """Send what is said of items, from where the last process stopped, and take letters. Until it is cancelled."""
         self._post.bring_to(self._agent, self.receive)

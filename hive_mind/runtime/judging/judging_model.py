@@ -37,7 +37,15 @@ async def open_judge(
         model = _Absent(config.name, str(error))
     settings = JudgeSettings(threshold=config.threshold, has_model=True, unattended=config.unattended)
     checked = CheckedModel(model, Budget(token_budget), pace=Pace(config.calls_per_minute))
-    judge = FactJudge(agent, checked, LedgerLog(ledger), settings, _Confirmations(agent, member).of, audit_share=config.audit)
+    judge = FactJudge(
+        agent,
+        checked,
+        LedgerLog(ledger),
+        settings,
+        _Confirmations(agent, member).of,
+        audit_share=config.audit,
+        learns_weights=config.weights == "learned",
+    )
     await judge.load()
     return judge
 

@@ -21,7 +21,6 @@ from hive_mind.hive.replication.resettlement import Journal, Resettlement, attac
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import SINGLE, Founding, is_shared, spec_of
-from hive_mind.model.evidence import HiveFact
 from hive_mind.runtime.members.nodes import fresh_chance
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
@@ -111,15 +110,6 @@ async def settle(
         await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
     facts = await asyncio.to_thread(facts_of, estate, tuning, fresh_chance(), system_clock())
     return Moved(len(facts), len(estate.vouched), len(estate.entries), work.untold)
-
-
-async def held(
-    home: Path, hive: HiveConfig, nodes: Sequence[str], tuning: HiveSettings | None = None, *, while_open: bool = False
-) -> tuple[HiveFact, ...]:
-    """The facts that the journals of a hive hold together, oldest first. `while_open`: also while its nodes run."""
-    settings = tuning or HiveSettings()
-    estate = await estate_of(home, hive, nodes, settings, while_open=while_open)
-    return await asyncio.to_thread(facts_of, estate, settings, fresh_chance(), system_clock())
 
 
 async def estate_of(

@@ -24,7 +24,6 @@ from hive_mind.hive.effects import (
     Outcome,
     Promote,
     Promotion,
-    Rearrange,
     Retract,
     Retracted,
     Say,
@@ -32,7 +31,6 @@ from hive_mind.hive.effects import (
     Tally,
     Write,
 )
-from hive_mind.hive.topology.base import Topology
 from hive_mind.memory.base import Hive
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import Gathered
@@ -102,11 +100,6 @@ class Requests(ABC):
         """Every fact of the hive about something ("" for all), by id; says what is missing rather than be late."""
         request = next(self._ids)
         return cast("Tallied", await self._answer(request, Tally(request, self._fetch_deadline_ms, about)))
-
-    async def rearrange(self, topology: Topology) -> None:
-        """Members joined or left. Returns when this node has taken note durably; moving facts goes on."""
-        request = next(self._ids)
-        await self._answer(request, Rearrange(topology), then=(Done(request, ()),))
 
     async def tell(self, to: Sequence[str], kind: str, data: bytes) -> Sequence[str]:
         """Tell other nodes, or `EVERYONE`, an application's message; returns the recipients. Durable here when this returns.

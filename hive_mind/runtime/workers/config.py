@@ -140,13 +140,17 @@ class DeskConfig(msgspec.Struct, frozen=True):
 
 
 class ModelReviewConfig(msgspec.Struct, frozen=True):
-    """A language model as judge. `audit` is the share of what it accepts that a person looks at."""
+    """A language model as judge. `audit` is the share of what it accepts that a person looks at.
+
+    `weights`: by what people decided, or alike, its confidence and what others confirm count.
+    """
 
     name: str = ""
     threshold: float = CONFIDENCE_THRESHOLD
     calls_per_minute: int = 6
     unattended: Literal["escalate", "hold", "accept"] = JudgeSettings().unattended
     audit: float = 0.05
+    weights: Literal["equal", "learned"] = "equal"
 
 
 class ReviewConfig(msgspec.Struct, frozen=True):

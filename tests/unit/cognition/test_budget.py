@@ -27,7 +27,7 @@ def test_what_was_used_is_counted_and_the_rest_given_back():
     spend(budget, Usage(20, 5, 1))
 
     assert budget.spent == Usage(30, 10, 2)
-    assert (budget.remaining, budget.reserved) == (960, 0)
+    assert budget.remaining == 960
     assert repr(budget) == "Budget(40 of 1000 tokens spent in 2 calls)"
 
 
@@ -52,7 +52,7 @@ def test_calls_side_by_side_cannot_overspend_together():
 
     with pytest.raises(BudgetExceeded):
         asyncio.run(both())
-    assert budget.reserved == 0
+    assert budget.remaining == budget.max_tokens - budget.spent.tokens
 
 
 def test_a_refused_call_costs_nothing_and_a_lost_one_its_input():

@@ -10,11 +10,12 @@ from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.members.generations import held, settle
+from hive_mind.runtime.members.generations import settle
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.hives import assertion
+from tests.unit.runtime.moving import held
 
 HIVE = HiveConfig("town", "flat", {"": ("n0", "n1")})
 SAID = ("Pump 1 is red.", "Pump 2 is blue.", "The valve is open.")
@@ -71,7 +72,7 @@ def archive_of(home: Path) -> Path:
 
 
 def provenance(home: Path, hive: HiveConfig = HIVE) -> dict[str, Any]:
-    return {fact.content: (fact.provenance, fact.confirmations, fact.trust) for fact in run(held(home, hive, ()))}
+    return {fact.content: (fact.provenance, fact.confirmations, fact.trust) for fact in run(held(home, hive))}
 
 
 def exported(home: Path, agent: str) -> list[str]:

@@ -7,7 +7,7 @@ process stays as it is) and notes whoever asks for something that would break th
 import functools
 import hashlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,10 +195,6 @@ class FakePlatform:
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
         del timeout_s
         self._step(f"evict {member} by {process}")
-
-    async def logs(self, process: str, *, follow: bool, lines: int) -> AsyncIterator[str]:
-        del follow, lines
-        yield f"{process} says"
 
     async def close(self) -> None:
         pass

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hive_mind.cli.fleet.rendering import rendered
+from hive_mind.cli.fleet.rendering import render_into
 from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.platforms import containerapps, kubernetes
 from hive_mind.control.platforms.in_containers import HOME, RUN
@@ -57,11 +57,12 @@ def test_another_topology_is_told_as_a_move():
     assert wanted("kubernetes", remembered(before), topology="flat").moves
 
 
-def test_who_renders_into_the_same_folder_gets_the_same_hub():
+async def test_who_renders_into_the_same_folder_gets_the_same_hub(tmp_path):
     bus = {"url": BUS, "searches": "eventhubs://works-hubs.servicebus.windows.net/searches"}
-    three, four = (source_of(fleet("containerapps", bus=bus, agents=[{"name": "agent-{n}", "count": n}])) for n in (3, 4))
-    again = rendered(four, rendered(three, {}))
-    assert json.loads(again["parameters.json"])["parameters"]["partitions"]["value"] == 3
+    for count in (3, 4):
+        source = source_of(fleet("containerapps", bus=bus, agents=[{"name": "agent-{n}", "count": count}]))
+        await render_into(source, tmp_path, tmp_path / "home")
+    assert json.loads((tmp_path / "parameters.json").read_text("utf-8"))["parameters"]["partitions"]["value"] == 3
 
 
 def test_an_empty_folder_remembers_nothing():

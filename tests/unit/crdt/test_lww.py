@@ -3,7 +3,7 @@ import json
 import pytest
 
 from hive_mind.crdt.clock import HybridClock
-from hive_mind.crdt.lww import LWWMap, LWWRegister
+from hive_mind.crdt.lww import LWWRegister
 from hive_mind.model.evidence import Stamp
 
 HOUR_S, HOUR_MS = 3_600.0, 3_600_000
@@ -106,50 +106,3 @@ def test_a_register_returns_from_json_as_it_was():
     assert LWWRegister.from_dict(json.loads(json.dumps(register.to_dict()))) == register
     register.set({"a": [1]}, Stamp(5, 2, b"\x00" * 8))
     assert LWWRegister.from_dict(json.loads(json.dumps(register.to_dict()))) == register
-
-
-def test_fields_of_a_map_are_written_one_by_one():
-    here, there = LWWMap("here"), LWWMap("there")
-    here.set("domain", "chemistry", 1.0)
-    here.set("policy", "open", 5.0)
-    there.set("domain", "biology", 2.0)
-
-    assert set(here.merge(there)) == {"domain"}
-    assert here.items() == {"domain": "biology", "policy": "open"}
-    assert "domain" in here
-    assert "other" not in here
-
-
-def test_a_deleted_field_does_not_return_from_an_older_write():
-    here, there = LWWMap("here"), LWWMap("there")
-    there.merge(here.set("a", 1, 1.0))
-
-    here.delete("a", 2.0)
-    here.merge(there)
-
-    assert here.get("a") is None
-    assert (len(here), "a" in here) == (0, False)
-    assert there.merge(here.delta(["a", "b"])) == ("a",)
-    assert there.items() == {}
-
-
-def test_a_write_that_lost_is_no_change():
-    here = LWWMap("here")
-    here.set("a", 1, 2.0)
-    before = here.to_dict()
-
-    assert here.set("a", 0, 1.0) == LWWMap()
-    assert here.delete("a", 1.0) == LWWMap()
-    assert here.to_dict() == before
-
-
-def test_a_map_returns_from_json_as_it_was():
-    here = LWWMap("here")
-    here.set("b", 1, 1.0)
-    here.set("a", [1], Stamp(5, 2, b"\x00" * 8))
-    here.delete("c", 3.0)
-
-    again = LWWMap.from_dict(json.loads(json.dumps(here.to_dict())))
-
-    assert again == here
-    assert again.merge(here) == ()

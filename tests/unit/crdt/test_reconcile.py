@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from hive_mind.crdt import reconcile as module
-from hive_mind.crdt.context import Context
-from hive_mind.crdt.reconcile import DotIndex, Round, fingerprint_of, listed, listing, reconcile, seen_fingerprint, whole
+from hive_mind.crdt.reconcile import DotIndex, Round, listed, listing, reconcile, whole
 from hive_mind.crdt.runs import pack
 from hive_mind.model.evidence import dot
 from hive_mind.model.messages import Span
@@ -51,27 +50,21 @@ def test_few_and_many_dots_are_sorted_alike(count):
     assert len(DotIndex(dots, KEY)) == count
 
 
-def test_the_fingerprint_of_a_set_is_that_of_its_index():
-    dots = dots_of(ACTORS, 100)
-    assert fingerprint_of(dots, KEY) == DotIndex(dots, KEY).fingerprint(b"", b"")
-    assert len(fingerprint_of([], KEY)) == 16
-
-
 def test_fingerprints_differ_with_the_dots_and_with_the_session():
     dots = dots_of(ACTORS, 100)
-    assert fingerprint_of(dots, KEY) != fingerprint_of(dots[1:], KEY)
-    assert fingerprint_of(dots, KEY) != fingerprint_of(dots, b"another.")
+    assert DotIndex(dots, KEY).fingerprint() != DotIndex(dots[1:], KEY).fingerprint()
+    assert DotIndex(dots, KEY).fingerprint() != DotIndex(dots, b"another.").fingerprint()
 
 
 def test_another_session_needs_no_other_index():
     dots = dots_of(ACTORS, 100)
-    assert DotIndex(dots, KEY).keyed(b"another.").fingerprint() == fingerprint_of(dots, b"another.")
+    assert DotIndex(dots, KEY).keyed(b"another.").fingerprint() == DotIndex(dots, b"another.").fingerprint()
 
 
 def test_sums_that_agree_do_not_make_sets_agree():
     """Counters of equal count, sum, squares and cubes: what an additive fingerprint may take for one another."""
     one, other = [1, 5, 8, 12], [2, 3, 10, 11]
-    assert fingerprint_of([dot(A, n) for n in one], KEY) != fingerprint_of([dot(A, n) for n in other], KEY)
+    assert DotIndex([dot(A, n) for n in one], KEY).fingerprint() != DotIndex([dot(A, n) for n in other], KEY).fingerprint()
 
 
 def test_a_range_has_its_lower_bound_and_not_its_upper():
@@ -99,7 +92,7 @@ def test_equal_sets_need_no_answer():
     dots = dots_of(ACTORS, 300)
     index = DotIndex(dots, KEY)
     assert reconcile(index, whole(index)) == Round()
-    assert reconcile(index, [Span(b"", b"", fingerprint_of(dots, KEY))]) == Round()
+    assert reconcile(index, [Span(b"", b"", DotIndex(dots, KEY).fingerprint())]) == Round()
 
 
 def test_small_sets_are_told_at_once():
@@ -130,13 +123,6 @@ def test_fresh_dots_of_many_actors_cost_few_messages_and_bytes():
     assert lacks == set(fresh)
     assert messages <= 5
     assert size <= 6_000
-
-
-def test_what_was_seen_has_a_fingerprint_of_its_own():
-    context = Context({A: 3}, [dot(B, 2)])
-    assert seen_fingerprint(context, KEY) == seen_fingerprint(context.copy(), KEY)
-    for other in (Context({A: 3}), Context({A: 4}, [dot(B, 2)]), Context({A: 3}, [dot(B, 3)]), Context({A: 3, B: 2})):
-        assert seen_fingerprint(context, KEY) != seen_fingerprint(other, KEY)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hive_mind.cli.fleet.rendering import rendered
+from hive_mind.cli.fleet.rendering import render_into
 from hive_mind.control.manifests.reading import read_manifest
 from hive_mind.control.platforms import in_containers
 from hive_mind.runtime.workers.config import read_config
@@ -35,8 +35,9 @@ def test_the_schema_would_tell_a_wrong_key(tmp_path):
     assert checked(wrong).returncode != 0
 
 
-def test_the_files_are_those_of_the_manifest():
-    files = rendered(read_manifest(FOLDER / "hive.yaml"), {})
+async def test_the_files_are_those_of_the_manifest(tmp_path):
+    await render_into(read_manifest(FOLDER / "hive.yaml"), tmp_path, tmp_path / "home")
+    files = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir() if path.is_file()}
     assert sorted(files) == ["ada.json", "ben.json", "cleo.json", "compose.yaml"]
     for name, text in files.items():
         again = "hive-mind apply -f deploy/compose/hive.yaml --render deploy/compose writes them again"

@@ -180,7 +180,7 @@ def test_equal_texts_are_equal_conditions_and_an_error_is_bad_input() -> None:
 
 def outcome(condition: str) -> object:
     try:
-        return Condition(condition).value(**DATA)
+        return Condition(condition).put_to(DATA)
     except ConditionError as error:
         return error
 

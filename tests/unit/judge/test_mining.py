@@ -10,7 +10,7 @@ from hive_mind.goals.condition import Condition
 from hive_mind.goals.goal import Goal
 from hive_mind.judge.case import Case
 from hive_mind.judge.judgment import JudgmentAction
-from hive_mind.judge.mining import RuleProposal, approved, mine
+from hive_mind.judge.mining import RuleProposal, mine
 from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rules import EvaluationRule, RuleSet
 from tests.documents import printed
@@ -48,9 +48,9 @@ def test_the_worked_example_of_the_document_comes_out(harmless):
 
     assert (found.trigger_pattern, found.human_action) == (expected.trigger_pattern, expected.human_action)
     assert (found.confidence, found.coverage) == (expected.confidence, expected.coverage) == (1.0, 10)
-    rule, wanted = approved(found, "user@example.com"), expected.proposed_rule
-    assert (rule.id, rule.priority, rule.metadata) == (wanted.id, wanted.priority, wanted.metadata)
-    assert (rule.id, rule.priority) == ("learned_no_eval", 150)
+    rule, wanted = found.proposed_rule, expected.proposed_rule
+    assert rule.metadata | {"approved_by": "user@example.com"} == wanted.metadata
+    assert (rule.id, rule.priority) == (wanted.id, wanted.priority) == ("learned_no_eval", 150)
     assert rule.description == wanted.description
     assert (rule.condition, rule.action) == (wanted.condition, wanted.action)
 
@@ -71,10 +71,9 @@ def test_fewer_decisions_than_asked_for_are_no_rule():
     assert mine(precedents(dangerous=9)) == []
 
 
-def test_a_proposal_is_a_shadow_until_somebody_approves_it_and_then_decides_a_tenth():
+def test_a_proposal_is_a_shadow_until_somebody_approves_it():
     (found,) = mine(precedents())
     assert found.proposed_rule.mode == "shadow"
-    assert (approved(found, "me").mode, approved(found, "me").rollout) == ("active", 0.1)
 
 
 def test_examples_are_what_it_matches_and_near_misses_what_only_looks_alike():

@@ -48,8 +48,8 @@ def index_of(documents: list[dict[str, float]]) -> Bm25Index:
 def test_terms_give_the_same_scores_to_the_last_bit_whether_taken_together_or_one_by_one(documents, query):
     index = index_of(documents)
     with patch.object(inverted, "_TOGETHER_BYTES_MAX", -1):
-        one_by_one = index.scores(query)
-    assert one_by_one.tobytes() == index.scores(query).tobytes()
+        one_by_one = index.matched(query).scores
+    assert one_by_one.tobytes() == index.matched(query).scores.tobytes()
 
 
 @given(DOCUMENTS, st.lists(st.sampled_from("abcdefghxy"), max_size=5), st.randoms(use_true_random=False))
@@ -60,7 +60,7 @@ def test_scores_are_those_of_the_formula_whatever_was_removed(documents, query, 
         index.remove(position, documents[position])
     alive = [i for i in range(len(documents)) if i not in removed]
 
-    assert index.scores(query).tolist() == pytest.approx(by_the_book(documents, alive, query), abs=1e-5)
+    assert index.matched(query).scores.tolist() == pytest.approx(by_the_book(documents, alive, query), abs=1e-5)
     assert index.statistics(query).documents == len(alive)
     for term in "abcdefgh":
         assert index.positions_with(term).tolist() == [i for i in alive if term in documents[i]]
@@ -75,7 +75,7 @@ def test_statistics_of_shards_add_up_and_score_as_the_whole(documents, query, sh
 
     assert total == whole.statistics(query)
     for shard, part in enumerate(parts):
-        assert part.scores(query, total).tolist() == whole.scores(query)[shard::shards].tolist()
+        assert part.matched(query, total).scores.tolist() == whole.matched(query).scores[shard::shards].tolist()
 
 
 def test_removing_twice_is_removing_once():
@@ -97,8 +97,8 @@ def test_positions_are_handed_out_without_gaps():
 
 
 def test_an_empty_index_has_no_scores():
-    assert Bm25Index().scores(["a"]).tolist() == []
-    assert index_of([{}, {}]).scores(["a"]).tolist() == [0.0, 0.0]
+    assert Bm25Index().matched(["a"]).scores.tolist() == []
+    assert index_of([{}, {}]).matched(["a"]).scores.tolist() == [0.0, 0.0]
 
 
 def test_statistics_a_moment_old_never_give_a_negative_idf():
@@ -117,4 +117,4 @@ def test_the_public_implementation_gives_the_same_scores():
     for query in (["a"], ["a", "b"], ["c", "k", "l"]):
         # Theirs leaves out the factor k1 + 1, which is the same for all.
         theirs = reference.get_scores(query) * (SETTINGS.saturation + 1)
-        np.testing.assert_allclose(ours.scores(query), theirs, atol=1e-5)
+        np.testing.assert_allclose(ours.matched(query).scores, theirs, atol=1e-5)

@@ -62,13 +62,6 @@ def test_a_query_without_content_misses_nothing():
     assert distraction.missing([], {}, [{"a"}]).tolist() == [0]
 
 
-def test_what_is_nearer_to_a_known_distractor_than_to_the_query_is_suspicious():
-    east, north = column(1, 0), column(0, 1)
-    found = distraction.nearer_to_distractors(np.array([east, north]), east, np.array([north]))
-    assert found.tolist() == [0, 1]
-    assert distraction.nearer_to_distractors(np.array([north]), east, np.zeros((0, 2), np.float32)).tolist() == [0]
-
-
 @given(
     arrays(np.float32, 8, elements=st.floats(0, 100, width=32)),
     arrays(np.float32, 8, elements=st.floats(-1, 1, width=32) | st.just(float("nan"))),

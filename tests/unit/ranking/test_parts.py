@@ -82,7 +82,7 @@ def test_a_part_that_knows_words_from_earlier_queries_scores_to_the_last_bit_as_
 
     first, again = index.scores_within(terms, part), index.scores_within(terms, part)
 
-    assert first[part.rows].tolist() == by_words(chosen).scores(terms).tolist()
+    assert first[part.rows].tolist() == by_words(chosen).matched(terms).scores.tolist()
     assert first.tolist() == again.tolist()
     assert not first[~part.mask].any()
 

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.hive.replication.resettlement import facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.messages import RegistryEntry
-from hive_mind.runtime.members.generations import Move, Moved, held, move, settle
+from hive_mind.runtime.members.generations import Move, Moved, estate_of, move, settle
+from hive_mind.runtime.members.nodes import fresh_chance
+from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
 from tests.hives import assertion
 
@@ -18,6 +21,12 @@ OLD = HiveConfig("fleet", "flat", {"": ("a", "b")})
 SHARDED = HiveConfig("fleet.g2", "sharded", {"": ("a", "b", "c", "d")}, replicas=2, partitions=8)
 FEDERATED = HiveConfig("fleet.g2", "federated", {"north": ("a", "c"), "south": ("b",)}, {"north": ("pumps",)}, 0.7)
 TUNING = HiveSettings()
+
+
+async def held(home: Path, hive: HiveConfig, *, while_open: bool = False) -> tuple[HiveFact, ...]:
+    """The facts that the journals of a hive hold together, oldest first."""
+    found = await estate_of(home, hive, (), TUNING, while_open=while_open)
+    return await asyncio.to_thread(facts_of, found, TUNING, fresh_chance(), system_clock())
 
 
 def run(play: Coroutine[Any, Any, Any]) -> Any:
@@ -43,7 +52,7 @@ def begun(home: Path, hive: HiveConfig = OLD, facts: int = 12) -> tuple[HiveFact
 
 
 def all_of(home: Path, hive: HiveConfig) -> tuple[HiveFact, ...]:
-    found: tuple[HiveFact, ...] = run(held(home, hive, (), TUNING))
+    found: tuple[HiveFact, ...] = run(held(home, hive))
     return found
 
 

@@ -20,7 +20,6 @@ from hive_mind.hive.effects import (
     Fetch,
     Now,
     Promote,
-    Rearrange,
     Received,
     Retract,
     SearchLocal,
@@ -28,9 +27,8 @@ from hive_mind.hive.effects import (
     Shared,
     Write,
 )
-from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.messages import FactsReply, FactsRequest, Message, Receipt
-from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, keep, listener, on_stage, persist, turns
+from tests.unit.runtime.running import HELD, PROMOTION, ScriptedNode, keep, listener, on_stage, turns
 from tests.waiting import until
 
 
@@ -116,18 +114,16 @@ async def test_a_search_that_fails_costs_only_its_own_answer(caplog: pytest.LogC
 
 async def test_every_request_becomes_its_event_under_an_id_of_its_own() -> None:
     def script(event: Event) -> list[Effect]:
-        return [] if isinstance(event, Rearrange) else [Done(event.request, ("x",))]  # type: ignore[union-attr]
+        return [Done(event.request, ("x",))]  # type: ignore[union-attr]
 
-    topology = Flat(("node",))
     async with on_stage(ScriptedNode(script), ask_deadline_ms=700, fetch_deadline_ms=900) as stage:
         await stage.runner.promote([PROMOTION])
         await stage.runner.retract(["f1"], "ann", "wrong")
         await stage.runner.write([("agent/ann", "{}")], "ann")
         await stage.runner.ask(None, confidence_min=0.5, domains=("pumps",))  # type: ignore[arg-type]
         await stage.runner.fetch([("f1", "peer")])
-        await stage.runner.rearrange(topology)
 
-        promote, retract, write, ask, fetch, rearrange = stage.node.events
+        promote, retract, write, ask, fetch = stage.node.events
         ids = [event.request for event in (promote, retract, write, ask, fetch)]  # type: ignore[union-attr]
         assert len(set(ids)) == 5
         assert promote == Promote(ids[0], (PROMOTION,))
@@ -135,17 +131,6 @@ async def test_every_request_becomes_its_event_under_an_id_of_its_own() -> None:
         assert write == Write(ids[2], (("agent/ann", "{}"),), "ann")
         assert ask == Ask(ids[3], None, 700, 0.5, ("pumps",))  # type: ignore[arg-type]
         assert fetch == Fetch(ids[4], (("f1", "peer"),), 900)
-        assert rearrange == Rearrange(topology)
-
-
-async def test_rearranging_returns_when_it_is_durable() -> None:
-    async with on_stage(ScriptedNode(lambda _: [persist()])) as stage:
-        stage.journal.hold()
-        rearranging = asyncio.create_task(stage.runner.rearrange(Flat(("node",))))
-        await turns()
-        assert not rearranging.done()
-        stage.journal.allow()
-        await rearranging
 
 
 async def test_a_caller_that_is_cancelled_hurts_nobody() -> None:

@@ -1,6 +1,7 @@
 """`hive-mind judge`: its figures at any time, also while the agent runs, and forgetting what it learned."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,13 +37,19 @@ def answer(prompt: Prompt) -> str:
     return reply(*(verdict(one["number"], confidence=0.45 if "Boat" in one["text"] else 0.92) for one in shown(prompt)))
 
 
-def lived(home: Path, *, wrong: int, facts: int = 30) -> None:
+async def half_confirmed(facts: Sequence[Fact]) -> Mapping[str, float]:
+    """Others have said what has an even number."""
+    return {fact.id: 0.5 for fact in facts if int(fact.content.split()[2]) % 2 == 0}
+
+
+def lived(home: Path, *, wrong: int, facts: int = 30, weighs: bool = False) -> None:
     """The judge of ann has judged so many facts, and people have answered about each: that the last ones are wrong."""
 
     async def work() -> None:
         ledger = await open_ledger(Settings(home=home), "ann")
         desk, settings = LedgerDesk(ledger), JudgeSettings(has_model=True)
-        judge = FactJudge("ann", CheckedModel(ScriptedModel(answer)), LedgerLog(ledger), settings, audit_share=1.0)
+        checked, log = CheckedModel(ScriptedModel(answer)), LedgerLog(ledger)
+        judge = FactJudge("ann", checked, log, settings, half_confirmed, audit_share=1.0, learns_weights=weighs)
         await judge.load()
         for number in range(facts):
             text = f"{'Boat' if number % 3 == 0 else 'Post'} number {number} is painted green."
@@ -84,19 +91,26 @@ def test_the_measures_and_the_four_calibration_figures_can_be_read(hive_mind: Hi
     assert (told["threshold"], told["is_threshold_learned"]) == (None, False)
     assert (told["asked"], told["models"], told["unpriced"]) == (30, ["scripted"], 30)
     assert told["tokens"] > 0
+    assert told["weights_by_goal_type"]["fact"].keys() == {"confirmations", "model"}
+    assert (told["decisions_by_goal_type"], told["are_weights_used"]) == ({"fact": 30}, False)
 
     shown_too = hive_mind("judge", "ann").out
     assert "33%" in shown_too
     assert "manifest's" in shown_too
     assert "90%" in shown_too
+    assert "Signals count alike so far" in shown_too
 
 
 def test_what_it_learned_is_shown_and_can_be_forgotten(hive_mind: HiveMind) -> None:
-    lived(hive_mind.home, wrong=20, facts=90)
+    lived(hive_mind.home, wrong=20, facts=90, weighs=True)
     told = hive_mind("judge", "ann", "-o", "json").json
     assert (told["threshold"], told["is_threshold_learned"]) == (None, True)
-    assert "it may not decide alone" in hive_mind("judge", "ann").out
+    shown_too = hive_mind("judge", "ann").out
+    assert "it may not decide alone" in shown_too
+    assert f"{told['weights_by_goal_type']['fact']['model']:.2f}" in shown_too
+    assert (told["are_weights_used"], "Signals count alike" in shown_too) == (True, False)
 
     assert hive_mind("judge", "reset", "ann").code == 0
     told = hive_mind("judge", "ann", "-o", "json").json
     assert (told["is_threshold_learned"], told["compared"], told["judged"]) == (False, 0, 90)
+    assert told["weights_by_goal_type"] == {}

@@ -20,10 +20,10 @@ from hive_mind.control.controller import HiveController
 from hive_mind.control.manifests.reading import read_text
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, DatabaseLocked, InvalidInput, ManifestError
-from hive_mind.runtime.members.generations import held
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
 from tests.unit.control.archived import SAID, exported, manifest, provenance, run
+from tests.unit.runtime.moving import held
 
 # ── there and back ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -106,7 +106,7 @@ def test_an_imported_fleet_can_be_applied_in_any_topology(archive: Path, tmp_pat
         if kind != "single":
             hive = FleetFolder(tmp_path / "home", "town").state().last_hive
             assert hive is not None
-            found = await held(tmp_path / "home", hive, ())
+            found = await held(tmp_path / "home", hive)
             # As many roots as before; and what the agents still had to say added nothing.
             roots = {(fact.content, len({one.root for one in fact.provenance})) for fact in found}
             assert roots >= {(SAID[0], 3), (SAID[1], 2)}

@@ -20,7 +20,14 @@ OTHER_RULE = {
 }
 
 # What is changed, by field: the spec before (besides the base) and after, and the path that the plan shows.
-JUDGING_MODEL = {"model": "scripted:two", "threshold": 0.8, "callsPerMinute": 9, "unattended": "hold", "audit": 0.5}
+JUDGING_MODEL = {
+    "model": "scripted:two",
+    "threshold": 0.8,
+    "callsPerMinute": 9,
+    "unattended": "hold",
+    "audit": 0.5,
+    "weights": "learned",
+}
 CASES = {
     "topology.kind": ({}, {"topology": "flat", "agents": [{"name": one["name"]} for one in AGENTS]}, "spec.topology.kind"),
     "topology.groups.name": (

@@ -6,7 +6,7 @@ import pytest
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.status.conditions import fleet_status
-from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.control.status.fleet_status import Condition, FleetStatus
 from hive_mind.hive.policy.authority import TOO_MANY_BOOTS
 from hive_mind.runtime.workers.config import AgentConfig, HiveConfig, WorkerConfig
 from hive_mind.runtime.workers.status import AgentPhase, AgentStatus, NodeStatus, Phase, WorkerStatus
@@ -32,10 +32,12 @@ def status(*seen: Running, state: FleetState = STATE) -> FleetStatus:
     return fleet_status("team", state, {one.process: one for one in seen})
 
 
+def condition_of(found: FleetStatus, type: str) -> Condition:
+    return next(one for one in found.conditions if one.type == type)
+
+
 def holds(found: FleetStatus, type: str) -> str:
-    condition = found.condition(type)
-    assert condition is not None
-    return condition.status
+    return condition_of(found, type).status
 
 
 ADA, BOB = running("ada"), running("bob")
@@ -127,9 +129,7 @@ def test_agents_that_nobody_can_reach_are_not_called_ready() -> None:
 
 def test_a_condition_is_as_old_as_its_last_change() -> None:
     def since(type: str, ada: Running, bob: Running) -> int:
-        condition = status(ada, bob).condition(type)
-        assert condition is not None
-        return condition.since_ms
+        return condition_of(status(ada, bob), type).since_ms
 
     early = running("ada", connected_since_ms=2_000, ready_since_ms=2_100, heard_since_ms=2_200, even_since_ms=2_300)
     late = running("bob", connected_since_ms=3_000, ready_since_ms=3_100, heard_since_ms=3_200, even_since_ms=3_300)
@@ -152,8 +152,7 @@ def test_an_agent_whose_process_failed_has_no_source_to_blame() -> None:
 def test_facts_under_way_are_told_and_are_no_fault() -> None:
     found = status(ADA, running("bob", pending=2, outbox=1, lag=4))
     assert (found.phase, found.pending, found.lag) == ("Ready", 2, 4)
-    replicated = found.condition("Replicated")
-    assert replicated is not None
+    replicated = condition_of(found, "Replicated")
     assert replicated.message == "bob: 4 behind, 1 to send, bob: 2 pending"
 
 
@@ -162,8 +161,7 @@ def test_a_process_beyond_its_limit_is_named() -> None:
     config = WorkerConfig("team", "bob", "/home", "/run", HiveConfig("team"), (), agents)
     found = status(ADA, replace(BOB, config=config, memory_bytes=150_000_000))
 
-    limits = found.condition("WithinLimits")
-    assert limits is not None
+    limits = condition_of(found, "WithinLimits")
     assert (found.phase, limits.status, limits.message) == ("Degraded", "False", "bob takes 150 MB of 100")
     assert holds(status(ADA, replace(BOB, config=config, memory_bytes=90_000_000)), "WithinLimits") == "True"
 
@@ -194,8 +192,7 @@ def test_a_process_that_should_be_gone_is_shown_as_long_as_it_runs() -> None:
 def test_a_long_list_of_reasons_is_cut_to_a_line() -> None:
     names = [f"r-{number}" for number in range(20)]
     found = status(state=FleetState(allocation={name: {name: (name,)} for name in names}))
-    ready = found.condition("ready")
-    assert ready is not None
+    ready = condition_of(found, "Ready")
     assert ready.message.endswith("and 15 more")
 
 
@@ -208,9 +205,8 @@ def proven(**heard: int) -> Running:
 def test_where_members_prove_who_they_are_what_was_not_proven_is_named_and_nobody_is_held_up() -> None:
     assert holds(status(ADA, proven()), "Identity") == "True"
     found = status(ADA, proven(unsigned=3, forged=1_200))
-    identity = found.condition("Identity")
+    identity = condition_of(found, "Identity")
 
-    assert identity is not None
     assert (identity.status, identity.message) == ("False", "bob heard 1,200 forged, bob heard 3 unsigned")
     assert found.phase == "Ready"
 
@@ -219,8 +215,7 @@ def test_what_a_member_said_beyond_a_limit_and_is_forgotten_is_named_and_nobody_
     node = NodeStatus("bob", is_ready=True, identity="require", limited={TOO_MANY_BOOTS: 1_200})
     assert BOB.status is not None
     found = status(ADA, replace(BOB, status=msgspec.structs.replace(BOB.status, nodes=(node,))))
-    identity = found.condition("Identity")
+    identity = condition_of(found, "Identity")
 
-    assert identity is not None
     assert (identity.status, identity.message) == ("False", "bob forgot 1,200 × a boot of a node with too many")
     assert found.phase == "Ready"

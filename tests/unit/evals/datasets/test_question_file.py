@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope, pooled, with_questions
-from hive_mind.evals.datasets.question_file import INTENTS
+from hive_mind.evals.datasets.question_file import Intent
 from tests.unit.evals.datasets.data_files import question_file
 
 NODE = "e4397aa3-520d-4d5e-a1ab-56f9411bba2b"
@@ -87,7 +87,7 @@ def test_keywords_alone_are_enough_to_measure_an_answer(tmp_path: Path) -> None:
     assert (only.is_answerable, only.relevant, only.acceptable) == (True, {}, ("sqlite-vec", "consolidation"))
 
 
-@pytest.mark.parametrize("intent", INTENTS)
+@pytest.mark.parametrize("intent", get_args(Intent))
 def test_every_intent_of_the_document_is_known(tmp_path: Path, intent: str) -> None:
     assert asked(tmp_path, question(intent=intent))[0].intent == intent
 

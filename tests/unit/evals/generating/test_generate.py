@@ -14,7 +14,7 @@ from hive_mind.evals.generating.naming import Naming
 from hive_mind.evals.generating.values import COLOURS
 from hive_mind.evals.generating.words import words
 from hive_mind.evals.generating.world import World
-from hive_mind.measure.keywords import holds
+from hive_mind.measure.keywords import holds_any
 
 KINDS = {"chat", "log", "minutes", "ticket"}
 
@@ -106,7 +106,7 @@ def test_of_projects_with_the_same_half_of_a_name_one_is_called_by_it():
     called: dict[str, set[str]] = {}
     for document in scope.documents:
         _, _, half = document.topic.partition(" ")
-        if half and document.topic not in document.text and holds(document.text, half):
+        if half and document.topic not in document.text and holds_any(document.text, [half]):
             called.setdefault(half, set()).add(document.topic)
 
     assert len(called) > 50
@@ -168,9 +168,9 @@ def test_a_large_corpus_has_not_more_questions_than_a_person_can_look_through():
 )
 def test_a_finding_is_told_by_its_own_words_and_by_no_others(findings):
     for finding in findings:
-        told = [said for other in findings for said in other.said if holds(said, finding.answer)]
+        told = [said for other in findings for said in other.said if holds_any(said, [finding.answer])]
         assert told == list(finding.said), finding.answer
-        assert not any(holds(asked, finding.answer) for asked in finding.asked), finding.answer
+        assert not any(holds_any(asked, [finding.answer]) for asked in finding.asked), finding.answer
 
 
 def test_what_is_said_around_the_findings_tells_none_of_them():
@@ -179,7 +179,7 @@ def test_what_is_said_around_the_findings_tells_none_of_them():
     around += [*projects.openers, *projects.between, *projects.reactions, *projects.chatter]
     answers = [one.answer for one in (*incidents.causes, *incidents.fixes, *incidents.impacts, *projects.decisions)]
 
-    assert [(text, answer) for text in around for answer in answers if holds(text, answer)] == []
+    assert [(text, answer) for text in around for answer in answers if holds_any(text, [answer])] == []
 
 
 def test_colours_are_no_part_of_any_name():

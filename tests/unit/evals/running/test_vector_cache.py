@@ -17,9 +17,8 @@ from hive_mind.evals.demo.dataset import demo_dataset
 from hive_mind.evals.experiments.matrix import cell_of
 from hive_mind.evals.experiments.values import Arm, DataSource, Retrieval
 from hive_mind.evals.running.embedding import passages_of, queries_of, stored
-from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors, remembering
+from hive_mind.evals.running.vector_cache import CachedEmbedder, Vectors
 from hive_mind.runtime.settings import Settings
-from tests.builders import BagOfWords
 
 
 @dataclass
@@ -139,17 +138,3 @@ def test_arms_need_no_model_for_what_was_prepared(vectors: Vectors, arm: Arm):
         return embedder.misses
 
     assert asyncio.run(ask()) == 0
-
-
-async def test_a_question_is_embedded_once_for_all_runs_with_the_same_folder(tmp_path):
-    async def embedded(folder):
-        model = BagOfWords()
-        embedder = remembering(model, folder)
-        vectors = [await embedder.embed_query(text) for text in ("red pump", "red pump", "blue door")]
-        passages = await embedder.embed_passages(["a pump", "a door", "a pump"])
-        return len(model.queries), len(model.passages), [vector.astype(np.float16).tolist() for vector in (*vectors, *passages)]
-
-    first, again, elsewhere = [await embedded(folder) for folder in (tmp_path, tmp_path, None)]
-
-    assert (first[:2], again[:2], elsewhere[:2]) == ((2, 2), (0, 0), (2, 2))
-    assert first[2] == again[2] == elsewhere[2]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.trust import TRUSTED, accuracy, by_agreement, by_feedback, majority, ring, world
+from benchmarks.trust import accuracy, by_feedback, majority, ring, world
 from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.policy.rights import rating_key
 from hive_mind.hive.trust.ratings import NOBODY, Hive, Rating, TrustSettings, reputations
 from hive_mind.hive.trust.trust_book import TrustBook, k_eff, rating_value
-from hive_mind.hive.trust.voting import DEFAULT, Claim, agreed, fused, shares, vote
+from hive_mind.hive.trust.voting import DEFAULT, Claim, fused, vote
 from hive_mind.model.evidence import Provenance, Stamp
 
 NOW_MS = 1_700_000_000_000
@@ -246,52 +246,24 @@ def test_known_liars_can_not_sink_what_is_right_by_saying_it():
     assert votes["right"] > votes["wrong"]
 
 
-def test_probabilities_add_up_to_one_and_nobody_heard_means_alike():
-    assert shares({}) == {}
-    assert shares({"a": 0.0, "b": 0.0}) == {"a": 0.5, "b": 0.5}
-    assert sum(shares({"a": 700.0, "b": -700.0, "c": 3.0}).values()) == pytest.approx(1.0)
-
-
-def test_agreement_without_an_anchor_changes_nothing():
-    questions = [[Claim("ann", "x", f"{n}"), Claim("bob", "x", f"b{n}"), Claim("cal", "y", f"c{n}")] for n in range(50)]
-    assert set(agreed(questions, {}).values()) == {1.0}
-    assert agreed(questions, {"bob": (0.0, 3.0)})["ann"] == 1.0
-    assert agreed(questions, {}, trusted=["ann"])["bob"] > 1.5
-
-
 def figures(method, **scenario) -> float:
     return float(np.mean([method(world(seed, **scenario)) for seed in SEEDS]))
 
 
 @pytest.mark.parametrize("colluders", [5, 10])
 def test_with_up_to_a_third_of_colluders_and_two_percent_feedback_the_right_value_wins(colluders):
-    fused_right = figures(lambda w: accuracy(w, by_agreement(w)), colluders=colluders, feedback=0.02)
-    assert fused_right >= 0.93
+    assert figures(lambda w: accuracy(w, by_feedback(w)), colluders=colluders, feedback=0.02) >= 0.9
     assert figures(majority, colluders=colluders, feedback=0.02) < 0.9
 
 
 def test_a_hundred_sybils_of_one_voucher_win_nothing_without_any_feedback():
-    assert figures(lambda w: accuracy(w, by_agreement(w, TRUSTED)), sybils=100, feedback=0.0) >= 0.93
-    assert figures(lambda w: accuracy(w, by_agreement(w)), sybils=100, feedback=0.0) >= 0.87
+    assert figures(lambda w: accuracy(w, by_feedback(w)), sybils=100, feedback=0.0) >= 0.87
     assert figures(majority, sybils=100, feedback=0.0) == 0.0
-
-
-def test_without_feedback_and_anchors_agreement_does_not_amplify_ten_individually_vouched_colluders():
-    for seed in SEEDS:
-        given = world(seed, colluders=10, feedback=0.0)
-        trust = by_agreement(given)
-
-        assert max(trust.values()) <= 1.0
-        assert accuracy(given, trust) >= majority(given) - 0.01
-
-
-def test_three_trusted_agents_are_anchor_enough_against_ten_colluders():
-    assert figures(lambda w: accuracy(w, by_agreement(w, TRUSTED)), colluders=10, feedback=0.0) >= 0.92
 
 
 def test_copies_weigh_nothing_and_a_world_without_attack_loses_nothing():
     assert figures(lambda w: accuracy(w, by_feedback(w)), copied=0.5) > figures(majority, copied=0.5) + 0.01
-    assert figures(lambda w: accuracy(w, by_agreement(w))) >= figures(majority)
+    assert figures(lambda w: accuracy(w, by_feedback(w))) >= figures(majority)
 
 
 @pytest.mark.parametrize(("members", "least"), [(5, 0.97), (10, 0.9)])

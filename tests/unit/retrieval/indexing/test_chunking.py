@@ -8,10 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_mind.retrieval.files.collection import Chunking
-from hive_mind.retrieval.indexing.chunking import HEADING_CHARACTERS_MAX, chunks_of, heading_of, pieces, tail, tokens_in
+from hive_mind.retrieval.indexing.chunking import _TOKEN, HEADING_CHARACTERS_MAX, chunks_of, heading_of, pieces, tail
 
 LINE = st.sampled_from(["# A", "## B", "### C", "```", "~~~~", "", "word, word.", "漢字かな交じり", "a" * 40, "## B ##"])
 LINES = st.lists(LINE, max_size=40)
+
+
+def tokens_in(text: str) -> int:
+    return sum(1 for _ in _TOKEN.finditer(text))
 
 
 def cut(text: str, **fields: object) -> list[tuple[str, str]]:

@@ -140,11 +140,11 @@ async def test_what_is_asked_before_the_desk_of_the_same_node_is_there_lies_on_i
     ann, ben = await town.agent("ann"), await town.agent("ben", "node-ann")
     ben.start()
     asked = [await ben.ask(f"ferry {n}") for n in range(3)]
-    await until(lambda: bool(ben.desk_post.is_late))
+    await until(lambda: bool(ben.desk_post._late))
     ann.start()
     for id in asked:
         await until(partial(there, ann, id))
-    await until(lambda: not ben.desk_post.is_late)
+    await until(lambda: not ben.desk_post._late)
     assert ben.work is not None
     assert not ben.work.done()
 

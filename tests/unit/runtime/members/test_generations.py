@@ -18,7 +18,7 @@ from hive_mind.hive.effects import Put
 from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.model.fact import Sharing
-from hive_mind.runtime.members.generations import Move, Moved, founded, held, move, settle
+from hive_mind.runtime.members.generations import Move, Moved, founded, move, settle
 from hive_mind.runtime.members.member import RunningMember, open_member
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import memory_with
@@ -26,7 +26,7 @@ from hive_mind.runtime.workers.config import HiveConfig, NodeConfig, WorkerConfi
 from hive_mind.runtime.workers.nodes import plan_of
 from tests.hives import PUMP_ID, assertion
 from tests.loops import InLoop
-from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, hives, moved, run
+from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run
 from tests.waiting import until
 
 QUICK = MembershipSettings(beat_ms=50, suspect_after_ms=500, settle_ms=50)
@@ -256,5 +256,5 @@ async def test_what_was_cut_short_is_told_again_and_once(tmp_path: Path, town: T
         assert {fact.sharing for fact in own} == {Sharing.SHARED}
         listed = await ben.memory.get_all_facts()
         assert sorted(fact.content for fact in listed) == [f"Pump {number} is red." for number in range(10)]
-    found = await held(tmp_path, NEXT["sharded"], (), TUNING)
+    found = await held(tmp_path, NEXT["sharded"])
     assert [len(fact.provenance) for fact in found] == [1] * 10

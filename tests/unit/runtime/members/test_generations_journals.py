@@ -16,9 +16,9 @@ from hive_mind import backends
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
 from hive_mind.runtime.members import generations
-from hive_mind.runtime.members.generations import Move, estate_of, held, move
+from hive_mind.runtime.members.generations import Move, estate_of, move
 from hive_mind.runtime.workers.config import HiveConfig
-from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, hives, moved, run
+from tests.unit.runtime.moving import FEDERATED, OLD, SHARDED, TUNING, all_of, begun, contents, held, hives, moved, run
 
 
 @pytest.mark.parametrize("keep", [0, 50, 5_000])
@@ -66,7 +66,7 @@ def test_a_hive_that_runs_is_not_moved_but_can_be_looked_at(tmp_path: Path) -> N
             await journal.write([Put("app.x", b"new", b"in the log")])
             with pytest.raises(DatabaseLocked):
                 await move(Move(tmp_path, OLD, (), SHARDED, {}, TUNING))
-            assert await held(tmp_path, OLD, (), TUNING, while_open=True) == before
+            assert await held(tmp_path, OLD, while_open=True) == before
             seen = await estate_of(tmp_path, OLD, (), TUNING, while_open=True)
             assert Put("app.x", b"new", b"in the log") in seen.own["a"]
         finally:

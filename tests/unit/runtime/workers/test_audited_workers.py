@@ -12,7 +12,7 @@ import pytest
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.agents.judging.gate_reviewer import GateReviewer
 from hive_mind.errors import BackendUnavailable
-from hive_mind.judge.items import Decision
+from hive_mind.judge.items import Decision, ItemKind
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.runtime.workers.config import DeskConfig, ModelReviewConfig, ReviewConfig, WorkerConfig
 from hive_mind.runtime.workers.worker import Worker
@@ -41,11 +41,11 @@ def desk_of(worker: Worker) -> LedgerDesk:
     return LedgerDesk(reviewing._ledger)
 
 
-async def decide(worker: Worker, agent: str, text: str, action: JudgmentAction) -> None:
-    """Answer the audit of this agent's fact, once it lies at the desk."""
+async def decide(worker: Worker, agent: str, text: str, action: JudgmentAction, kind: ItemKind = "audit") -> None:
+    """Answer the audit of this agent's fact, or a question about it, once it lies at the desk."""
     desk = desk_of(worker)
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := [view for view in await desk.open("audit", agent) if view.item.title == text]):  # noqa: ASYNC110
+        while not (found := [view for view in await desk.open(kind, agent) if view.item.title == text]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert await desk.decide(Decision(item=found[0].item.id, action=action, by="olga"))
 
