@@ -79,7 +79,9 @@ group = typer.Typer()
 def simulate(
     topology: Annotated[str, typer.Option(help=f"Of {', '.join(TOPOLOGIES)}; several with commas.")] = ",".join(TOPOLOGIES),
     nodes: Annotated[int, typer.Option(min=0, max=200, help="Nodes of a hive; 0: as many as suit the topology.")] = 0,
-    seeds: Annotated[str, typer.Option(help="First seed and the one after the last, or how many from 0.")] = "0:100",
+    seeds: Annotated[
+        str, typer.Option(help="First seed and the one after the last, as 0:500, or a number of them from 0.")
+    ] = "0:100",
     faults: Annotated[str, typer.Option(help=f"all, none, or of {', '.join(FAULTS)} with commas.")] = "all",
     ops: Annotated[int, typer.Option(min=1, max=100_000, help="Operations of a run before everything heals.")] = OPERATIONS,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,

@@ -120,7 +120,7 @@ def _now() -> str:
 async def tail(
     bus: Bus = "", hive: Hive = HIVE, state: State = None, count: Count = None, output: options.Output = Format.TEXT
 ) -> None:
-    """Print every message from now on, a line each; as CloudEvents with --output json. Takes nothing away from anybody."""
+    """Print every message from now on, a line each; as CloudEvents with --output json. Nobody misses a message because of it."""
     waiting: asyncio.Queue[Envelope] = asyncio.Queue(_WAITING_MAX)
     missed = 0
 
@@ -146,7 +146,7 @@ async def tail(
 @group.command(epilog=examples("hive-mind events stats --hive research"))
 @command
 async def stats(bus: Bus = "", hive: Hive = HIVE, state: State = None, output: options.Output = Format.TEXT) -> None:
-    """Say what waits for whom."""
+    """Show how much waits for each member."""
     async with _opened(bus, state) as opened:
         queues = await opened.queues(hive)
     if output is Format.JSON:

@@ -34,8 +34,8 @@ PANEL = "Fleets"
 _BYTES_MAX = 16 << 20
 
 
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it until Ctrl-C.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between updates.")]
 
 
 class FleetFormat(StrEnum):
@@ -130,7 +130,7 @@ class EitherNumber(TyperGroup):
         return super().get_command(ctx, cmd_name) or super().get_command(ctx, other)
 
 
-DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on where a step would lose facts.")]
+DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on even where a step would lose facts.")]
 
 
 def home_of(home: Path | None) -> Path:

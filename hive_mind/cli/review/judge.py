@@ -36,7 +36,7 @@ class _Shows(TyperGroup):
 group = typer.Typer(
     name="judge",
     cls=_Shows,
-    help="How the judge of an agent's facts does: how sure, how right, at what cost.",
+    help="See how the judge of an agent's facts does: how sure, how right, at what cost.",
     epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1"),
 )
 
@@ -46,8 +46,7 @@ group = typer.Typer(
 async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Show how often it asks people, how often rules decide, how sure and how right it is, and what it costs.
 
-    How right it is follows from what people answered to its questions and to audits, each audit counting for as many facts as it
-    stands for.
+    How right it is follows from people's answers to its questions and to audits; an audit counts for all the facts it stands for.
     """
     ledger = await ledger_of(settings_for(home, embed="none"), agent)
     try:
@@ -66,7 +65,7 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
 @group.command(name="reset", epilog=examples("hive-mind judge reset reader-1"))
 @command
 async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
-    """Forget how sure it has to be: the manifest says it again, and what people decided before does not count.
+    """Reset how sure it has to be to what the manifest says; earlier decisions of people no longer count.
 
     A running agent does so before it judges the next facts.
     """
