@@ -109,5 +109,5 @@ def _value(name: str) -> str:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidInput(f"the value of {name} is no text in UTF-8; {name} is as it was") from None
+        raise InvalidInput(f"the value of {name} is not text in UTF-8; {name} is as it was") from None
     return text.removesuffix("\n").removesuffix("\r")

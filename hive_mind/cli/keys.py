@@ -111,7 +111,7 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
     ids = {made.key_id for _, made in found}
     if len(ids) != 1:
-        told = "is more than one key" if ids else "is no name and no key that was issued"
+        told = "is more than one key" if ids else "is neither a name nor a key that was issued"
         raise InvalidInput(f"{which} {told}: hive-mind keys list")
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
@@ -185,5 +185,5 @@ def _since_ms(text: str) -> int:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"{text!r} is no time: write it as 2026-11-24T09:30") from None
+        raise InvalidInput(f"{text!r} is not a time: write it as 2026-11-24T09:30") from None
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)

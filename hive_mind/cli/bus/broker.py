@@ -83,7 +83,7 @@ async def broker(
     try:
         await running.start(host, port, tls=tls)
     except OSError as error:
-        raise BackendUnavailable("broker", f"can't listen at {host}:{port}: {error.strerror}; give another --port") from error
+        raise BackendUnavailable("broker", f"can't listen on {host}:{port}: {error.strerror}; give another --port") from error
     end = _end_of_this()
     _show(running, entities, output, is_plain=tls is None)
     await _serve(running, end)

@@ -56,7 +56,7 @@ async def restore(file: Copy, force: Force = False, *, at: options.OwnAgent) -> 
     if not file.exists():
         raise InvalidInput(f"{file}: there is no such file; check the path")
     if is_kept(settings, at.agent) and not force:
-        raise InvalidInput(f"agent {at.agent!r} has a memory already: put the copy in its place with --force; it stays beside it")
+        raise InvalidInput(f"agent {at.agent!r} has a memory already: replace it with --force; it is kept beside the copy")
     path = database_path(settings, at.agent)
     former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
     if at.output is Format.JSON:

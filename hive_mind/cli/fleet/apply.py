@@ -122,9 +122,7 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
         if kind == "inprocess":
             await _stay(controller, name)
         elif kind == "local" and any(action.kind == "create" for action in outcome.actions):
-            say(
-                "what crashes stays down until the next apply; hive-mind controller starts it again, and keeps watch", style="dim"
-            )
+            say("what crashes stays down until the next apply; hive-mind controller restarts it, and keeps watch", style="dim")
 
 
 async def _stay(controller: "HiveController", fleet: str) -> None:

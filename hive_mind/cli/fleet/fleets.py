@@ -110,7 +110,7 @@ def seconds(text: str | float) -> float:
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", str(text).strip().lower())
     given_s = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
     if not _TIMEOUT_MIN_S <= given_s <= _TIMEOUT_MAX_S:
-        raise typer.BadParameter(f"{str(text)[:40]!r} is no time from 0.1s to 24h: write 90, 90s, 1.5m or 1h")
+        raise typer.BadParameter(f"{str(text)[:40]!r} is not a time from 0.1s to 24h: write 90, 90s, 1.5m or 1h")
     return given_s
 
 
@@ -155,7 +155,7 @@ def chosen_fleet(home: Path, fleet: str, named_by: str = "--fleet and ") -> str:
     names = fleets_in(home)
     if fleet:
         if fleet not in names:
-            raise InvalidInput(f"there is no fleet {fleet!r} in {home}; there is {', '.join(names) or 'none'}")
+            raise InvalidInput(f"there is no fleet {fleet!r} in {home}; its fleets: {', '.join(names) or 'none'}")
         return fleet
     if not names:
         raise InvalidInput(f"there is no fleet in {home}: hive-mind apply -f MANIFEST")

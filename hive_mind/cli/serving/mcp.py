@@ -67,7 +67,7 @@ def configuration(client: Client, folder: Path, arguments: list[str]) -> tuple[P
     known = _read(file)
     servers = known.setdefault(key, {})
     if not isinstance(servers, dict):
-        raise InvalidInput(f"{file}: {key} is no object; mend it, or remove the file")
+        raise InvalidInput(f"{file}: {key} is not an object; mend it, or remove the file")
     servers[_NAME] = {"command": sys.executable, "args": arguments} | ({"env": given} if (given := settings_given()) else {})
     return file, json.dumps(known, indent=2, ensure_ascii=False)
 
@@ -140,13 +140,14 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool,
             say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
             await _over_stdio(server)
             return
-        from hive_mind.mcp.http import HOST, PATH, serve_http
+        from hive_mind.mcp.http import HOST, PATH, listening, serve_http
 
+        listener = listening(port)
         token = secret("MCP_TOKEN") or secrets.token_urlsafe(32)
         say(f"serving agent {served.name} of fleet {served.fleet} at http://{HOST}:{port}{PATH}")
         if not secret("MCP_TOKEN"):
             say(f"token: {token}")
-        await serve_http(server, port, token)
+        await serve_http(server, listener, token)
 
 
 async def _over_stdio(server: "MCPServer") -> None:
