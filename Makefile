@@ -97,7 +97,7 @@ $(VENV)/.core: pyproject.toml | $(VENV)/bin/pip
 # torch by itself first: the version named here has a CPU build, and a plain `torch` would bring gigabytes of CUDA.
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 	$(PIP) install torch==2.13.0
-	$(PIP) install --editable '.[embeddings,ann,openai,llm,redis,servicebus,eventhubs,otel,prometheus,dev]'
+	$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/.core
 
 # The tests of the Redis bus run a real server. Where it can't be installed they say so and are skipped.

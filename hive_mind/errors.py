@@ -24,7 +24,7 @@
     │       ├─ DatabaseUnreadable  .path: damaged, foreign, or written by a newer version
     │       ├─ CredentialUnreadable a wrong key, or a damaged file; nothing was changed
     │       └─ MessageTooLarge     .size_bytes, .bytes_max: nothing was sent
-    ├─ WireError                   bytes that are no message of ours: log, count, dead-letter
+    ├─ WireError                   bytes that are not a message of ours: log, count, dead-letter
     └─ ModelOutputError            a language model's reply did not fit what was asked
         └─ BudgetExceeded          the token budget is spent; nothing more is sent
 

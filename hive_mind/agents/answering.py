@@ -52,7 +52,7 @@ class AnsweringSteps:
     async def observe(self, given: Question) -> Question:
         """The question, if there is one. Raises `InvalidInput`."""
         if not given.text.strip():
-            raise InvalidInput("there is no question: ask with words")
+            raise InvalidInput("the question has no words: ask in your own")
         return given
 
     async def orient(self, observed: Question) -> InterpretedQuestion:

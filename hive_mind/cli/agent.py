@@ -67,7 +67,7 @@ Hive = Annotated[str, typer.Option("--hive", help="Name of the hive; others may 
 Name = Annotated[str, typer.Option("--name", help="This agent's name, and that of its node.")]
 Topology = Annotated[str, typer.Option("--topology", help=f"{', '.join(SPECS)}; the same for all founders.")]
 Members = Annotated[str, typer.Option("--members", help="All founders: a,b,c; or group:a,group:b in a federated hive.")]
-Join = Annotated[bool, typer.Option("--join", help="Come to a hive that runs already.")]
+Join = Annotated[bool, typer.Option("--join", help="Join a hive that runs already.")]
 Group = Annotated[str, typer.Option("--group", help="The group to join in a federated hive; by default the smallest.")]
 Searches = Annotated[str, typer.Option("--searches", help="Another bus for questions and their replies, such as Event Hubs.")]
 Keys = Annotated[

@@ -43,7 +43,7 @@ def credentials() -> None:
 @group.command("set", epilog=examples("hive-mind credentials set openai", "hive-mind credentials set openai < openai.key"))
 @command
 def set_value(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> Coroutine[Any, Any, None]:
-    """Keep a value, asked for without showing it, or read from standard input. One of this name is replaced."""
+    """Store a value, typed without being shown, or read from standard input. An existing one of this name is replaced."""
     # Before anybody types a value in vain.
     checked_name(name)
     store = _store(home)
@@ -61,7 +61,7 @@ async def _set(store: CredentialStore, name: str, value: str, output: Format) ->
 @group.command("list", epilog=examples("hive-mind credentials list", "hive-mind credentials list -o json"))
 @command
 async def list_names(home: options.Home = None, output: options.Output = Format.TEXT) -> None:
-    """Names, one a line. Values are never shown."""
+    """List the names, one per line. Values are never shown."""
     names = _store(home).names()
     if output is Format.JSON:
         show_json([{"name": name, "reference": reference_to(name)} for name in names])
@@ -84,7 +84,7 @@ async def rotate(home: options.Home = None, output: options.Output = Format.TEXT
 @group.command(epilog=examples("hive-mind credentials delete redis-password"))
 @command
 async def delete(name: Name, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
-    """Forget one. Exit code 2 where there is none of this name."""
+    """Delete one. Exit code 2 where there is none of this name."""
     if not _store(home).delete(name):
         raise InvalidInput(f"there is no credential {name}: hive-mind credentials list")
     if output is Format.JSON:
@@ -109,5 +109,5 @@ def _value(name: str) -> str:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidInput(f"the value of {name} is no text in UTF-8; {name} is as it was") from None
+        raise InvalidInput(f"the value of {name} is not text in UTF-8; {name} is as it was") from None
     return text.removesuffix("\n").removesuffix("\r")

@@ -71,8 +71,8 @@ async def doctor(
 ) -> None:
     """Check the installation and the agent's database, and say what to do about what is missing.
 
-    With --repair a damaged database is made anew of every row that is whole; the damaged file stays beside it. With --from-hive
-    what is missing then is looked for in the journals of this home's hives, where the agent shared it.
+    With --repair a damaged database is rebuilt from every row that is intact; the damaged file stays beside it. With --from-hive
+    what is then missing is restored from the journals of this home's hives, as far as the agent shared it.
     """
     settings = settings_for(home, embed, model)
     if from_hive and not repair:

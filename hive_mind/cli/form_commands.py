@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hive_mind.forms.explaining import Explained
     from hive_mind.forms.form import Form
 
-Place = Annotated[str, typer.Argument(metavar="PATH", help="Of a field; without, the whole.", show_default=False)]
+Place = Annotated[str, typer.Argument(metavar="PATH", help="Path of a field; without it, the whole file.", show_default=False)]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="One or several.")]
 
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it; - is standard output.")]
@@ -51,9 +51,9 @@ def add_form_commands(group: typer.Typer, kind: FileKind) -> None:
     @group.command(epilog=examples(f"{name} validate {kind.group}.yaml", f"{name} validate {kind.group}/*.yaml -o json"))
     @command
     async def validate(files: Files, output: options.Output = Format.TEXT) -> None:
-        """Say all that is wrong, with line, path and what to do. Exit code 2 where something is.
+        """Report all that is wrong, with line, path and remedy. Exit code 2 where something is.
 
-        Conditions are compiled, so one that can't be used is found here.
+        Conditions are compiled, so an invalid one is found here.
         """
         found = {str(file): _problems(file, kind) for file in files}
         show_problems(found, output)
@@ -63,7 +63,7 @@ def add_form_commands(group: typer.Typer, kind: FileKind) -> None:
     @group.command(epilog=examples(f"{name} explain", f"{name} explain {kind.field}"))
     @command
     async def explain(path: Place = "", output: options.Output = Format.TEXT) -> None:
-        """Fields, types, defaults and what they mean, at a place of such a file."""
+        """Explain the fields of such a file, or of one part of it: types, defaults, and what they mean."""
         from hive_mind.forms.explaining import explained
 
         show_explained(explained(path, kind.form()), kind.called, output)
@@ -71,7 +71,7 @@ def add_form_commands(group: typer.Typer, kind: FileKind) -> None:
     @group.command("schema", epilog=examples(f"{name} schema > {kind.group}.schema.json"))
     @command
     async def print_schema() -> None:
-        """The form of such a file as JSON Schema, for editors."""
+        """Print the JSON Schema of such a file, for editors."""
         from hive_mind.forms.form import schema_of
 
         show_json(schema_of(kind.form()))

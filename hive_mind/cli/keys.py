@@ -22,7 +22,7 @@ _HELP = "Make, issue and revoke the keys by which members of a hive prove who th
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The process, or the node, that is to prove itself.")]
 Which = Annotated[str, typer.Argument(metavar="NAME|KEY", help="A name, or the first digits of a key as `list` shows it.")]
-Target = Annotated[Path, typer.Argument(metavar="DIR", help="A folder to bring to where the process runs.")]
+Target = Annotated[Path, typer.Argument(metavar="DIR", help="A folder to copy to where the process runs.")]
 Fleet = Annotated[str, typer.Option("--fleet", help="Whose keys.", show_default="the fleet of this home")]
 Keys = Annotated[
     Path | None, typer.Option("--keys", help="The folder of keys, for a hive that no manifest describes.", file_okay=False)
@@ -83,7 +83,7 @@ async def init(at: Whose) -> None:
 @group.command(epilog=examples("hive-mind keys issue eve --keys town-keys", "hive-mind keys issue pumps --agent ferry --days 90"))
 @command
 async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Voucher = "", *, at: Whose) -> None:
-    """Issue a certificate, for the key there is or for a new one."""
+    """Issue a certificate, for the existing key or for a new one."""
     _print_certificate(name, at.folder().issue(name, agent, days=days, voucher=voucher), at.output)
 
 
@@ -103,15 +103,15 @@ async def rotate(name: Name, at: Whose) -> None:
 @group.command(epilog=examples("hive-mind keys revoke pumps", "hive-mind keys revoke 4f2a91 --since 2026-11-24T09:30"))
 @command
 async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
-    """Let nobody believe a key any more. It can't be taken back; the name can have another key.
+    """Revoke a key: nobody believes it any more. This is for good; the name can get another key.
 
-    Stamps are the signer's own: who stole a key can write earlier ones. Give --since only where nobody else had it before.
+    Stamps are the signer's own, and a thief can backdate them. Give --since only where nobody else had the key before.
     """
     folder = at.folder()
     found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
     ids = {made.key_id for _, made in found}
     if len(ids) != 1:
-        told = "is more than one key" if ids else "is no name and no key that was issued"
+        told = "is more than one key" if ids else "is neither a name nor a key that was issued"
         raise InvalidInput(f"{which} {told}: hive-mind keys list")
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
@@ -126,7 +126,7 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
 @group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
 @command
 async def list_keys(at: Whose) -> None:
-    """Every certificate: its key, who may speak by it, until when, and whether it was revoked."""
+    """List every certificate: its key, whose names it may use, until when, and whether it was revoked."""
     folder = at.folder()
     revoked = folder.revoked
     rows = [_row(name, made, revoked.get(made.key_id)) for name, made in folder.certificates()]
@@ -185,5 +185,5 @@ def _since_ms(text: str) -> int:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"{text!r} is no time: write it as 2026-11-24T09:30") from None
+        raise InvalidInput(f"{text!r} is not a time: write it as 2026-11-24T09:30") from None
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)

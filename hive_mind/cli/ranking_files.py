@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="A retrieval configuration that says how to search; other options come before it."
+        "--config", metavar="FILE", help="A retrieval configuration that says how to search; other options override it."
     ),
 ]
 

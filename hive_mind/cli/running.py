@@ -27,8 +27,10 @@ from hive_mind.errors import ConfigError, HiveError
 
 FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 
-# A disk that is full, or was mounted to be read, is no defect.
-_DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+# What to do about a disk that is full or was mounted to be read, and about a place that is not this user's: those are no defects.
+_ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "make room there, and run it again") | {
+    errno.EACCES: "name another place, or change its permissions"
+}
 
 _LOGGER = "hive_mind"
 
@@ -92,9 +94,9 @@ def _exit_codes(ending: Ending) -> Iterator[None]:
         _write_to_nowhere()
         raise typer.Exit(NO_READER) from None
     except OSError as error:
-        if error.errno not in _DISK_FAILS:
+        if error.errno not in _ADVICE:
             raise
-        say(f"error: {error.filename or 'writing'}: {error.strerror}; make room there, and run it again", style="red")
+        say(f"error: {error.filename or 'writing'}: {error.strerror}; {_ADVICE[error.errno]}", style="red")
         raise typer.Exit(FAILED) from None
 
 

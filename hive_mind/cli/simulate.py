@@ -77,10 +77,12 @@ group = typer.Typer()
 
 @group.command(epilog=_EPILOG)
 def simulate(
-    topology: Annotated[str, typer.Option(help=f"Of {', '.join(TOPOLOGIES)}; several with commas.")] = ",".join(TOPOLOGIES),
+    topology: Annotated[str, typer.Option(help=f"{', '.join(TOPOLOGIES)}; several with commas.")] = ",".join(TOPOLOGIES),
     nodes: Annotated[int, typer.Option(min=0, max=200, help="Nodes of a hive; 0: as many as suit the topology.")] = 0,
-    seeds: Annotated[str, typer.Option(help="First seed and the one after the last, or how many from 0.")] = "0:100",
-    faults: Annotated[str, typer.Option(help=f"all, none, or of {', '.join(FAULTS)} with commas.")] = "all",
+    seeds: Annotated[
+        str, typer.Option(help="First seed and the one after the last, as 0:500, or a number of them from 0.")
+    ] = "0:100",
+    faults: Annotated[str, typer.Option(help=f"all, none, or some of {', '.join(FAULTS)} with commas.")] = "all",
     ops: Annotated[int, typer.Option(min=1, max=100_000, help="Operations of a run before everything heals.")] = OPERATIONS,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
     plot: Annotated[Path | None, typer.Option(help="Draw agreement over virtual time: an SVG or PNG file.")] = None,
@@ -170,9 +172,9 @@ def _ignore_interrupts() -> None:
 def _topologies(text: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if unknown := [name for name in names if name not in TOPOLOGIES]:
-        raise InvalidInput(f"topology {unknown[0]!r} can't be simulated: choose of {', '.join(TOPOLOGIES)}")
+        raise InvalidInput(f"topology {unknown[0]!r} can't be simulated: choose from {', '.join(TOPOLOGIES)}")
     if not names:
-        raise InvalidInput(f"which topology? choose of {', '.join(TOPOLOGIES)}")
+        raise InvalidInput(f"which topology? choose from {', '.join(TOPOLOGIES)}")
     return names
 
 

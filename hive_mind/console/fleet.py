@@ -133,7 +133,7 @@ class FleetOverHttp:
         agents = tuple(AgentStatus(one.name, domain=one.domain, group=one.group) for one in config.agents)
         planned = WorkerStatus(config.process, 0, "", config.hive.id, "starting", 0, (), agents)
         before = self._seen.get(config.process, ProcessSeen(config.process, planned))
-        return replace(before, error="it does not run: hive-mind status says why")
+        return replace(before, error="it is not running: hive-mind status says why")
 
     async def _contact(self, agent: str) -> Contact:
         process = next((one.name for one in await self.processes() for own, _ in one.agents if own.name == agent), "")

@@ -92,7 +92,7 @@ def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_for
         raise EvictionRefused("no node of this fleet answers and is a member, so nobody can put another out: hive-mind status")
     members = [one.name for one in hive_members(views) if one.is_member]
     if name not in members:
-        raise InvalidInput(f"{name} is no member of this hive; its members are {', '.join(members)}")
+        raise InvalidInput(f"{name} is not a member of this hive; its members are {', '.join(members)}")
     lost = lost_with(name, views)
     if is_forced:
         return lost

@@ -36,7 +36,7 @@ _WORDS = (
     ("expected <block end>", "does not line up with the lines above; look at the indentation, and at quotes inside quotes"),
     ("cannot start any token", "text that begins with one of @ ` % must be in quotes"),
     ("expected alphabetic or numeric", "* and & need a name after them; text that begins with one must be in quotes"),
-    ("expected ',' or", "a bracket that is never closed, a comma too few, or text with a colon that is not in quotes"),
+    ("expected ',' or", "an unclosed bracket, a missing comma, or text with a colon that is not in quotes"),
     ("unknown escape", 'unknown escape sequence after \\ in "…"; use single quotes, or write \\\\'),
 )
 

@@ -82,14 +82,14 @@ def issued(root: Signer, made: Certificate | Revocations | Epoch) -> bytes:
 def read(root: bytes, data: bytes, kind: type[T], check: Check = is_signed) -> T:
     """What the root signed; `root` is its public key. Raises `InvalidInput` for anything else."""
     if not 1 + SIGNATURE_BYTES < len(data) <= BYTES_MAX or data[:1] != _KINDS[kind]:
-        raise InvalidInput(f"this is no {kind.__name__.lower()}")
+        raise InvalidInput(f"this holds no {kind.__name__.lower()}")
     signature, body = data[1 : 1 + SIGNATURE_BYTES], data[1 + SIGNATURE_BYTES :]
     if not check(root, _payload(data[:1], body), signature):
         raise InvalidInput(f"this {kind.__name__.lower()} is not signed by the root of this fleet")
     try:
         made = msgspec.msgpack.decode(body, type=kind)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this is no {kind.__name__.lower()}: {error}") from error
+        raise InvalidInput(f"this holds no {kind.__name__.lower()}: {error}") from error
     if isinstance(made, Certificate) and len(made.public) != KEY_BYTES:
         raise InvalidInput(f"a certificate holds a key of {KEY_BYTES} bytes, not {len(made.public)}")
     return made

@@ -1,11 +1,14 @@
 """The server over streamable HTTP, on this machine alone and for clients with the token."""
 
 import hmac
+import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import uvicorn
 from mcp.server import MCPServer
+
+from hive_mind.errors import BackendUnavailable
 
 HOST, PATH = "127.0.0.1", "/mcp"
 
@@ -15,10 +18,21 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-async def serve_http(server: MCPServer, port: int, token: str) -> None:
-    """Listen until a signal comes. Requests for another host are refused: a page in a browser may have a name that leads here."""
+def listening(port: int) -> socket.socket:
+    """A socket of this machine. Raises `BackendUnavailable` for a port that is taken."""
+    try:
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        raise BackendUnavailable("mcp", f"can't listen on {HOST}:{port}: {error.strerror}; give another --http PORT") from error
+
+
+async def serve_http(server: MCPServer, listener: socket.socket, token: str) -> None:
+    """Serve until a signal comes, and close the socket.
+
+    Requests for another host are refused: a page in a browser may have a name that leads here.
+    """
     app = with_token(server.streamable_http_app(streamable_http_path=PATH, host=HOST), token)
-    await uvicorn.Server(uvicorn.Config(app, host=HOST, port=port, log_level="warning")).serve()
+    await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
 
 
 def with_token(app: App, token: str) -> App:

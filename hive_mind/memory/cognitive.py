@@ -277,7 +277,7 @@ class CognitiveMemory:
     async def reembed(self, progress: Progress | None = None) -> int:
         """Embed everything with the model at hand, then forget vectors of the former one. Returns how many texts were embedded.
 
-        Interrupted, it goes on where it stopped the next time. `progress` gets (done, total) in texts.
+        If it is interrupted, the next call goes on where it stopped. `progress` gets (done, total) in texts.
         """
         return await self.overhaul(lambda awake: reembed(awake, self._vectors, progress))
 

@@ -28,7 +28,7 @@ def reply_of(name: str, body: bytes) -> Any:
     try:
         reply = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BackendUnavailable(name, "it answered with something that is no reply") from error
+        raise BackendUnavailable(name, "it answered with something that is not a reply") from error
     if "error" not in reply:
         return reply.get("ok")
     kind, message = str(reply.get("kind", "")), str(reply["error"])

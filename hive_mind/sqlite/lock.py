@@ -73,7 +73,8 @@ def locked_error(database: Path, owner: str, holder_pid: int = 0) -> DatabaseLoc
     if holder_pid == os.getpid():
         what = f"this process has it open already; use that {owner}, or close it first"
     elif holder_pid:
-        what = f"process {holder_pid}{_command(holder_pid)} has it open; stop that process, or give this {owner} another path"
+        stop = "stop it (hive-mind serve --stop, if serve, mcp or ui started it)"
+        what = f"process {holder_pid}{_command(holder_pid)} has it open; {stop}, or give this {owner} another path"
     else:
         what = f"another process has it open; find it with `fuser` and stop it, or give this {owner} another path"
     return DatabaseLocked("sqlite", f"{database}: {what}", holder_pid or None)

@@ -207,13 +207,13 @@ def test_a_configuration_that_can_not_be_ends_with_2_and_one_line(town: Town) ->
 def test_a_file_that_is_no_configuration_ends_with_2(town: Town) -> None:
     for body in (b"", b"{}", b'{"fleet": 1}', b"\xff\x00"):
         town.file.write_bytes(body)
-        with pytest.raises(InvalidInput, match="is no configuration of a worker"):
+        with pytest.raises(InvalidInput, match="is not a worker's configuration"):
             read_config(town.file)
     process = town.start()
     _, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 2
-    assert b"is no configuration of a worker" in err
+    assert b"is not a worker's configuration" in err
 
 
 def test_variables_of_the_configuration_are_set_and_the_log_is_json_where_it_should_be(town: Town) -> None:

@@ -43,7 +43,7 @@ def test_each_agent_knows_only_its_own(hive_mind, notes):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"), [(["  "], "no question"), (["x", "--limit", "0"], "limit"), (["x", "--method", "m"], "m")]
+    ("arguments", "told"), [(["  "], "has no words"), (["x", "--limit", "0"], "limit"), (["x", "--method", "m"], "m")]
 )
 def test_what_can_not_be_asked_is_wrong_usage(hive_mind, arguments, told):
     ended = hive_mind("ask", *arguments)

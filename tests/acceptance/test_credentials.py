@@ -56,7 +56,7 @@ def test_programs_get_json(hive_mind: HiveMind) -> None:
         (["set", "Tickets_1"], VALUE, "lower-case letters"),
         (["set", "tickets"], "abc\n", "4 characters"),
         (["set", "tickets"], "", "4 characters"),
-        (["set", "tickets"], b"\xff\xfe\xfa\xfb\xff", "no text in UTF-8"),
+        (["set", "tickets"], b"\xff\xfe\xfa\xfb\xff", "not text in UTF-8"),
         (["set", "tickets"], "x" * 70_000, "larger than 64 kB"),
         (["delete", "tickets"], "", "there is no credential tickets"),
         (["set", "tickets", VALUE], "", ""),

@@ -68,7 +68,7 @@ def test_a_fleet_comes_up_answers_is_looked_at_stopped_and_comes_back_with_what_
     applied = command("apply", "-f", manifest, *LIMIT)
     assert applied.code == 0, applied.err
     assert "fleet halvay: Ready" in applied.out
-    assert "what crashes stays down until the next apply; hive-mind controller starts it again" in " ".join(applied.err.split())
+    assert "what crashes stays down until the next apply; hive-mind controller restarts it" in " ".join(applied.err.split())
 
     assert command("plan", "-f", manifest, "-o", "json").json["actions"] == []
     assert "nothing to do" in command("diff", "-f", manifest).out
@@ -271,7 +271,7 @@ def started(command, *arguments):
 
 
 def _pid(command, process):
-    """0 where it does not run."""
+    """0 where it is not running."""
     return next((one["pid"] for one in command("status", "-o", "json").json["processes"] if one["name"] == process), 0)
 
 

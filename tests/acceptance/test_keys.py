@@ -41,7 +41,7 @@ def test_what_is_exported_is_what_one_process_needs_and_never_the_root(hive_mind
         (("init",), "has a root already"),
         (("rotate", "nobody"), "hive-mind keys issue nobody"),
         (("revoke", "nobody"), "hive-mind keys list"),
-        (("revoke", "eve", "--since", "yesterday"), "is no time"),
+        (("revoke", "eve", "--since", "yesterday"), "is not a time"),
         (("export", "out", "--name", "nobody"), "hive-mind keys issue nobody"),
         (("list", "--fleet", "town"), "not both"),
     ],

@@ -191,6 +191,15 @@ def test_over_http_only_clients_with_the_token_are_heard(command: HiveMind, mode
         assert process.wait(60) in (0, 130)
 
 
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(command: HiveMind) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = command("mcp", "--http", taken.getsockname()[1])
+
+    assert ended.code == 1
+    assert re.search(r"can't listen on 127\.0\.0\.1:\d+: .*; give another --http PORT", ended.err)
+    assert "token" not in ended.err
+
+
 @pytest.mark.parametrize(("clients", "facts", "kills"), SIZES)
 def test_clients_at_once_lose_nothing_while_the_process_behind_them_is_killed(
     command: HiveMind, clients: int, facts: int, kills: int

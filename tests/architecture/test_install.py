@@ -6,8 +6,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+from hive_mind.bus.schemes import SCHEMES
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 # Of packages whose modules have another name.
 _MODULES = {"charset-normalizer": "charset_normalizer", "pyyaml": "yaml", "pystemmer": "Stemmer"}
 # A fleet, a hive in processes, a memory, the commands.
@@ -29,9 +32,19 @@ def test_no_package_is_missing_after_a_plain_install() -> None:
 
 
 def test_readme_names_every_extra_that_brings_something() -> None:
-    table = re.findall(r"^\| (`\w.*?) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    text = (ROOT / "README.md").read_text("utf-8")
+    table = re.findall(r"^\| (.*?`\w.*?) \|", text, re.MULTILINE)
     named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
-    assert {name for name, packages in PROJECT["optional-dependencies"].items() if packages} - {"dev"} <= named
+    assert "| the scheme of a bus, such as `" in text
+    buses = {name for name, scheme in SCHEMES.items() if scheme.has_broker}
+    assert {name for name, packages in EXTRAS.items() if packages} - {"dev"} <= named | buses
+
+
+def test_tests_have_every_extra() -> None:
+    brought = {
+        name for line in EXTRAS["dev"] if (found := re.fullmatch(r"hive-mind\[(.*)\]", line)) for name in found[1].split(",")
+    }
+    assert brought == set(EXTRAS) - {"dev"}
 
 
 def imported_at_once(path: Path) -> set[str]:

@@ -96,7 +96,7 @@ class RunFiles:
         if self.folder is None:
             raise InvalidInput("this run keeps no files")
         if not pointers.is_plain_name(name):
-            raise InvalidInput(f"{name!r} is no plain name of a file in the run's folder")
+            raise InvalidInput(f"{name!r} is not the plain name of a file in the run's folder")
         return self.folder / name
 
     def _names(self) -> list[str]:

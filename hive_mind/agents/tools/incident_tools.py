@@ -44,7 +44,7 @@ def _list_notes(read_text: ReadText) -> Tool:
         root = Path(folder)
         if not root.is_dir():
             # A fleet's process does not stand where the one that asks it stands.
-            raise InvalidInput(f"{str(root.absolute())!r} is no folder; give the whole path of one with notes")
+            raise InvalidInput(f"{str(root.absolute())!r} is not a folder; give the whole path of one with notes")
         paths = sorted(path for path in root.rglob("*") if path.is_file())
         readable = [path for path in paths[:_FILES_MAX] if read_text(path)]
         left_out = [str(path.relative_to(root)) for path in paths if path not in readable]

@@ -43,7 +43,7 @@ async def ask(
 ) -> None:
     """Ask what the agent has learned.
 
-    The answer comes with the facts it rests on. Not knowing is an answer too, and no error. Where a fleet runs in the home
+    The answer comes with the facts it rests on. Not knowing is an answer too, not an error. Where a fleet runs in the home
     folder, one of its agents is asked, and answers from what all of them share.
     """
     settings, ways = at.settings(), ways_of(context, config, method.value, limit)

@@ -93,7 +93,7 @@ _EPILOG = examples("hive-mind chat", "hive-mind chat harbour --fleet town", 'ech
 _WELCOME = f"Ask with a question mark; anything else is learned. {HELP}. End with Ctrl-D."
 _QUOTES = "No language model: answers are quotations of what was learned; --model names one."
 
-Talked = Annotated[str, typer.Argument(metavar="AGENT", help="Who to talk with.", show_default=DEFAULT_AGENT)]
+Talked = Annotated[str, typer.Argument(metavar="AGENT", help="The agent to talk with.", show_default=DEFAULT_AGENT)]
 
 
 group = typer.Typer()
@@ -111,7 +111,7 @@ async def chat(
     """Talk with an agent: questions are answered with their sources, anything else is learned.
 
     /facts lists facts, /why says where one comes from, /retract takes one back.
-    Where a fleet runs in the home folder, one of its agents is talked with.
+    Where a fleet runs in the home folder, you talk with one of its agents.
     """
     settings = settings_for(home, embed, model)
     if sys.stdin.isatty():

@@ -39,11 +39,13 @@ Queue = Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help
 Topic = Annotated[list[str] | None, typer.Option("--topic", metavar="NAME", help="Make a topic. Repeatable.")]
 Fault = Annotated[
     list[str] | None,
-    typer.Option("--fault", metavar="KIND:ADDRESS:WHAT", help="Make a fault, as in send:hub/*:server-busy:times=3. Repeatable."),
+    typer.Option(
+        "--fault", metavar="KIND:ADDRESS:WHAT", help="Inject a fault, as in send:hub/*:server-busy:times=3. Repeatable."
+    ),
 ]
-Config = Annotated[Path | None, typer.Option("--config", help="Make what a Config.json of Microsoft's emulators says.")]
+Config = Annotated[Path | None, typer.Option("--config", help="Make the entities in a Config.json of Microsoft's emulators.")]
 Partitions = Annotated[int, typer.Option("--partitions", min=1, max=1024, help="Of a hub that --auto-create makes.")]
-TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both, clients have to speak TLS.")]
+TlsFile = Annotated[Path | None, typer.Option(help="PEM file; with both --tls options, clients must use TLS.")]
 
 
 group = typer.Typer()
@@ -53,17 +55,17 @@ group = typer.Typer()
 @command
 async def broker(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 5672,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     config: Config = None,
     hub: Hub = None,
     queue: Queue = None,
     topic: Topic = None,
     fault: Fault = None,
     *,
-    auto_create: Annotated[bool, typer.Option("--auto-create", help="Make hubs, topics, subscriptions when asked for.")] = False,
+    auto_create: Annotated[bool, typer.Option("--auto-create", help="Make hubs, topics and subscriptions on first use.")] = False,
     partitions: Partitions = 4,
     idle_timeout_s: Annotated[
-        float, typer.Option(min=0, max=86400, help="Close a connection that is silent as long; 0: never.")
+        float, typer.Option(min=0, max=86400, help="Close a connection that is silent for this long; 0: never.")
     ] = 120,
     tls_cert: TlsFile = None,
     tls_key: TlsFile = None,
@@ -81,7 +83,7 @@ async def broker(
     try:
         await running.start(host, port, tls=tls)
     except OSError as error:
-        raise BackendUnavailable("broker", f"can't listen at {host}:{port}: {error.strerror}; give another --port") from error
+        raise BackendUnavailable("broker", f"can't listen on {host}:{port}: {error.strerror}; give another --port") from error
     end = _end_of_this()
     _show(running, entities, output, is_plain=tls is None)
     await _serve(running, end)

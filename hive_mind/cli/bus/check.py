@@ -40,7 +40,7 @@ group = typer.Typer(
 
 Url = Annotated[str, typer.Argument(metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
 Hive = Annotated[str, typer.Option("--hive", help="Hive to subscribe in, where entities have to be made by hand.")]
-Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; none that is running.")]
+Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; not one that is running.")]
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ async def check(
     name: Name = "check",
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Connect, subscribe, and send messages to oneself. A credential is read from HIVE_MIND_BUS_CREDENTIAL."""
+    """Connect, subscribe, and send messages to itself. A credential is read from HIVE_MIND_BUS_CREDENTIAL."""
     url = url or Settings.from_environment().bus
     if not url:
         raise InvalidInput("which bus? Give its URL, or set HIVE_MIND_BUS")

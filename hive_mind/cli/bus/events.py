@@ -24,7 +24,7 @@ from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 
-# Of bytes that are no message; who needs more of them uses --output json.
+# Of bytes that are not a message; who needs more of them uses --output json.
 _BYTES_SHOWN = 256
 
 _CLOSE_S = 2.0
@@ -101,7 +101,7 @@ def show_letter(letter: DeadLetter) -> None:
     show_table(["", ""], [row for row in rows if row[1]])
     show()
     if envelope is None:
-        show(f"{len(letter.data)} bytes that are no message: {letter.data[:_BYTES_SHOWN].hex(' ')}")
+        show(f"{len(letter.data)} bytes that are not a message: {letter.data[:_BYTES_SHOWN].hex(' ')}")
     else:
         message = msgspec.to_builtins(envelope.message, enc_hook=str)
         show(msgspec.json.format(msgspec.json.encode(message), indent=2).decode())
@@ -120,7 +120,7 @@ def _now() -> str:
 async def tail(
     bus: Bus = "", hive: Hive = HIVE, state: State = None, count: Count = None, output: options.Output = Format.TEXT
 ) -> None:
-    """Print every message from now on, a line each; as CloudEvents with --output json. Takes nothing away from anybody."""
+    """Print every message from now on, a line each; as CloudEvents with --output json. Nobody misses a message because of it."""
     waiting: asyncio.Queue[Envelope] = asyncio.Queue(_WAITING_MAX)
     missed = 0
 
@@ -146,7 +146,7 @@ async def tail(
 @group.command(epilog=examples("hive-mind events stats --hive research"))
 @command
 async def stats(bus: Bus = "", hive: Hive = HIVE, state: State = None, output: options.Output = Format.TEXT) -> None:
-    """Say what waits for whom."""
+    """Show how much waits for each member."""
     async with _opened(bus, state) as opened:
         queues = await opened.queues(hive)
     if output is Format.JSON:

@@ -23,10 +23,10 @@ group = typer.Typer()
 @group.command("list", epilog=_EPILOG)
 def list_experiments(
     folder: Annotated[Path | None, typer.Argument(help="A folder of runs.", show_default="runs, where it is there")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="What may stand in an experiment's file, field by field.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain an experiment's file, field by field.")] = False,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Show the experiments that come along, and the runs of a folder: which are finished, and which failed where."""
+    """Show the built-in experiments, and the runs of a folder: which are finished, and which failed where."""
     from hive_mind.evals.experiments.reading import bundled, read_experiment
     from hive_mind.evals.running.reading import runs_in
 

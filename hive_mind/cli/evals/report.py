@@ -22,7 +22,7 @@ group = typer.Typer()
 @group.command(epilog=_EPILOG)
 @command
 async def report(run: Run, output: options.Output = Format.TEXT) -> None:
-    """Compute everything anew from a run's rows, timings and cell reports, and write scorecard.json, report.html and the rest.
+    """Compute everything again from a run's rows, timings and cell reports, and write scorecard.json, report.html and the rest.
 
     Cells that failed or are not finished are in it, with the reason.
     """

@@ -50,7 +50,7 @@ def run_experiment(
     subset: Annotated[str, typer.Option(help="Only these questions, ids with commas.")] = "",
     limit: Annotated[int | None, typer.Option("--limit", "-k", min=1, max=1000, help="Measure the first k.")] = None,
     mode: Annotated[ModeName | None, typer.Option(help="Rank this way in every arm.")] = None,
-    synthesis: Annotated[bool, typer.Option("--synthesis/--no-synthesis", help="Word answers of what is found.")] = True,
+    synthesis: Annotated[bool, typer.Option("--synthesis/--no-synthesis", help="Write answers from what is found.")] = True,
     judge: Annotated[bool, typer.Option("--judge/--no-judge", help="Have answers judged, where the experiment does.")] = True,
     questions: Annotated[Path | None, typer.Option(help="A question file instead of the data's own questions.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,

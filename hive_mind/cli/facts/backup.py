@@ -18,7 +18,7 @@ from hive_mind.runtime.erasure.copies import note_copy
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
 Copy = Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]
-Force = Annotated[bool, typer.Option("--force", help="Put it in the place of what the agent has now, which is kept beside it.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what the agent has now, which is kept beside it.")]
 
 
 group = typer.Typer()
@@ -27,9 +27,9 @@ group = typer.Typer()
 @group.command(epilog=examples("hive-mind backup monday.sqlite", "hive-mind backup ada.sqlite --agent ada"))
 @command
 async def backup(file: Target, at: options.OwnAgent) -> None:
-    """Copy an agent's memory to a file, also while it learns.
+    """Copy an agent's memory to a file, even while it learns.
 
-    The copy is of one moment, and is checked before it gets its name. `facts export` writes the same as text.
+    The copy is a snapshot of one moment, checked before it gets its name. `facts export` writes the same as text.
     """
     settings = for_copying(at.settings(), at.agent)
     if file.exists():
@@ -50,13 +50,13 @@ async def backup(file: Target, at: options.OwnAgent) -> None:
 async def restore(file: Copy, force: Force = False, *, at: options.OwnAgent) -> None:
     """Put a copy back as an agent's memory.
 
-    The agent must not be in use. What it had is not deleted: it stays beside, under another name.
+    The agent must not be in use. Its former memory is kept beside it, under another name.
     """
     settings = at.settings()
     if not file.exists():
         raise InvalidInput(f"{file}: there is no such file; check the path")
     if is_kept(settings, at.agent) and not force:
-        raise InvalidInput(f"agent {at.agent!r} has a memory already: put the copy in its place with --force; it stays beside it")
+        raise InvalidInput(f"agent {at.agent!r} has a memory already: replace it with --force; it is kept beside the copy")
     path = database_path(settings, at.agent)
     former = await asyncio.to_thread(backends.load("store", settings.store).restore, file, path)
     if at.output is Format.JSON:

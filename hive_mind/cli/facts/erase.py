@@ -23,9 +23,9 @@ from hive_mind.runtime.wiring import kept_facts
 
 _SHOWN = 10
 
-Subject = Annotated[str, typer.Option("--subject", help="Whatever names it, word for word: a person, a place, a project.")]
-Source = Annotated[str, typer.Option("--source", help="Whatever only this source said: a file, a feed, a person.")]
-ErasedAgent = Annotated[str, typer.Option("--agent", "-a", help="Whatever this agent learned or said.")]
+Subject = Annotated[str, typer.Option("--subject", help="Everything that names it, word for word: a person, a place, a project.")]
+Source = Annotated[str, typer.Option("--source", help="Everything that only this source said: a file, a feed, a person.")]
+ErasedAgent = Annotated[str, typer.Option("--agent", "-a", help="Everything this agent learned or said.")]
 FactId = Annotated[str, typer.Option("--fact", help="One fact, by its id or the beginning of it.")]
 Confirmed = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what would go is shown and nothing is changed.")]
 
@@ -48,8 +48,9 @@ async def erase(
 ) -> None:
     """Forget something for good: facts, texts, vectors, graphs, journals, backups, on every member of a fleet that runs here.
 
-    It is refused from then on, by digests: nothing of it is kept. Members that are away hear of it when they are back, before
-    anything else. The receipt says who has confirmed and who is still owed; while somebody is, this fails: run it again.
+    From then on it is refused, recognised by digests alone: nothing of it is kept. Members that are away learn of it on their
+    return, before anything else. The receipt names who has confirmed and whose confirmation is missing; while one is, this fails:
+    run it again.
     """
     settings = settings_for(home, embed="none")
     wanted = [await _wanted(settings, subject, source, agent, fact)]
@@ -168,7 +169,8 @@ def receipt() -> None:
 @receipt_group.command(epilog=examples("hive-mind receipt verify 3f9a-1764.json"))
 @command
 async def verify(file: File, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
-    """Check that a receipt is as it was signed, and by whom. Fails where it is not, and where somebody is still owed."""
+    """Check a receipt's signature, and show whose it is. Fails where it does not match, and where a confirmation is still
+    missing."""
     found = read(file)
     by = "this home" if is_own(settings_for(home).home, found) else f"key {found.key_id[:12]}, which is not that of this home"
     if output is Format.JSON:

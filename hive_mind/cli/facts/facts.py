@@ -108,7 +108,8 @@ async def retract(id_: FactId, yes: options.Yes = False, *, at: AnyAgent) -> Non
     """Take a fact back.
 
     It is kept for the record and found by its id only; it comes back when another source says it again. Where a fleet runs in the
-    home folder, one of its agents takes it back, and the hive lets go of it: what it said itself, or for a moderator anybody's.
+    home folder, one of its agents takes it back, and the hive drops it too: an agent can retract what it said itself, a moderator
+    what anybody said.
     """
     async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         fact = await fact_called(AskedFacts(asked), id_)
@@ -160,7 +161,9 @@ def _episode_summary(episode: Told) -> dict[str, str]:
     return {name: episode[name] for name in ("id", "title", "source", "said_at")}
 
 
-About = Annotated[str, typer.Argument(metavar="ABOUT", help="A word of their concept, or a name they mention; all without it.")]
+About = Annotated[
+    str, typer.Argument(metavar="ABOUT", help="A word of their concept, or a name they mention; without it, all facts.")
+]
 
 
 @group.command(epilog=examples("hive-mind facts count", "hive-mind facts count D4 --latest"))

@@ -72,7 +72,7 @@ async def fact_called(memory: Facts[One], given: str) -> One:
     """The one fact whose id begins like this. Raises `InvalidInput` for none and for several."""
     prefix = given.strip().lower()
     if not _PREFIX.fullmatch(prefix):
-        raise InvalidInput(f"{given!r} is no fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
+        raise InvalidInput(f"{given!r} is not a fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
     facts = await memory.facts_with_prefix(prefix)
     if len(facts) > 1:
         raise InvalidInput(f"{given!r} begins several ids ({', '.join(fact.id for fact in facts[:_SHOWN])}): give more of it")

@@ -32,7 +32,7 @@ group = typer.Typer()
 @group.command(epilog=examples("hive-mind facts forget --source notes/old.md --yes"))
 @command
 async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> None:
-    """Take back all that a source said; what others say too stays, without it.
+    """Take back all that a source said; facts that other sources confirm stay, without this one.
 
     It is kept for the record as former, and holds again when the source is learned again. `hive-mind erase` is for good.
     """
@@ -52,7 +52,7 @@ async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> N
 @group.command(epilog=examples('hive-mind facts supersede 4f1a2b3c --by "The ferry leaves at ten."'))
 @command
 async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgent) -> None:
-    """Put what holds now in the place of a fact, which is former then."""
+    """Replace a fact by what holds now; the old one becomes former."""
     async with asked_agent(settings_for(at.home), at.fleet, at.agent) as asked:
         former_id = (await fact_called(AskedFacts(asked), id_)).id
         newer_id = (await asked.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]

@@ -37,7 +37,7 @@ group = typer.Typer()
 async def export(file: Target = STDIN, force: options.Force = False, *, at: options.OwnAgent) -> None:
     """Write everything as JSON Lines.
 
-    What was learned word for word, its facts with their sources, and the links between them.
+    The texts that were learned, word for word, their facts with sources, and the links between them.
     """
     if file == STDIN and at.output is Format.JSON:
         raise InvalidInput(
@@ -66,7 +66,7 @@ def import_(file: Origin, at: options.EmbeddingAgent) -> Coroutine[Any, Any, Non
     """Take in what `export` wrote.
 
     All of it, or nothing when a line is bad. Facts that are known already gain the sources of the file; nothing is forgotten.
-    Interrupted, it goes on where it stopped the next time.
+    If it is interrupted, the next call goes on where it stopped.
     """
     return _import(file, lines_of(file), at.settings(), at.agent, at.output)
 

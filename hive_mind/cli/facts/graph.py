@@ -31,12 +31,12 @@ class Form(StrEnum):
 
 Name = Annotated[str, typer.Argument(metavar="THING", help="An entity's name, or the id of a fact or its first characters.")]
 Output = Annotated[
-    Form, typer.Option("--output", "-o", help="text for people, json for programs, dot for Graphviz, svg to look at.")
+    Form, typer.Option("--output", "-o", help="text for people, json for programs, dot for Graphviz, svg for a picture.")
 ]
 
 group = typer.Typer(
     name="graph",
-    help="Explore how facts hang together: around one, between two, or by a query.",
+    help="Explore how facts are connected: around one, between two, or by a query.",
     no_args_is_help=True,
     epilog=examples('hive-mind graph show "Pump D4"', 'hive-mind graph path "Pump D4" "Hall 2"'),
 )
@@ -48,7 +48,7 @@ group = typer.Typer(
 @command
 async def show_around(
     thing: Name,
-    depth: Annotated[int, typer.Option(min=1, max=5, help="How many edges far.")] = 1,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="How many edges away.")] = 1,
     limit: options.Limit = 50,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
@@ -78,7 +78,7 @@ async def path(
     home: options.Home = None,
     output: Output = Form.TEXT,
 ) -> None:
-    """Show the shortest ways between two things, through facts."""
+    """Show the shortest paths between two things, through facts."""
     async with _graph_of(agent, home) as graph:
         paths = await graph.path(start, end, max_length, limit)
     things = {thing.id: thing for one in paths for thing in one.things}

@@ -17,9 +17,9 @@ group = typer.Typer()
 @group.command(epilog=examples("hive-mind reembed", "hive-mind reembed --model models/gte-base"))
 @command
 async def reembed(at: options.EmbeddingAgent) -> None:
-    """Embed everything with the model at hand and forget the vectors of the former one.
+    """Embed everything with the current model, and delete the vectors of the former one.
 
-    Interrupted, it goes on where it stopped the next time.
+    If it is interrupted, the next call goes on where it stopped.
     """
     async with await open_memory(for_reading(at.settings(), at.agent), at.agent) as memory:
         with progress("texts") as report:

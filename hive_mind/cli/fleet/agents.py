@@ -96,7 +96,7 @@ async def fleet_agent(home: Path, fleet: str, agent: str, *, is_looking: bool = 
     Raises `InvalidInput` for a fleet that is not there or has no such agent, `CommandError` for one that does not run.
     """
     if fleet and fleet not in fleets.fleets_in(home):
-        raise InvalidInput(f"there is no fleet {fleet!r} in {home}; there is {', '.join(fleets.fleets_in(home)) or 'none'}")
+        raise InvalidInput(f"there is no fleet {fleet!r} in {home}; its fleets: {', '.join(fleets.fleets_in(home)) or 'none'}")
     names = [fleet] if fleet else [name for name in fleets.fleets_in(home) if not fleets.is_stopped(home, name)]
     async with AsyncExitStack() as stack:
         running: list[tuple[HiveController, FleetStatus]] = []
@@ -112,7 +112,7 @@ async def fleet_agent(home: Path, fleet: str, agent: str, *, is_looking: bool = 
             say(_used(found, running, agent), style="dim")
         elif rest := [name for name in fleets.fleets_in(home) if name != RESIDENT]:
             at_rest = f"{', '.join(rest)} was stopped, hive-mind rollout restart starts it again"
-            say(f"using agent {agent or DEFAULT_AGENT}, which is in no fleet that runs: {at_rest}", style="dim")
+            say(f"using agent {agent or DEFAULT_AGENT}, which is in no running fleet: {at_rest}", style="dim")
         yield found
 
 
@@ -142,7 +142,7 @@ def _meant(
 def _used(found: FleetAgent | None, running: "Sequence[tuple[HiveController, FleetStatus]]", agent: str) -> str:
     if found is not None:
         return f"using agent {found.name} of fleet {found.fleet}"
-    alone = f"using agent {agent or DEFAULT_AGENT}, which is in no fleet that runs"
+    alone = f"using agent {agent or DEFAULT_AGENT}, which is in no running fleet"
     if len(running) > 1 and not agent:
         alone += f"; --fleet {' or '.join(status.name for _, status in running)} asks a fleet"
     return alone

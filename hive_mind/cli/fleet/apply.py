@@ -38,7 +38,9 @@ _EPILOG = examples(
 
 Render = Annotated[
     Path | None,
-    typer.Option("--render", metavar="DIR", help="Write what Compose, Kubernetes or Azure needs there, and do nothing else."),
+    typer.Option(
+        "--render", metavar="DIR", help="Write the files for Compose, Kubernetes or Azure to this folder, and do nothing else."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing, as hive-mind plan does.")]
 Gate = Annotated[
@@ -74,8 +76,8 @@ def apply(
 ) -> Coroutine[Any, Any, None]:
     """Make a fleet what its manifest says.
 
-    It may be stopped and run again at any moment: it goes on where it was, and nothing is lost. Exit code 1 means that something
-    did not become what it should in time, and what that is; or that --gate refused it, with the evidence, and nothing was done.
+    It may be stopped and run again at any moment: it goes on where it was, and nothing is lost. Exit code 1: something did not
+    become ready in time, and what that is; or --gate refused it, with the evidence, and nothing was done.
     """
     source, folder = fleets.source_of(file, home), fleets.home_of(home)
     if gate:
@@ -120,9 +122,7 @@ async def _apply(source: "Source", home: Path, ways: Ways) -> None:
         if kind == "inprocess":
             await _stay(controller, name)
         elif kind == "local" and any(action.kind == "create" for action in outcome.actions):
-            say(
-                "what crashes stays down until the next apply; hive-mind controller starts it again, and keeps watch", style="dim"
-            )
+            say("what crashes stays down until the next apply; hive-mind controller restarts it, and keeps watch", style="dim")
 
 
 async def _stay(controller: "HiveController", fleet: str) -> None:
@@ -201,7 +201,7 @@ def plan(
 ) -> Coroutine[Any, Any, None]:
     """Show what apply would do, and do nothing.
 
-    Every step is shown with what it does to memory. Not a single step means that everything is as the manifest says.
+    Every step is shown with what it does to memory. No step means that everything is as the manifest says.
     """
     return show_planned(fleets.source_of(file, home), fleets.home_of(home), output)
 

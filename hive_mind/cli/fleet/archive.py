@@ -68,7 +68,7 @@ async def import_fleet(
     archived = await import_(file, fleets.home_of(home).absolute(), fleet, root)
     _print_archived(archived, f"fleet {archived.fleet} is restored from {file}", output)
     if output.is_table:
-        say("it does not run yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
+        say("it is not running yet: hive-mind apply -f MANIFEST, or hive-mind rollout restart")
 
 
 def _print_archived(archived: "Archived", what: str, output: FleetFormat) -> None:

@@ -47,7 +47,7 @@ def controller(
     fleet: fleets.Fleet = "",
     home: options.Home = None,
 ) -> Coroutine[Any, Any, None]:
-    """Watch a fleet for ever: start again what crashes, less often the more often it does.
+    """Keep a fleet running: restart what crashes, with growing pauses where it crashes again.
 
     It may be stopped, killed and started again: the fleet runs on without it. SIGTERM ends it with exit code 0.
     """

@@ -34,8 +34,8 @@ PANEL = "Fleets"
 _BYTES_MAX = 16 << 20
 
 
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it, until Ctrl-C.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it until Ctrl-C.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between updates.")]
 
 
 class FleetFormat(StrEnum):
@@ -110,7 +110,7 @@ def seconds(text: str | float) -> float:
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", str(text).strip().lower())
     given_s = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
     if not _TIMEOUT_MIN_S <= given_s <= _TIMEOUT_MAX_S:
-        raise typer.BadParameter(f"{str(text)[:40]!r} is no time from 0.1s to 24h: write 90, 90s, 1.5m or 1h")
+        raise typer.BadParameter(f"{str(text)[:40]!r} is not a time from 0.1s to 24h: write 90, 90s, 1.5m or 1h")
     return given_s
 
 
@@ -130,7 +130,7 @@ class EitherNumber(TyperGroup):
         return super().get_command(ctx, cmd_name) or super().get_command(ctx, other)
 
 
-DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on where a step would lose facts.")]
+DataLoss = Annotated[bool, typer.Option("--allow-data-loss", help="Go on even where a step would lose facts.")]
 
 
 def home_of(home: Path | None) -> Path:
@@ -155,7 +155,7 @@ def chosen_fleet(home: Path, fleet: str, named_by: str = "--fleet and ") -> str:
     names = fleets_in(home)
     if fleet:
         if fleet not in names:
-            raise InvalidInput(f"there is no fleet {fleet!r} in {home}; there is {', '.join(names) or 'none'}")
+            raise InvalidInput(f"there is no fleet {fleet!r} in {home}; its fleets: {', '.join(names) or 'none'}")
         return fleet
     if not names:
         raise InvalidInput(f"there is no fleet in {home}: hive-mind apply -f MANIFEST")

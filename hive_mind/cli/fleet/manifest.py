@@ -18,14 +18,16 @@ from hive_mind.cli.running import USAGE, command
 from hive_mind.errors import InvalidInput, ManifestError, Problem
 from hive_mind.hive.topology.spec import DEFAULT, TopologyName
 
-_HELP = "Begin a manifest, check it, and look up what can stand in it."
+_HELP = "Start a manifest, check it, and look up its fields."
 
 
 Kind = Annotated[TopologyName, typer.Option("--topology", "-t", help="How its agents share what they know.")]
 Name = Annotated[str, typer.Option("--name", help="What the fleet is called.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
 Form = Annotated[bool, typer.Option("--form", help="The text only: don't look for the variables, files and sources it names.")]
-Place = Annotated[str, typer.Argument(metavar="PATH", help="Such as spec.topology; without, the whole.", show_default=False)]
+Place = Annotated[
+    str, typer.Argument(metavar="PATH", help="Such as spec.topology; without it, the whole manifest.", show_default=False)
+]
 
 group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
 
@@ -36,7 +38,7 @@ group = typer.Typer(name="manifest", help=_HELP, no_args_is_help=True, rich_help
     )
 )
 def manifest() -> None:
-    """Begin a manifest, check it, and look up what can stand in it."""
+    """Start a manifest, check it, and look up its fields."""
 
 
 @group.command(epilog=examples("hive-mind manifest init", "hive-mind manifest init --topology federated harbour.yaml"))
@@ -46,7 +48,7 @@ async def init(
     topology: Kind = DEFAULT,
     name: Name = "my-fleet",
 ) -> None:
-    """Write a commented manifest to go on from. A file that is there stays as it is."""
+    """Write a commented manifest to start from. An existing file is not overwritten."""
     from hive_mind.control.manifests.manifest import NAME
     from hive_mind.control.manifests.starting import first_manifest
 
@@ -61,7 +63,7 @@ async def init(
 @group.command(epilog=examples("hive-mind manifest validate hive.yaml", "hive-mind manifest validate manifests/*.yaml -o json"))
 @command
 async def validate(files: Files, form: Form = False, output: options.Output = Format.TEXT) -> None:
-    """Say all that is wrong, with line, path and what to do. Exit code 2 where something is."""
+    """Report all that is wrong, with line, path and remedy. Exit code 2 where something is."""
     found = {str(file): _problems(file, is_form_only=form) for file in files}
     show_problems(found, output)
     if any(found.values()):
@@ -71,7 +73,7 @@ async def validate(files: Files, form: Form = False, output: options.Output = Fo
 @group.command(epilog=examples("hive-mind manifest explain", "hive-mind manifest explain spec.topology"))
 @command
 async def explain(path: Place = "", output: options.Output = Format.TEXT) -> None:
-    """Fields, types, defaults and what they mean, at a place of the manifest."""
+    """Explain the fields of a manifest, or of one part of it: types, defaults, and what they mean."""
     from hive_mind.control.manifests.manifest import MANIFEST
     from hive_mind.forms.explaining import explained
 
@@ -81,7 +83,7 @@ async def explain(path: Place = "", output: options.Output = Format.TEXT) -> Non
 @group.command("schema", epilog=examples("hive-mind manifest schema > manifest.schema.json"))
 @command
 async def print_schema() -> None:
-    """The form of a manifest as JSON Schema, for editors."""
+    """Print the JSON Schema of a manifest, for editors."""
     from hive_mind.control.manifests.manifest import MANIFEST
     from hive_mind.forms.form import schema_of
 

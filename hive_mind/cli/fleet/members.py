@@ -19,18 +19,16 @@ if TYPE_CHECKING:
     from hive_mind.control.evicting import Evicted, HiveMember
     from hive_mind.control.refounding import Remains
 
-_FLEET_HELP = "Bring the hive of a fleet back when members lost what they had."
-_HELP = "See who is in the hive of a fleet, and put out who is dead or hostile."
+_FLEET_HELP = "Recover the hive of a fleet when members lost what they had."
+_HELP = "See the members of a fleet's hive, and evict dead or hostile ones."
 
 Member = Annotated[str, typer.Argument(metavar="MEMBER", help="A node of the hive, as members list shows it.")]
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force", help="Put it out though it can be heard, or though nobody else has what it holds. Facts may be lost."
-    ),
+    typer.Option("--force", help="Evict it though it still answers, or though nobody else has what it holds. Facts may be lost."),
 ]
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, what there is is shown and nothing is changed.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without it, what was found is shown and nothing is changed.")]
 
 group = typer.Typer()
 members_group = typer.Typer(name="members", help=_HELP, no_args_is_help=True, rich_help_panel=fleets.PANEL)
@@ -41,7 +39,7 @@ group.add_typer(fleet_group)
 
 @members_group.callback(epilog=examples("hive-mind members list", "hive-mind members evict n3"))
 def members() -> None:
-    """See who is in the hive of a fleet, and put out who is dead or hostile.
+    """See the members of a fleet's hive, and evict dead or hostile ones.
 
     A member that is silent stays a member: it may come back, and copying all it held costs more than waiting. Somebody has to say
     that it is gone for good; then others take its place and copy what it held from who has it.
@@ -53,10 +51,10 @@ def members() -> None:
 )
 @command
 async def list_members(at: fleets.OneFleet) -> None:
-    """Everybody in the hive or near it: its state, its certificate, when it was last heard, and the epoch it knows.
+    """List everybody in the hive or near it: state, certificate, when it was last heard, and the epoch it knows.
 
-    suspected: nothing is heard of it. stranger: it beats and is no member. "only holder of" counts the partitions that nobody
-    else has who can be heard: with this member they would be lost. Exit code 1: nobody answers.
+    suspected: it is silent. stranger: it sends heartbeats but is not a member. "only holder of" counts the partitions that no
+    other member that answers has: with this member they would be lost. Exit code 1: nobody answers.
     """
     async with at.opened() as controller:
         found = await controller.members()
@@ -73,11 +71,11 @@ async def list_members(at: fleets.OneFleet) -> None:
 )
 @command
 async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout = 60.0, *, at: fleets.OneFleet) -> None:
-    """Put a member out of the hive for good; its partitions get other holders, who copy them from who has them.
+    """Evict a member from the hive for good; its partitions get other holders, which copy them from those that have them.
 
-    For one that is dead: whatever it alone had is lost, unless it comes back with its files; so that is refused without --force,
-    and told. For a hostile one: revoke its key first (hive-mind keys revoke), so that nobody hears it; otherwise it asks to be
-    let in again. To end a process in order use drain or a smaller manifest: it then hands over what it holds.
+    A dead member: what it alone had is lost, unless it comes back with its files; so this is refused without --force. A hostile
+    one: revoke its key first (hive-mind keys revoke), so that nobody listens to it; otherwise it asks to be let in again. To end
+    a process in good order use drain or a smaller manifest: it then hands over what it holds.
 
     Exit code 1: nothing was done, and why. 2: there is no such member.
     """
@@ -88,17 +86,17 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
 
 @fleet_group.callback(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
 def fleet_commands() -> None:
-    """Bring the hive of a fleet back when members lost what they had."""
+    """Recover the hive of a fleet when members lost what they had."""
 
 
 @fleet_group.command(epilog=examples("hive-mind fleet refound", "hive-mind fleet refound --yes"))
 @command
 async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
-    """Found the hive again, with the same topology, from the journals there are.
+    """Found the hive again, with the same topology, from the journals that exist.
 
     For when homes were lost, the last holder of something was put out, or members can't agree who is a member. Every fact that
-    any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has
-    is lost, and shown before. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
+    any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has is
+    lost, and is listed first. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
     """
     async with at.opened(is_telling=at.output.is_table) as controller:
         there = await controller.remains()

@@ -49,7 +49,7 @@ async def restart(agent: AgentName = "", timeout_s: fleets.Timeout = TIMEOUT_S, 
 @rollout_group.command(epilog=examples("hive-mind rollout status --timeout 30"))
 @command
 async def status(timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
-    """Wait until every agent is ready, saying how far it is. Exit code 1 means that it did not come to that in time."""
+    """Wait until every agent is ready, and report progress. Exit code 1 means that they were not ready in time."""
     async with at.opened() as controller:
         until_s = asyncio.get_running_loop().time() + timeout_s
         told = ""
@@ -70,7 +70,7 @@ async def status(timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) 
 @rollout_group.command(epilog=examples("hive-mind rollout undo"))
 @command
 async def undo(allow_data_loss: fleets.DataLoss = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
-    """Apply the manifest that was applied before the last one. Undo it again to come back."""
+    """Apply the manifest that was applied before the last one. A second undo takes that back."""
     await carry_out(at, lambda opened: opened.undo(allow_data_loss=allow_data_loss, timeout_s=timeout_s))
 
 
@@ -113,7 +113,7 @@ Entry = Annotated[
     str,
     typer.Argument(metavar="ENTRY", help="Its name in the manifest, such as reader-{n}.", show_default="the only one"),
 ]
-Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there are to be.")]
+Count = Annotated[int, typer.Option("--replicas", min=1, max=1000, help="How many agents there should be.")]
 
 
 @group.command(epilog=_SCALE, rich_help_panel=fleets.PANEL)

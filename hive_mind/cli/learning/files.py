@@ -102,7 +102,7 @@ def refuse_replacing(file: Path, *, force: bool) -> None:
         return
     if not file.is_file():
         advice = "give a file's name, or - for standard output where that is taken"
-        raise InvalidInput(f"{file} is no regular file and is not replaced: {advice}")
+        raise InvalidInput(f"{file} is not a regular file and is not replaced: {advice}")
     if not force:
         raise InvalidInput(f"{file} is there already: give another name, or replace it with --force")
 

@@ -32,11 +32,13 @@ Replace = Annotated[
     bool | None,
     typer.Option(
         "--replace/--no-replace",
-        help="Whether what a source said before and says no longer becomes former, and of folders what files said that are gone.",
+        help="Make former what a source no longer says; of a folder, also what deleted files said.",
         show_default="for files that are there, without --source",
     ),
 ]
-Watch = Annotated[bool, typer.Option("--watch", help="Keep folders learned until Ctrl-C: edits, new, renamed and removed files.")]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Watch folders until Ctrl-C, and follow edited, new, renamed and removed files.")
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Show line by line what was kept, and what was left out and why.")]
 SaidAt = Annotated[str, typer.Option(help="When it was said or written: 2025, 2025-03, 2025-03-10 or 2025-03-10T09:30.")]
 
@@ -61,9 +63,9 @@ def learn(
 ) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
-    Learning the same file again adds nothing; what an edited one says no longer is kept as former. What can't be read is named
-    and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it with
-    the others.
+    Learning the same file again adds nothing; statements that an edited file no longer makes become former. What can't be read is
+    named and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it
+    with the others.
     """
     settings = at.settings()
     if watch:

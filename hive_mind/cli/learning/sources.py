@@ -14,7 +14,7 @@ from hive_mind.cli.output import plain, printable, show, show_json, show_table, 
 from hive_mind.cli.running import command
 from hive_mind.memory.editions.sources import KnownSource
 
-Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin like this, such as a folder's path.")]
+Below = Annotated[str, typer.Argument(metavar="BEGINNING", help="Only sources that begin with this, such as a folder's path.")]
 
 
 group = typer.Typer()
@@ -23,7 +23,7 @@ group = typer.Typer()
 @group.command(epilog=examples("hive-mind sources", "hive-mind sources /home/ana/notes/ --output json"))
 @command
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
-    """List what was learned from where: facts that hold, those that are former, when, and what was left out."""
+    """List the sources: when each was learned, its current and former facts, and what was left out."""
     async with opened_learner(at.settings(), at.agent, at.fleet, is_known=True) as (_, learner):
         found = await learner.sources(printable(below))
     if at.output is Format.JSON:

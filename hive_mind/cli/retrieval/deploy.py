@@ -27,7 +27,7 @@ _EPILOG = examples(
 )
 _LOSERS_SHOWN = 3
 
-Force = Annotated[bool, typer.Option("--force", help="Although the measurements speak against it; needs --reason.")]
+Force = Annotated[bool, typer.Option("--force", help="Deploy although the measurements speak against it; needs --reason.")]
 Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may; nothing is put into use.")]
 By = Annotated[str, typer.Option("--by", help="Who is responsible.", show_default="the user of this process")]
@@ -49,7 +49,7 @@ async def deploy(
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Put a configuration into use, if it finds better than the active one.
+    """Put a configuration into use, if it searches better than the active one.
 
     Three levels: its form, whether it makes sense for these documents, and what it finds, measured with the held-out questions.
     Refused are a lower nUDCG, more distractors, and a loss that the 95 % interval does not rule out: exit code 1, with the

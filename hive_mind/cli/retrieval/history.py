@@ -51,7 +51,7 @@ async def rollback(
     workspace: workspaces.Folder = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Put back what was in use before, as it was then, even if its file has changed since. Once more goes back further."""
+    """Put back what was in use before, as it was then, even if its file has changed since. Repeated, it goes back further."""
     from hive_mind.retrieval.deploying.deploying import rollback as rolled_back
 
     entry = rolled_back(workspaces.opened(workspace), by or user(), reason)

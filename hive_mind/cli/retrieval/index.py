@@ -43,7 +43,7 @@ async def index(
 ) -> None:
     """Index the documents: only what changed since the last time, and only texts that are new are embedded.
 
-    It may be stopped at any moment: searches go on with the index as it was. Other commands do this by themselves.
+    It may be stopped at any moment: searches go on with the index as it was. Other commands index by themselves.
     """
     from hive_mind.retrieval.indexing.index import open_index
 

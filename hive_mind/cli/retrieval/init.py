@@ -39,9 +39,9 @@ async def init(
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Write a workspace to begin with: documents, questions with labels, and a naive configuration.
+    """Write a workspace to start from: documents, questions with labels, and a naive configuration.
 
-    The folder has to be empty; nothing is overwritten. To begin with documents of your own, put them in place of those in
+    The folder has to be empty; nothing is overwritten. To use documents of your own, put them in place of those in
     documents/ and write your questions into evals/golden.json. With --from the files are another project's, converted.
     """
     if source is not None:

@@ -50,7 +50,7 @@ async def query(
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Search, and show how it came about.
+    """Search, and show how the results came about.
 
     Scores of both arms with the place in each, what distraction detection flagged, how many chunks were scored, and where
     dynamic-k cut and why. A question of the golden set also shows its labels.

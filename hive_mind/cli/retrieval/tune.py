@@ -112,12 +112,12 @@ Rounds = Annotated[
         "--rounds",
         min=1,
         max=1000,
-        help="How long at most: rounds of a search, proposals of a model or a person.",
+        help="At most this many: rounds of a search, proposals of a model or a person.",
         show_default=", ".join(f"{count} for {how}" for how, count in _ROUNDS.items()),
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed does the same.")]
-Name = Annotated[str, typer.Option("--name", help="What the best is called.", show_default="CONFIG-tuned")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="search: the same seed gives the same result.")]
+Name = Annotated[str, typer.Option("--name", help="Name of the best one.", show_default="CONFIG-tuned")]
 
 
 group = typer.Typer()
@@ -136,7 +136,7 @@ async def tune(
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Look for a better configuration: propose, measure, learn from it, again.
+    """Look for a better configuration: propose, measure, learn from it, repeat.
 
     Only training questions are used; at the end the held-out ones say whether the best may be deployed, which deploy does. Each
     step is a file with its reason under configs/. Ctrl-C keeps the best so far.

@@ -46,10 +46,11 @@ async def validate(
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Say all that is wrong with files, with line, place and what to do; nothing is changed.
+    """Report all that is wrong with files, with line, place and remedy; nothing is changed.
 
     Two of three levels: the form of a file, and whether it makes sense for these documents. The third, whether it finds better
-    than what is in use, is measured by deploy (or deploy --dry-run). Exit code 2 where something is wrong; warnings are no error.
+    than what is in use, is measured by deploy (or deploy --dry-run). Exit code 2 where something is wrong; warnings are not
+    errors.
     """
     folder = workspaces.opened(workspace)
     names = tuple(map(workspaces.name_of, configs or ())) or folder.configs()

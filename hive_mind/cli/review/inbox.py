@@ -25,7 +25,7 @@ Alike = Annotated[bool, typer.Option("--all", help="Decide all that wait for the
 
 group = typer.Typer(
     name="inbox",
-    help="What agents ask of people: look at it, and decide.",
+    help="See what agents ask people, and decide.",
     no_args_is_help=True,
     epilog=examples("hive-mind inbox list", 'hive-mind inbox reject 4f1a2b3c --because "seal was replaced"'),
 )
@@ -34,14 +34,16 @@ group = typer.Typer(
 @group.command("list", epilog=examples("hive-mind inbox list", "hive-mind inbox list --all -n 50"))
 @command
 async def list_items(
-    every: Annotated[bool, typer.Option("--all", help="Also what is decided, one by one; what changed last first.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also decided items, each on a line, the most recently changed first.")
+    ] = False,
     limit: options.Limit = 20,
     *,
     at: AtDesk,
 ) -> None:
     """List what waits for a decision.
 
-    What waits longest comes first, and what has one cause is one line.
+    The one that waits longest comes first; items of one cause share a line.
     """
     async with desk_of(at.home, at.agent) as desk:
         views = await _latest(desk, at.agent, limit) if every else await desk.open(agent=at.agent)
@@ -117,7 +119,7 @@ def answer(
 def edit(
     id_: ItemId,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="What to use instead; - reads standard input.")],
-    is_json: Annotated[bool, typer.Option("--json", help="VALUE is JSON and not a text.")] = False,
+    is_json: Annotated[bool, typer.Option("--json", help="VALUE is JSON, not text.")] = False,
     because: Because = "",
     name: As = "",
     *,

@@ -36,7 +36,7 @@ class _Shows(TyperGroup):
 group = typer.Typer(
     name="judge",
     cls=_Shows,
-    help="How the judge of an agent's facts does: how sure, how right, at what cost.",
+    help="See how the judge of an agent's facts does: how sure, how right, at what cost.",
     epilog=examples("hive-mind judge reader-1", "hive-mind judge reader-1 -o json", "hive-mind judge reset reader-1"),
 )
 
@@ -46,8 +46,8 @@ group = typer.Typer(
 async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, output: options.Output = Format.TEXT) -> None:
     """Show how often it asks people, how often rules decide, how sure and how right it is, and what it costs.
 
-    How right it is follows from what people answered to its questions and to audits, each audit counting for as many facts as it
-    stands for. So does the weight of each signal: how far its confidence is to be believed beside that of the others.
+    How right it is follows from people's answers to its questions and to audits; an audit counts for all the facts it stands for.
+    So does the weight of each signal: how far its confidence is to be believed beside that of the others.
     """
     ledger = await ledger_of(settings_for(home, embed="none"), agent)
     try:
@@ -67,7 +67,7 @@ async def show_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None, ou
 @group.command(name="reset", epilog=examples("hive-mind judge reset reader-1"))
 @command
 async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
-    """Forget what people decided before: how sure it has to be, the manifest says again, and signals count alike.
+    """Reset how sure it has to be to what the manifest says, and weigh signals alike; earlier decisions no longer count.
 
     A running agent does so before it judges the next facts.
     """

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from hive_mind.judge.rule_file import RuleFile
     from hive_mind.judge.trial import Trial
 
-_HELP = "Begin rules, check them, try them, and learn them from what people decided."
+_HELP = "Start rules, check them, try them, and learn them from what people decided."
 
 RuleFiles = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Files with rules.", show_default="those at work in the fleet")
 ]
 On = Annotated[str, typer.Option("--on", metavar="FILE", help="Facts that `facts export` wrote, instead of an agent's.")]
-AtLeast = Annotated[int, typer.Option("--at-least", min=2, max=10_000, help="Decisions that a rule has to follow.")]
+AtLeast = Annotated[int, typer.Option("--at-least", min=2, max=10_000, help="Decisions that a rule must rest on.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them there, on trial.", show_default=False)]
 
 group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
@@ -37,7 +37,7 @@ group = typer.Typer(name="rules", help=_HELP, no_args_is_help=True)
     epilog=examples("hive-mind rules try rules/prices.yaml --agent harbour", "hive-mind rules propose --out rules/learned.yaml")
 )
 def rules() -> None:
-    """Begin rules, check them, try them, and learn them from what people decided.
+    """Start rules, check them, try them, and learn them from what people decided.
 
     A rule decides about a fact before others learn of it: it is shared, stays home, or waits for a person.
     """
@@ -46,7 +46,7 @@ def rules() -> None:
 @group.command(epilog=examples("hive-mind rules init", "hive-mind rules init rules/prices.yaml"))
 @command
 async def init(file: NewFile = Path("rules.yaml")) -> None:
-    """Write commented rules to go on from. A file that is there stays as it is."""
+    """Write commented rules to start from. An existing file is not overwritten."""
     from hive_mind.judge.rule_file import FIRST
 
     if write_first(file, FIRST):
@@ -56,7 +56,7 @@ async def init(file: NewFile = Path("rules.yaml")) -> None:
 @group.command("list", epilog=examples("hive-mind rules list", "hive-mind rules list --fleet town -o json"))
 @command
 async def list_rules(at: OfFleet) -> None:
-    """List the rules at work in a fleet, in the order in which they are asked."""
+    """List the rules in force in a fleet, in the order in which they are asked."""
     from hive_mind.cli.review.rules_found import at_work, show_rules
 
     found = await at_work(settings_for(at.home).home, at.fleet)
@@ -71,7 +71,7 @@ async def list_rules(at: OfFleet) -> None:
 @group.command("show", epilog=examples("hive-mind rules show no_prices", "hive-mind rules show no_prices -o json"))
 @command
 async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")], at: OfFleet) -> None:
-    """Show a rule that is at work, as a file would have it, and how often people decided as it says."""
+    """Show a rule in force, as it would stand in a file, and how often people decided as it says."""
     from hive_mind.cli.review.rules_found import agreed, at_work, plainly, review_of, trials_by_people
     from hive_mind.judge.rule_file import text_of_rules
 
@@ -93,7 +93,7 @@ async def show_rule(rule: Annotated[str, typer.Argument(metavar="RULE", help="It
 )
 @command
 async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> None:
-    """Tell what each rule would do to what an agent knows, and how often people decided otherwise. Nothing is changed.
+    """Show what each rule would do to what an agent knows, and how often people decided otherwise. Nothing is changed.
 
     Rules on trial and retired ones are tried, too. "first" are the facts that no rule before it decides.
     """
@@ -119,10 +119,10 @@ async def propose(
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Propose rules that people's decisions about facts follow already.
+    """Propose rules that people's decisions about facts already follow.
 
     They begin on trial (`mode: shadow`) and decide nothing: try them, then let them into the hive (`rules approve --from FILE`).
-    One decision that contradicts removes a proposal.
+    One decision to the contrary removes a proposal.
     """
     from hive_mind.cli.review.rules_found import decided_facts
     from hive_mind.judge.mining import mine

@@ -66,10 +66,11 @@ def add_to(group: typer.Typer) -> None:
 
 @command
 async def approve(ids: Ids = None, source: From = None, share: Share = None, by: By = "", *, at: OfFleet) -> None:
-    """Let rules decide in the whole hive: a tenth of the cases at first, more each time that they are approved again.
+    """Let rules decide in the whole hive: a tenth of the cases at first, more each time they are approved again.
 
-    The next step takes 20 decisions of people that agree with the rule; --of takes any. It holds at every agent within seconds,
-    and each looks again at all it has. A rule that people then decide against is on trial again by itself.
+    The next step takes 20 decisions of people that agree with the rule; --of sets any share at once. It takes effect at every
+    agent within seconds, and each checks all its facts again. A rule that people then decide against goes back on trial by
+    itself.
     """
     from hive_mind.cli.review.inbox_desk import person
 
@@ -88,7 +89,7 @@ async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFle
 async def retire(
     ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:
-    """Let rules of the hive rest. What they held back is shared."""
+    """Retire rules of the hive. What they held back is shared."""
     from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("retired", person(by)), ids, None, at)

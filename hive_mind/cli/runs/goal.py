@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from hive_mind.forms.form import Form
     from hive_mind.goals.goal_file import GoalFile
 
-_HELP = "Begin a goal, check it, and look up what can stand in it."
+_HELP = "Start a goal, check it, and look up its fields."
 _NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
-Name = Annotated[str, typer.Option("--id", help="What verdicts and feedback call it.")]
+Name = Annotated[str, typer.Option("--id", help="Its name in verdicts and feedback.")]
 
 group = typer.Typer(name="goal", help=_HELP, no_args_is_help=True)
 
@@ -31,7 +31,7 @@ group = typer.Typer(name="goal", help=_HELP, no_args_is_help=True)
     epilog=examples("hive-mind goal init", "hive-mind goal validate goal.yaml", "hive-mind goal explain spec.successCriteria")
 )
 def goal() -> None:
-    """Begin a goal, check it, and look up what can stand in it.
+    """Start a goal, check it, and look up its fields.
 
     A goal says what is wanted (criteria with weights) and what must not happen (constraints), and how both are seen: by a text
     that is looked for, by a condition, by a check of your own, or by a model or a person.
@@ -41,7 +41,7 @@ def goal() -> None:
 @group.command(epilog=examples("hive-mind goal init", "hive-mind goal init --id weekly-report goals/report.yaml"))
 @command
 async def init(file: NewFile = Path("goal.yaml"), name: Name = "my-goal") -> None:
-    """Write a commented goal to go on from. A file that is there stays as it is."""
+    """Write a commented goal to start from. An existing file is not overwritten."""
     from hive_mind.goals.goal_file import first_goal
 
     if not _NAME.fullmatch(name):

@@ -30,15 +30,15 @@ WorkerName = Annotated[
     str,
     typer.Argument(
         metavar="WORKER",
-        help="A file of kind Worker, or one that comes with the program.",
+        help="A file of kind Worker, or the name of a built-in one.",
         show_default="that of an agent of a fleet",
     ),
 ]
 Inputs = Annotated[
     list[str] | None,
-    typer.Option("--input", "-i", metavar="KEY=VALUE", help="What the run is given; KEY=@FILE takes the text of a file."),
+    typer.Option("--input", "-i", metavar="KEY=VALUE", help="An input of the run; KEY=@FILE takes the text of a file."),
 ]
-Name = Annotated[str, typer.Option("--name", help="What the run is called.", show_default="eight random digits")]
+Name = Annotated[str, typer.Option("--name", help="Name of the run.", show_default="eight random digits")]
 Mcp = Annotated[
     list[str] | None,
     typer.Option("--mcp", metavar="NAME=COMMAND", help="An MCP server to start; workers name its tools mcp:NAME/TOOL."),
@@ -49,9 +49,7 @@ Stream = Annotated[
         "--stream", metavar="NAME", help="Runs of one stream share the values of that scope.", show_default="this run alone"
     ),
 ]
-Wait = Annotated[
-    bool, typer.Option("--wait", help="Wait for people's decisions, instead of coming back when only they can go on.")
-]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for people's decisions, instead of returning when the run needs one.")]
 
 
 group = typer.Typer()
@@ -69,11 +67,11 @@ async def run(
     *,
     at: AnyEmbeddingAgent,
 ) -> None:
-    """Run a worker until it has ended, or waits for a person.
+    """Run a worker until it ends, or waits for a person.
 
     Where a fleet runs in the home folder, one of its agents runs it, and resumes when somebody decides, watched or not.
-    Each step is kept before the next: what is stopped or killed goes on with `hive-mind runs resume`. People decide with
-    `hive-mind inbox`. Exit code 1 where the run ended otherwise than accepted.
+    Each step is durable before the next: `hive-mind runs resume` continues a run that was stopped or killed. People decide with
+    `hive-mind inbox`. Exit code 1 unless the run ended as accepted.
     """
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.cli.runs.run_in_fleet import run_in_fleet

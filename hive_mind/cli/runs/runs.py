@@ -20,7 +20,7 @@ from hive_mind.errors import HiveError
 if TYPE_CHECKING:
     from hive_mind.ledger.base import Ledger
 
-_HELP = "See the runs of an agent, go on with them, give them up."
+_HELP = "List, inspect, resume and cancel the runs of an agent."
 
 _DAY_MS = 86_400_000
 
@@ -37,7 +37,7 @@ group = typer.Typer(
 @group.command("list", epilog=examples("hive-mind runs list", "hive-mind runs list -n 100 -o json"))
 @command
 async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
-    """List runs, the one that changed last first."""
+    """List runs, the most recently changed first."""
     from hive_mind.agents.desk import LedgerDesk
     from hive_mind.agents.runs.run_journal import RunJournal, document_of, run_ids
     from hive_mind.cli.runs.run_shown import show_table_of
@@ -63,7 +63,7 @@ async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
 @group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
 @command
 async def show_one(run: RunId, at: options.OwnAgent) -> None:
-    """Show a run: where it is, what it set, for whom it waits."""
+    """Show a run: where it stands, the values it set, whom it waits for."""
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.agents.runs.run_parts import RunParts
@@ -81,7 +81,7 @@ async def show_one(run: RunId, at: options.OwnAgent) -> None:
 @group.command(epilog=examples("hive-mind runs why 4f1a2b3c", "hive-mind runs why 4f1a2b3c -o json"))
 @command
 async def why(run: RunId, at: options.OwnAgent) -> None:
-    """Say why a run came to what it came to: judgements and people's decisions, in their order."""
+    """Explain the outcome of a run: its judgements and people's decisions, in order."""
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.runs.run_shown import reasons_of
     from hive_mind.runs.steps import PREFIX, step_of
@@ -99,7 +99,7 @@ async def why(run: RunId, at: options.OwnAgent) -> None:
 @group.command(epilog=examples("hive-mind runs watch 4f1a2b3c", "hive-mind runs watch 4f1a2b3c -o json | jq .step"))
 @command
 async def watch(run: RunId, at: options.OwnAgent) -> None:
-    """Show each step of a run, from the first on, as it comes; until it has ended. Ctrl-C stops watching, and nothing else."""
+    """Show each step of a run, from the first on, as it comes, until it ends. Ctrl-C stops watching, not the run."""
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.cli.runs.run_shown import step_text
     from hive_mind.runs.steps import PREFIX, Ended, step_of
@@ -124,13 +124,13 @@ async def resume(
     run: RunId,
     wait: Wait = False,
     mcp: Mcp = None,
-    worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Go on with a newer definition.")] = "",
+    worker: Annotated[str, typer.Option("--worker", metavar="WORKER", help="Continue with a newer definition.")] = "",
     *,
     at: options.EmbeddingAgent,
 ) -> None:
-    """Go on with a run that was stopped or killed, or that waited for a person who has decided.
+    """Resume a run that was stopped or killed, or that waited for a person who has decided.
 
-    Whatever was done is not done again; a call that may have happened, and must not happen twice, asks a person.
+    What was done is not done again; before a call that may have happened, and must not happen twice, a person is asked.
     """
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
@@ -159,7 +159,7 @@ async def cancel(
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
 ) -> None:
-    """Give a run up. A process that is at it stops; what was done stays done."""
+    """Cancel a run. The process that works on it stops; what was done stays done."""
     from hive_mind.agents.runs.run_journal import RunJournal, run_called
 
     async with _ledger(home, agent) as ledger:
@@ -171,15 +171,15 @@ async def cancel(
 @group.command(epilog=examples("hive-mind runs prune --dry-run", "hive-mind runs prune --days 90 --keep 20 --agent keeper"))
 @command
 async def prune(
-    days: Annotated[float, typer.Option("--days", min=0, help="Those that ended longer ago than this.")] = 30,
+    days: Annotated[float, typer.Option("--days", min=0, help="Only runs that ended more than this many days ago.")] = 30,
     keep: Annotated[int, typer.Option("--keep", min=0, help="Keep this many of the most recently ended runs, however old.")] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and remove nothing.")] = False,
     *,
     at: options.OwnAgent,
 ) -> None:
-    """Remove old runs that have ended, with their files. Judgements stay, and of each run that it was there.
+    """Remove old runs that have ended, with their files. Judgements stay, and a note that each run existed.
 
-    A run that waits or is under way is never removed. A process that has the agent may go on meanwhile.
+    A run that waits or is under way is never removed. A process that has the agent open may keep running.
     """
     from hive_mind.agents.runs.pruning import old_runs
     from hive_mind.agents.runs.pruning import prune as pruned

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from hive_mind.forms.form import Form
     from hive_mind.runs.graphs.worker_file import WorkerFile
 
-_HELP = "Look at workers, check them, draw them."
+_HELP = "List, show, draw and check workers."
 
-Named = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or one that comes with the program.")]
+Named = Annotated[str, typer.Argument(metavar="WORKER", help="A file of kind Worker, or the name of a built-in one.")]
 
 group = typer.Typer(name="worker", help=_HELP, no_args_is_help=True)
 
 
 @group.callback(epilog=examples("hive-mind worker list", "hive-mind worker graph incident-review"))
 def worker() -> None:
-    """Look at workers, check them, draw them.
+    """List, show, draw and check workers.
 
     A worker is a graph: nodes that do something (a model with tools, one call, a question to a person), and edges between them.
     """
@@ -32,7 +32,7 @@ def worker() -> None:
 @group.command("list", epilog=examples("hive-mind worker list"))
 @command
 async def list_workers(output: options.Output = Format.TEXT) -> None:
-    """List the workers that come with the program."""
+    """List the built-in workers."""
     from hive_mind.agents.workers import bundled
     from hive_mind.runtime.workers.runs import worker_named
 
@@ -46,7 +46,7 @@ async def list_workers(output: options.Output = Format.TEXT) -> None:
 @group.command("show", epilog=examples("hive-mind worker show incident-review > review.yaml"))
 @command
 async def show_worker(name: Named) -> None:
-    """Print the file of a worker that comes with the program, to go on from."""
+    """Print the file of a built-in worker, to start from."""
     from hive_mind.agents.workers import text_of
 
     show(text_of(name).rstrip())

@@ -31,7 +31,7 @@ _INPUT_WAIT_S = 0.5
 
 group = typer.Typer(
     name="hook",
-    help="For programs of agents: what to know when a session begins.",
+    help="Hooks for agent programs: what to know when a session begins.",
     no_args_is_help=True,
     epilog=examples("hive-mind hook session-start"),
 )
@@ -39,7 +39,7 @@ group = typer.Typer(
 
 @group.command("session-start", epilog=examples("hive-mind hook session-start", "hive-mind hook session-start --agent ines"))
 def session_start(agent: options.Agent = DEFAULT_AGENT, home: options.Home = None) -> None:
-    """Print what an agent should know now: facts most worth knowing in this folder, conflicts, and how much more there is.
+    """Print what an agent should know now: the facts most worth knowing in this folder, conflicts, and how much more there is.
 
     It reads the memory as it is at this moment, also while another process has it open, and prints nothing where there is none. A
     program may name the folder as `cwd` in JSON on standard input.

@@ -67,7 +67,7 @@ def configuration(client: Client, folder: Path, arguments: list[str]) -> tuple[P
     known = _read(file)
     servers = known.setdefault(key, {})
     if not isinstance(servers, dict):
-        raise InvalidInput(f"{file}: {key} is no object; mend it, or remove the file")
+        raise InvalidInput(f"{file}: {key} is not an object; mend it, or remove the file")
     servers[_NAME] = {"command": sys.executable, "args": arguments} | ({"env": given} if (given := settings_given()) else {})
     return file, json.dumps(known, indent=2, ensure_ascii=False)
 
@@ -101,7 +101,7 @@ _INSTALL_EPILOG = examples("hive-mind mcp install cursor", "hive-mind mcp instal
 group = typer.Typer(name="mcp", epilog=_EPILOG)
 
 Http = Annotated[
-    int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Over HTTP at this port.", show_default=False)
+    int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve over HTTP on this port.", show_default=False)
 ]
 Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
 ForClient = Annotated[Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(Client)}.")]
@@ -121,8 +121,8 @@ def mcp(
     """Serve an agent's memory over standard input and output, or over HTTP on this machine.
 
     A client starts this command itself: `hive-mind mcp install` writes its configuration. With --http it runs until Ctrl-C, and
-    clients show the token: that of HIVE_MIND_MCP_TOKEN, or one that is printed. It opens no database: it asks the
-    process that has it open, which is started where there is none. So any number of clients work with one memory at once.
+    clients present a token: that of HIVE_MIND_MCP_TOKEN, or the one that is printed. It opens no database itself: it asks the
+    process that has it open, and starts one where there is none. So any number of clients can use one memory at once.
     """
     if context.invoked_subcommand is None:
         _serve(home, fleet, agent, allow_retract, http)
@@ -140,13 +140,14 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool,
             say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
             await _over_stdio(server)
             return
-        from hive_mind.mcp.http import HOST, PATH, serve_http
+        from hive_mind.mcp.http import HOST, PATH, listening, serve_http
 
+        listener = listening(port)
         token = secret("MCP_TOKEN") or secrets.token_urlsafe(32)
         say(f"serving agent {served.name} of fleet {served.fleet} at http://{HOST}:{port}{PATH}")
         if not secret("MCP_TOKEN"):
             say(f"token: {token}")
-        await serve_http(server, port, token)
+        await serve_http(server, listener, token)
 
 
 async def _over_stdio(server: "MCPServer") -> None:
@@ -170,7 +171,7 @@ async def _over_stdio(server: "MCPServer") -> None:
 
 @group.command(epilog=_INSTALL_EPILOG)
 def install(client: ForClient, agent: Agent = "", fleet: Fleet = "", home: options.Home = None, yes: options.Yes = False) -> None:
-    """Tell a client of this project about the memory: shows what is to be written, asks, and writes it.
+    """Register the memory with a client for this project: shows what it would write, asks, and writes it.
 
     Other servers in the file stay as they are.
     """

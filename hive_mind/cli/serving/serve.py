@@ -16,7 +16,7 @@ from hive_mind.counted import counted
 _EPILOG = examples("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
 
 Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory.", show_default="default")]
-Stop = Annotated[bool, typer.Option("--stop", help="End the process that was started; what its agents know stays.")]
+Stop = Annotated[bool, typer.Option("--stop", help="End that process; what its agents know stays.")]
 
 
 group = typer.Typer()
@@ -32,10 +32,10 @@ async def serve(
     model: options.Model = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Keep an agent open in a process that runs on.
+    """Keep an agent open in a background process.
 
-    ask, learn and mcp find it and use it: nothing has to be loaded any more, and any number of clients work at once. Agents of a
-    fleet that runs are served already.
+    ask, learn and mcp find it and use it: nothing has to be loaded again, and any number of clients work at once. Agents of a
+    running fleet are served already.
     """
     settings = settings_for(home, embed, model)
     if stop:

@@ -20,7 +20,7 @@ _ASK_S = 10.0
 
 Evaluations = Annotated[
     Path,
-    typer.Option("--evaluations", metavar="FOLDER", help="Where runs of evaluations are, to be shown too.", show_default="runs"),
+    typer.Option("--evaluations", metavar="FOLDER", help="Folder of evaluation runs, to be shown too.", show_default="runs"),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the link in the browser of this machine.")]
 
@@ -43,7 +43,7 @@ async def ui(
     Its agents, live; an answer with the parts of each score, and why a fact is not in it; a fact with its sources, its vouchers
     and its copies; what waits for a decision; runs, messages, evaluations.
 
-    The process that has the memory open serves the pages, on this machine alone; it is started where there is none, and runs on
+    The process that has the memory open serves the pages, on this machine only; where there is none, one is started, and runs
     until hive-mind serve --stop. The link lets one browser in, once.
     """
     async with resident_agent(settings_for(home), fleet, agent, is_looking=True) as served:

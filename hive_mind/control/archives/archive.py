@@ -35,7 +35,7 @@ class Call(Protocol):
     """How an agent that runs is asked: `HiveController.call`."""
 
     async def __call__(self, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Raises `BackendUnavailable` where it does not run."""
+        """Raises `BackendUnavailable` where it is not running."""
         ...
 
 

@@ -218,7 +218,9 @@ def _translating(path: Path) -> Iterator[None]:
     # What `zipfile` raises for bytes that are no zip, or one it can't read; zlib.error is an Exception of its own.
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
         # Some of its messages quote what they found.
-        raise InvalidInput(f"{path} is no archive of hive-mind, or is damaged: {str(error)[:_REASON_CHARACTERS_MAX]}") from error
+        raise InvalidInput(
+            f"{path} is not an archive of hive-mind, or is damaged: {str(error)[:_REASON_CHARACTERS_MAX]}"
+        ) from error
     except Exception as error:
         if type(error).__module__ != "zlib":
             raise
@@ -232,10 +234,10 @@ def _checked_members(path: Path, zip_file: zipfile.ZipFile) -> dict[str, zipfile
     members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
         if problem := _problem_with(info, members):
-            raise InvalidInput(f"{path} is no archive of hive-mind: {info.filename[:100]!r} {problem}")
+            raise InvalidInput(f"{path} is not an archive of hive-mind: {info.filename[:100]!r} {problem}")
         members[info.filename] = info
     if missing := sorted({ABOUT, MANIFEST} - set(members)):
-        raise InvalidInput(f"{path} is no archive of hive-mind: it has no {missing[0]}")
+        raise InvalidInput(f"{path} is not an archive of hive-mind: it has no {missing[0]}")
     return members
 
 
@@ -260,9 +262,9 @@ def _checked_about(path: Path, body: bytes, members: Iterable[str]) -> About:
     try:
         about = msgspec.json.decode(body, type=About)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{path} is no archive of hive-mind: {ABOUT} can't be read ({error})") from error
+        raise InvalidInput(f"{path} is not an archive of hive-mind: {ABOUT} can't be read ({error})") from error
     if about.format != _FORMAT:
-        raise InvalidInput(f"{path} is no archive of hive-mind: it calls itself {about.format[:40]!r}")
+        raise InvalidInput(f"{path} is not an archive of hive-mind: it calls itself {about.format[:40]!r}")
     if about.version != VERSION:
         what = "a newer hive-mind: upgrade" if about.version > VERSION else "an older form that is not read any more"
         raise InvalidInput(f"{path} was written by {what} (format {about.version}, known is {VERSION})")

@@ -137,7 +137,7 @@ def _processes(manifest: HiveManifest) -> Iterator[Finding]:
 
 def _variable(name: str, path: Path) -> Iterator[Finding]:
     if not (name.isascii() and name.isidentifier()):
-        yield Finding(path, "is no name of a variable; use letters, digits and underscores, no digit first")
+        yield Finding(path, "is not the name of a variable; use letters, digits and underscores, no digit first")
     elif name.startswith("HIVE_MIND_"):
         yield Finding(path, "is hive-mind's own and follows from the manifest; say it there (see hive-mind manifest explain)")
 
@@ -225,7 +225,7 @@ def _events(trigger: Trigger, path: Path) -> Iterator[Finding]:
     except ValueError:
         is_one = False
     if not is_one:
-        yield Finding((*path, "events"), "is no address: write it as https://events.example.org/stream")
+        yield Finding((*path, "events"), "is not an address: write it as https://events.example.org/stream")
     elif trigger.token and address.scheme == "http" and not BusAddress("http", host=address.hostname or "").is_loopback:
         yield Finding((*path, "events"), "would show its token to everybody on the way; write https", ((*path, "token"),))
 

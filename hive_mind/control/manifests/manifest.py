@@ -122,7 +122,7 @@ class Agent(ManifestSection):
     group: str = Field("", description="federated: its group; by default the smallest.")
     prompt: str = Field("", description="Instructions for its language model, text or ${file:PATH}.")
     model: str = Field("", description="Its language model, such as openai:gpt-5-mini; by default that of the fleet.")
-    sources: list[str] = Field(default_factory=list, description="Files, folders and globs to learn, seen from the manifest.")
+    sources: list[str] = Field(default_factory=list, description="Files, folders and globs to learn, relative to the manifest.")
     worker: str = Field("", description="What it runs: a file of kind Worker, or one that comes with the program.")
     tools: list[str] = Field(default_factory=list, description="The tools that its worker may use; by default all it names.")
     limits: RunLimits = Field(default_factory=RunLimits, description="What a run of its worker may spend.")
@@ -304,7 +304,8 @@ class Retrieval(ManifestSection):
     """How candidates become a ranking."""
 
     config: str = Field(
-        "", description="A configuration of a retrieval workspace, seen from the manifest; it says semanticWeight to rerankModel."
+        "",
+        description="A configuration of a retrieval workspace, relative to the manifest; it says semanticWeight to rerankModel.",
     )
     semantic_weight: Share = Field(
         _RANKING.semantic_weight, description="Weight of meaning against that of words, where there are embeddings."
@@ -417,7 +418,7 @@ class Spec(ManifestSection):
         default_factory=list, description="What is decided without asking anybody; the highest priority is asked first."
     )
     rule_files: list[str] = Field(
-        default_factory=list, description="Files with more rules (kind: Rules), folders and globs, seen from the manifest."
+        default_factory=list, description="Files with more rules (kind: Rules), folders and globs, relative to the manifest."
     )
     mcp: list[Mcp] = Field(default_factory=list, description="Servers whose tools workers may use.")
     queen: Queen = Field(default_factory=lambda: Queen())

@@ -79,7 +79,7 @@ def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
                 yield Finding(("spec", "agents", number, "sources", at), str(error))
                 return
             if not is_there:
-                told = f"nothing is there, seen from {folder}; correct the path, or make the file"
+                told = f"nothing is there, relative to {folder}; correct the path, or create the file"
                 yield Finding(("spec", "agents", number, "sources", at), told)
 
 

@@ -85,7 +85,7 @@ def _wrong(pattern: str, folder: Path, first: dict[str, str]) -> Iterator[str]:
 def _files(pattern: str, folder: Path) -> list[Path]:
     found = sorted(matching(pattern, folder))
     if not found:
-        raise InvalidInput(f"nothing is there, seen from {folder}; correct the path, or make the file")
+        raise InvalidInput(f"nothing is there, relative to {folder}; correct the path, or create the file")
     return found
 
 
@@ -129,7 +129,7 @@ def _worker_text(given: str, folder: Path) -> tuple[str, str]:
         return workers.text_of(given), given
     if not file.is_file():
         known = ", ".join(workers.bundled())
-        raise InvalidInput(f"there is no file {given!r}, seen from {folder}; give one of kind Worker, or one of {known}")
+        raise InvalidInput(f"there is no file {given!r}, relative to {folder}; give one of kind Worker, or one of {known}")
     text, problems = text_of(file, WORKER)
     if problems:
         raise WorkerFileError(problems, str(file))
@@ -162,7 +162,7 @@ def _config(manifest: HiveManifest, folder: Path) -> RetrievalConfig:
         file = folder / Path(written).expanduser()
         is_there = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
-        raise InvalidInput(f"is no path of a file: {error}") from error
+        raise InvalidInput(f"is not the path of a file: {error}") from error
     if not is_there:
-        raise InvalidInput(f"no file is there, seen from {folder}; correct the path, or make the file")
+        raise InvalidInput(f"no file is there, relative to {folder}; correct the path, or create the file")
     return config_in(file)

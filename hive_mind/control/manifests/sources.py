@@ -1,6 +1,6 @@
 """Which files an agent learns: files, folders and globs of a manifest, found and hashed.
 
-Patterns are seen from the manifest's folder. Hidden files are skipped unless they are named, and no link is followed that leads
+Patterns are relative to the manifest's folder. Hidden files are skipped unless they are named, and no link is followed that leads
 out of the folder: what is elsewhere is named by its whole path. What is found has a bound.
 """
 

@@ -19,7 +19,7 @@ _ALONE = "Every agent has its own memory and nobody shares."
 _AGENTS = """\
   agents:
     - name: ada{group_of_ada}
-      # sources: [notes/*.md]       # files, folders and globs to learn, seen from this file
+      # sources: [notes/*.md]       # files, folders and globs to learn, relative to this file
     - name: reader-{{n}}              # reader-1, reader-2
       count: 2{group_of_readers}
 """

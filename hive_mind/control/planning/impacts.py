@@ -24,7 +24,7 @@ def impact_of_start(config: WorkerConfig) -> str:
         return "each of its agents reads its own memory, and shares nothing"
     if any(node.is_joining for node in config.nodes):
         return "it joins the hive and gets its share of the facts from the others"
-    return "it is one of those the hive begins with; what its journal holds is read again"
+    return "it is a founder of the hive; what its journal holds is read again"
 
 
 def impact_of_update(found: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Impact:

@@ -118,7 +118,7 @@ def _starts(desired: Desired, running: Mapping[str, Running], away: frozenset[st
         if name in away:
             continue
         if found is None or (found.config is None and not found.is_alive):
-            yield Action("create", name, "it does not run", memory=impact_of_start(config))
+            yield Action("create", name, "it is not running", memory=impact_of_start(config))
         elif found.config is None and not found.is_hidden:
             yield Action(
                 "replace", name, found.error or "its configuration can't be read", memory=impact_of_change((), config)[0]
@@ -141,7 +141,7 @@ def _ends(desired: Desired, running: Mapping[str, Running], state: FleetState) -
     for name, found in running.items():
         if name not in desired.processes:
             memory, loses = impact_of_leaving(found, desired, state)
-            yield Action("delete", name, "the manifest has it no more", memory=memory, loses=loses)
+            yield Action("delete", name, "the manifest no longer has it", memory=memory, loses=loses)
 
 
 def _lessons(desired: Desired, running: Mapping[str, Running], others: Iterable[Action]) -> Iterator[Action]:
@@ -178,12 +178,12 @@ def _lesson(agent: AgentConfig, status: AgentStatus, paths: tuple[str, ...], tol
 def _why_changed(found: Running, differing: tuple[Change, ...]) -> str:
     names = ", ".join(change.path for change in differing[:3])
     more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
-    return f"other settings: {names}{more}" if found.is_alive else f"it does not run, and has other settings now: {names}{more}"
+    return f"other settings: {names}{more}" if found.is_alive else f"it is not running, and has other settings now: {names}{more}"
 
 
 def _why_restarted(found: Running) -> str:
     if not found.is_alive:
-        return f"it does not run: {found.error}" if found.error else "it does not run"
+        return f"it is not running: {found.error}" if found.error else "it is not running"
     status = found.status
     if status is None or status.phase != "failed":
         return ""

@@ -51,7 +51,7 @@ def why_to_move(hives: Hives) -> tuple[str, ...]:
     if old.topology != new.topology:
         if hives.state.is_stopped and not hives.state.allocation:
             return ("it was restored from an archive, so its hive is founded anew",)
-        return (f"the topology was {old.topology} and is to be {new.topology}",)
+        return (f"the topology changes from {old.topology} to {new.topology}",)
     if new.topology == SINGLE:
         return ()
     wish = ("it is founded again, from the journals there are",) if hives.state.is_refounding else ()
@@ -82,7 +82,7 @@ def _of_groups(hives: Hives) -> Iterator[str]:
     has = now | {agent: now[node] for node, agent in _attached(hives.allocation.processes)}
     for name in sorted(had.keys() & has.keys()):
         if had[name] != has[name]:
-            yield f"{name} was in group {had[name]} and is to be in {has[name]}"
+            yield f"{name} moves from group {had[name]} to {has[name]}"
     if gone := sorted({*before.values()} - {*now.values()}):
         yield f"nobody is left in {', '.join(gone)}"
 
@@ -94,7 +94,7 @@ def _of_nodes(hives: Hives) -> Iterator[str]:
         return
     for node, process in sorted(before.items()):
         if now.get(node, process) != process:
-            yield f"node {node} was in process {process} and is to be in {now[node]}"
+            yield f"node {node} moves from process {process} to {now[node]}"
         elif node not in now and process in hives.allocation.processes:
             yield f"node {node} is to go and its process {process} to stay"
     if lost := _nobodys(hives):

@@ -66,7 +66,8 @@ class Platform(Protocol):
         ...
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it does not run."""
+        """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it is not
+        running."""
         ...
 
     async def leave(self, process: str, timeout_s: float) -> None:

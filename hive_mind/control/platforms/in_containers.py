@@ -33,7 +33,7 @@ PUBLIC_KEYS = "/etc/hive-mind-keys"
 OWN_KEY_FOLDER, OWN_KEY_FILE = "/etc/hive-mind-key", "key"
 """Where a process has the key that no other has."""
 SOURCES = "/sources"
-"""Where an image has what agents are to learn; below it, paths are those seen from the manifest."""
+"""Where an image has what agents are to learn; below it, paths are those relative to the manifest."""
 PORT = 8080
 USER = 10001
 LISTEN = {"HIVE_MIND_HTTP_HOST": "0.0.0.0"}  # noqa: S104 - probes come from outside the container; calls need the token
@@ -66,7 +66,7 @@ NO_KEYS = Keys()
 @dataclass(frozen=True, slots=True)
 class Contained:
     """One worker. `plain` are variables with their values, `secret` variables with the name of the secret that has theirs;
-    `files` are names of mounted files and where they lie, seen from the manifest. `cpu` 0: nobody said.
+    `files` are names of mounted files and where they lie, relative to the manifest. `cpu` 0: nobody said.
 
     `key`: the secret with the key by which it proves who it is, "" where it proves nothing. Another key has another name, where
     it was made here: so what runs is started again with it.

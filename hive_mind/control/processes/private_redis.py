@@ -177,7 +177,7 @@ def _free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class RedisState:
-    """A private server as it was found. `pid` 0: it does not run. `port` 0: it never did."""
+    """A private server as it was found. `pid` 0: it is not running. `port` 0: it never did."""
 
     pid: int = 0
     port: int = 0
@@ -185,7 +185,7 @@ class RedisState:
 
 
 async def ensure(folder: Path, *, program: str = "", timeout_s: float = STARTS_WITHIN_S) -> BusConfig:
-    """The server of the fleet in `folder`, started where it does not run. Returns when it answers.
+    """The server of the fleet in `folder`, started where it is not running. Returns when it answers.
 
     It comes back at the port it had; only where somebody else took that, at another one, with another password.
     Raises `ConfigError` where something has to be installed first, and `BackendError` where it does not start.

@@ -55,7 +55,7 @@ def process_view(name: str, seen: Running | None, state: FleetState) -> ProcessV
         if name in state.drained:
             phase, error = "drained", "it was drained; hive-mind rollout restart brings it back"
         else:
-            phase, error = "missing", seen.error if seen and seen.error else "it does not run"
+            phase, error = "missing", seen.error if seen and seen.error else "it is not running"
         return ProcessView(name, phase, restarts=restarts.count, since_ms=restarts.last_ms, last_error=error)
     if seen.status is None:
         phase, since_ms = "silent" if seen.error else "starting", int(seen.started * 1000)

@@ -173,7 +173,7 @@ class Membership:
         if topology is None or not self.is_in:
             raise InvalidInput(f"{self.name} is not a member itself, so it can't put {name} out of the hive")
         if name not in members:
-            raise InvalidInput(f"{name} is no member of this hive; its members are {', '.join(sorted(members))}")
+            raise InvalidInput(f"{name} is not a member of this hive; its members are {', '.join(sorted(members))}")
         if name == self.name:
             raise InvalidInput(f"{name} can't put itself out of the hive; it can leave")
         epoch = next_epoch(self._past.epoch, self.name, self._incarnation)

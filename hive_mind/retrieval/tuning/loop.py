@@ -92,7 +92,7 @@ async def tune(
     collection = workspace.collection(start.collection)
     parts = train_test_split(check_golden(workspace, collection).accepted())
     async with bench.open(start.collection) as index:
-        first = Step(0, start, "what it begins with", await measured(index, start, parts.training, "train", bench.progress))
+        first = Step(0, start, "the starting point", await measured(index, start, parts.training, "train", bench.progress))
         situation = Situation(collection, index.facets(), index.counts()[0], bench.has_embeddings, (first,), first)
         tuning = _Tuning(bench, tuner, index, parts, situation, name, report or _silent, stop or asyncio.Event())
         ended = await tuning.run(wanted.steps_max)

@@ -83,7 +83,7 @@ def read(path: Path) -> Receipt:
     except OSError as error:
         raise InvalidInput(f"{path} can't be read: {error.strerror}") from error
     except ValueError as error:
-        raise InvalidInput(f"{path} is no receipt: {error}") from error
+        raise InvalidInput(f"{path} is not a receipt: {error}") from error
     if receipt is None or not is_signed(public, _payload(receipt), signature):
         raise InvalidInput(f"{path} was changed since it was signed, or never was: it proves nothing")
     return receipt

@@ -156,6 +156,6 @@ def _letter_reply(letter: DeadLetter) -> DeadLetterTold:
 
 def _message_text(letter: DeadLetter) -> str:
     if letter.envelope is None:
-        return f"{len(letter.data)} bytes that are no message: {letter.data[:_BYTES_SHOWN].hex(' ')}"
+        return f"{len(letter.data)} bytes that are not a message: {letter.data[:_BYTES_SHOWN].hex(' ')}"
     text = msgspec.json.encode(msgspec.to_builtins(letter.envelope.message, enc_hook=str)).decode()
     return text if len(text) <= _CHARACTERS_SHOWN else f"{text[:_CHARACTERS_SHOWN]} …"

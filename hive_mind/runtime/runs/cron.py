@@ -12,4 +12,4 @@ def cron_due(line: str, after: float) -> float:
     try:
         return float(next(CronSim(line, datetime.fromtimestamp(after, UTC))).timestamp())
     except (CronSimError, StopIteration):
-        raise InvalidInput(f"{line!r} is no cron line: minute hour day month weekday, such as 0 7 * * *") from None
+        raise InvalidInput(f"{line!r} is not a cron line: minute hour day month weekday, such as 0 7 * * *") from None

@@ -79,7 +79,7 @@ class RunCalls:
         try:
             spec = WorkerSpec.model_validate(dict(worker))
         except ValidationError as error:
-            raise InvalidInput(f"that is no worker: {error.errors(include_url=False)[0]['msg']}") from error
+            raise InvalidInput(f"that is not a worker: {error.errors(include_url=False)[0]['msg']}") from error
         if wrong := faults(spec, [tool.name for tool in self._toolbox]):
             raise InvalidInput(f"worker {spec.id}: {'.'.join(map(str, wrong[0].path))}: {wrong[0].message}")
         return spec

@@ -223,7 +223,7 @@ class KeyFolder:
     def export(self, target: Path, name: str) -> list[str]:
         """Copy what a process of this name needs, and nothing more; the names of the files."""
         if not self.is_issued(name, self._names(name), days_left=0):
-            raise InvalidInput(f"{name} has no certificate that is good: hive-mind keys issue {name}")
+            raise InvalidInput(f"{name} has no valid certificate: hive-mind keys issue {name}")
         files = ["root.pub", f"{_file(name)}.key", *sorted(file.name for file in self.path.glob("*.cert"))]
         files += ["revoked"] if self._read("revoked") else []
         files += [file.name for file in self._epoch_files()]

@@ -92,7 +92,7 @@ def _reference(match: re.Match[str]) -> Reference:
     is_whole = match[2] == "}" and colon and name.strip() == name != ""
     if not is_whole or not _can_be(kind, name):
         forms = "${env:NAME}, ${file:PATH} or ${credential:NAME}"
-        raise InvalidInput(f"{match[0][:60]!r} is no reference: write {forms}, and $${{ for ${{ itself")
+        raise InvalidInput(f"{match[0][:60]!r} is not a reference: write {forms}, and $${{ for ${{ itself")
     return Reference(kind, name)
 
 
@@ -131,7 +131,7 @@ def _text_of(path: Path) -> str:
     except OSError as error:
         raise InvalidInput(f"${{file:{path}}} can't be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise InvalidInput(f"${{file:{path}}} is no text in UTF-8") from None
+        raise InvalidInput(f"${{file:{path}}} is not text in UTF-8") from None
 
 
 def credentials_of(home: Path | None = None) -> CredentialStore:

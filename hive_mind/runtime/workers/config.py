@@ -232,4 +232,4 @@ def read_config(path: Path) -> WorkerConfig:
     try:
         return msgspec.json.decode(path.read_bytes(), type=WorkerConfig)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is no configuration of a worker: {error}") from error
+        raise InvalidInput(f"{path} is not a worker's configuration: {error}") from error

@@ -14,7 +14,7 @@ from tests.unit.agents.readers import ScriptedReader
 
 @pytest.mark.parametrize("nothing", ["", " \n\t"])
 async def test_observing_refuses_a_question_without_words(nothing: str, memory: CognitiveMemory):
-    with pytest.raises(InvalidInput, match="no question"):
+    with pytest.raises(InvalidInput, match="has no words"):
         await AnsweringSteps(memory, ScriptedReader()).observe(Question(nothing))
 
 

@@ -47,6 +47,11 @@ def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
     assert capsys.readouterr().err == f"error: /home/state.json: {os.strerror(number)}; make room there, and run it again\n"
 
 
+def test_a_place_of_somebody_else_is_told_and_no_defect(capsys):
+    assert ending(PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/root/x")) == 1
+    assert capsys.readouterr().err == "error: /root/x: Permission denied; name another place, or change its permissions\n"
+
+
 @dataclass
 class Where:
     place: Annotated[str, typer.Option("--place", "-p")] = "here"

@@ -60,7 +60,7 @@ async def test_a_process_that_ended_stays_on_the_map(tmp_path, monkeypatch):
         gone = msgspec.structs.replace(browser.worker.config, process="gone", agents=(AgentConfig("eve", group="north"),))
         config.write_bytes(gone.packed())
         page = (await browser.get(""))[1]
-        assert "Process gone: it does not run: hive-mind status says why" in page
+        assert "Process gone: it is not running: hive-mind status says why" in page
         assert 'id="agent-eve"' in page
         assert "process gone does not run" in (await browser.get("facts?agent=eve"))[1]
         config.unlink()

@@ -260,9 +260,13 @@ SECRETS_AND_REFERENCES = (
         one_agent(f"name: ada, env: {{DB_PASSWORD: {NEVER_SAID}}}"),
         (6, "spec.agents[0].env.DB_PASSWORD", "${env"),
     ),
-    bad("a reference to nothing", one_agent("name: ada, prompt: '${env:}'"), (6, "spec.agents[0].prompt", "no reference")),
-    bad("a reference of no kind", one_agent("name: ada, prompt: '${vault:x}'"), (6, "spec.agents[0].prompt", "no reference")),
-    bad("a reference without an end", one_agent("name: ada, prompt: '${env:HOME'"), (6, "spec.agents[0].prompt", "no reference")),
+    bad("a reference to nothing", one_agent("name: ada, prompt: '${env:}'"), (6, "spec.agents[0].prompt", "not a reference")),
+    bad("a reference of no kind", one_agent("name: ada, prompt: '${vault:x}'"), (6, "spec.agents[0].prompt", "not a reference")),
+    bad(
+        "a reference without an end",
+        one_agent("name: ada, prompt: '${env:HOME'"),
+        (6, "spec.agents[0].prompt", "not a reference"),
+    ),
     bad(
         "a reference where none is read", one_agent("name: ada, domain: '${env:HOME}'"), (6, "spec.agents[0].domain", "no effect")
     ),
@@ -322,7 +326,7 @@ WORK = (
     bad(
         "a trigger that is two", trigger("everyS: 60, hook: mail"), (6, AT_TRIGGER, "needs one of everyS, cron, hook and events")
     ),
-    bad("events of no address", trigger("events: alarms.example.org"), (6, f"{AT_TRIGGER}.events", "is no address")),
+    bad("events of no address", trigger("events: alarms.example.org"), (6, f"{AT_TRIGGER}.events", "is not an address")),
     bad(
         "a token that everybody on the way can read",
         trigger("events: 'http://x.example/a', token: '${file:/etc/hostname}'"),

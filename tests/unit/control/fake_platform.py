@@ -172,7 +172,7 @@ class FakePlatform:
         self._step(f"call {process} {agent} {what}")
         one = self.world.alive.get(process)
         if one is None:
-            raise BackendUnavailable(process, "it does not run")
+            raise BackendUnavailable(process, "it is not running")
         if what == "learn_files":
             paths = [str(path) for path in _listed(fields["paths"])]
             readable = [path for path in paths if path not in self.world.unreadable]
@@ -184,7 +184,7 @@ class FakePlatform:
         del timeout_s
         self._step(f"leave {process}")
         if process not in self.world.alive:
-            raise BackendUnavailable(process, "it does not run")
+            raise BackendUnavailable(process, "it is not running")
         self.world.leave(process)
         self._step("left")
 

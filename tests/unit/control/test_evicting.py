@@ -72,7 +72,7 @@ def test_the_newest_topology_says_who_is_a_member():
     )
 
     assert {one.name: one.is_member for one in hive_members([former, newer])} == {"n0": True, "n1": True, "n2": False}
-    with pytest.raises(InvalidInput, match="n2 is no member of this hive; its members are n0, n1"):
+    with pytest.raises(InvalidInput, match="n2 is not a member of this hive; its members are n0, n1"):
         refuse_harm("n2", [former, newer], "", is_forced=True)
     assert evictor("n2", [former, newer]) == "n1"
     assert still_to_hear("n2", [former, newer]) == ("n0",)

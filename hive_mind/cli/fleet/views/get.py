@@ -46,7 +46,7 @@ FIELDS = ("group", "domain", "phase", "process")
 Selector = Annotated[
     str,
     typer.Option(
-        "--selector", "-l", metavar="FIELD=VALUE,…", help=f"Only agents of which that holds: {', '.join(FIELDS)}; != for not."
+        "--selector", "-l", metavar="FIELD=VALUE,…", help=f"Only agents with this value; fields: {', '.join(FIELDS)}; != for not."
     ),
 ]
 

@@ -26,7 +26,7 @@ Agent = Annotated[
     str,
     typer.Argument(metavar="AGENT", help="An agent or a process.", show_default="all", autocompletion=agent_names),
 ]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with lines to come, until Ctrl-C.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C.")]
 Lines = Annotated[int, typer.Option("--lines", "--tail", "-n", min=0, max=100_000, help="How many of the last lines.")]
 
 

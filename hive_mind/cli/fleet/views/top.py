@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
     from hive_mind.control.status.fleet_status import FleetStatus
 
-Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching, as where there is no terminal.")]
+Once = Annotated[bool, typer.Option("--once", help="Print it once, after a second of watching; the default without a terminal.")]
 
 
 group = typer.Typer()

@@ -63,7 +63,7 @@ def test_a_file_that_is_not_there_is_told_with_those_that_are(files: RunFiles) -
 @pytest.mark.parametrize("name", ["../adapt.md", "/etc/passwd", "a/b"])
 @pytest.mark.parametrize("act", [("load_data",), ("save_data", "x"), ("edit_data", "x", "y")])
 def test_no_tool_leads_out_of_the_folder(name: str, act: tuple[str, ...], files: RunFiles) -> None:
-    with pytest.raises(InvalidInput, match="no plain name"):
+    with pytest.raises(InvalidInput, match="not the plain name"):
         use(files, act[0], name, *act[1:])
 
 

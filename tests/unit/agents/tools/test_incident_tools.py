@@ -46,14 +46,14 @@ async def test_a_folder_is_listed_with_what_can_be_read_and_what_can_not(notes: 
 
 
 async def test_a_folder_that_is_not_there_is_named_by_its_whole_path(memory: CognitiveMemory) -> None:
-    with pytest.raises(InvalidInput, match=rf"'{re.escape(str(Path.cwd()))}/no/notes' is no folder; give the whole path"):
+    with pytest.raises(InvalidInput, match=rf"'{re.escape(str(Path.cwd()))}/no/notes' is not a folder; give the whole path"):
         await use(memory, "list_notes", "no/notes")
 
 
 @pytest.mark.parametrize("make", [lambda path: path / "nothing", lambda path: path])
 async def test_a_folder_without_notes_is_told(make: Any, tmp_path: Path, memory: CognitiveMemory) -> None:
     (tmp_path / "picture.bin").write_bytes(b"\x00")
-    with pytest.raises(InvalidInput, match=r"is no folder|has no notes that can be read"):
+    with pytest.raises(InvalidInput, match=r"is not a folder|has no notes that can be read"):
         await use(memory, "list_notes", str(make(tmp_path)))
 
 

@@ -79,7 +79,7 @@ def test_an_agent_that_is_named_is_used(home):
 def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
     home("research", ada=True)
     assert chosen(home, agent="default") is None
-    assert "using agent default, which is in no fleet that runs" in capsys.readouterr().err
+    assert "using agent default, which is in no running fleet" in capsys.readouterr().err
 
 
 def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
@@ -94,7 +94,7 @@ def test_a_fleet_that_was_stopped_is_told_with_what_starts_it(home, capsys):
     assert chosen(home) is None
     told = capsys.readouterr().err
     assert told == (
-        "using agent default, which is in no fleet that runs: research was stopped, hive-mind rollout restart starts it again\n"
+        "using agent default, which is in no running fleet: research was stopped, hive-mind rollout restart starts it again\n"
     )
 
 

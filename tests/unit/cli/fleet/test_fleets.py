@@ -69,7 +69,7 @@ def test_a_home_without_fleets_says_how_to_get_one(tmp_path):
 
 def test_a_fleet_that_is_not_there_is_told_with_those_that_are(tmp_path):
     fleet(tmp_path, "research")
-    with pytest.raises(InvalidInput, match=r"no fleet 'reserch'.*there is research"):
+    with pytest.raises(InvalidInput, match=r"no fleet 'reserch'.*its fleets: research"):
         fleets.chosen_fleet(tmp_path, "reserch")
 
 

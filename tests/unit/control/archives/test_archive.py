@@ -182,7 +182,7 @@ def test_a_fleet_that_runs_is_exported_and_runs_on(tmp_path: Path) -> None:
 
 def test_one_that_was_said_to_run_and_does_not_is_read(home: Path, tmp_path: Path) -> None:
     async def call(*_: Any, **__: Any) -> Any:
-        raise BackendUnavailable("local", "it does not run")
+        raise BackendUnavailable("local", "it is not running")
 
     assert run(export(running(home, tmp_path), "town", tmp_path / "a.zip", call=call)).lines == 4
 

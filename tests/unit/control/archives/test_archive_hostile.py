@@ -142,7 +142,7 @@ def test_a_file_that_is_cut_off_is_told_as_such(archive: Path, tmp_path: Path, k
     body = archive.read_bytes()
     path = tmp_path / "hostile.zip"
     path.write_bytes(body[: round(keep * len(body)) if 0 < keep < 1 else int(keep)])
-    is_refused(path, tmp_path, "is no archive of hive-mind")
+    is_refused(path, tmp_path, "is not an archive of hive-mind")
 
 
 def test_a_file_that_is_not_there_is_told_as_such(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_one_id_in_two_files_or_twice_in_one_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("nowhere/*.yaml", "nothing is there, seen from"),
+        ("nowhere/*.yaml", "nothing is there, relative to"),
         ("../rules.yaml", "leads out of the manifest's folder"),
         ("hive.yaml", "kind: has to be Rules"),
     ],

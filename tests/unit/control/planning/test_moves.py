@@ -46,7 +46,7 @@ def test_generations_are_named_by_their_number():
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        (BASE, BASE | agents_with(group="south"), "ada was in group north and is to be in south"),
+        (BASE, BASE | agents_with(group="south"), "ada moves from group north to south"),
         (BASE, BASE | {"agents": AGENTS[::2]}, "nobody is left in south"),
         (BASE, BASE | {"topology": FEDERATED | {"broadcastThreshold": 0.5}}, "from confidence 0.5 on, not 0.9"),
         ({"agents": [{"name": "ada"}]}, {"agents": [{"name": "bob"}]}, "all nodes are to be others"),

@@ -220,7 +220,7 @@ def test_a_move_comes_first_and_nobody_has_to_leave():
     found = fleet_of(counted(3)).plan(counted(2, topology="sharded"))
 
     assert steps(found)[0] == ("move", "demo.g2")
-    assert found.actions[0].why == "the topology was flat and is to be sharded"
+    assert found.actions[0].why == "the topology changes from flat to sharded"
     assert (
         found.actions[0].memory
         == "all facts (at least 3) move to demo.g2 with all evidence; the journals of demo stay as they are"

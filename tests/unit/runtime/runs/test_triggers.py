@@ -48,7 +48,7 @@ def test_a_cron_line_is_in_utc() -> None:
 
 @pytest.mark.parametrize("line", ["", "0 7 * *", "99 7 * * *", "0 0 31 2 *", "every day"])
 def test_a_line_that_is_none_is_refused(line: str) -> None:
-    with pytest.raises(InvalidInput, match="is no cron line"):
+    with pytest.raises(InvalidInput, match="is not a cron line"):
         cron_due(line, 0.0)
 
 

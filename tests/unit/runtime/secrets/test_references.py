@@ -92,7 +92,7 @@ def test_a_variable_that_is_not_set_is_named(name: str) -> None:
 )
 def test_what_begins_like_a_reference_and_is_none_is_told(text: str) -> None:
     for look in (of, references_in):
-        with pytest.raises(InvalidInput, match="is no reference"):
+        with pytest.raises(InvalidInput, match="is not a reference"):
             look(text)
 
 
@@ -111,7 +111,7 @@ def test_files_are_seen_from_a_folder_and_lose_their_last_line_end(tmp_path: Pat
 def test_a_file_that_is_missing_too_large_or_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * (FILE_BYTES_MAX + 1))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
-    for name, why in (("none", "No such file"), ("large", "larger than"), ("binary", "no text")):
+    for name, why in (("none", "No such file"), ("large", "larger than"), ("binary", "not text")):
         with pytest.raises(InvalidInput, match=rf"{name}.* {why}"):
             resolved_here(f"${{file:{name}}}", tmp_path)
 

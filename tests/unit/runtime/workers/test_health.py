@@ -149,7 +149,7 @@ async def test_requests_are_answered_as_over_pipes(tmp_path: Path) -> None:
         ("/v1/agents/ada", b" " * (LINE_BYTES_MAX + 1), 413, "Too Large"),
         ("/v1/leave", {"when": "now"}, 400, "no request"),
         ("/v1/evict", {}, 400, "no request"),
-        ("/v1/evict", {"member": "zoe"}, 400, "zoe is no member"),
+        ("/v1/evict", {"member": "zoe"}, 400, "zoe is not a member"),
         ("/v1/nowhere", {}, 404, "Not Found"),
         ("/healthz", {}, 405, "Method Not Allowed"),
     ],

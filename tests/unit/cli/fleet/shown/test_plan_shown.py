@@ -8,7 +8,7 @@ from hive_mind.control.planning.plan import Action, Change, Plan, Whole
 
 PLAN = Plan(
     (
-        Action("create", "ada", "it does not run yet", memory="nothing is held yet"),
+        Action("create", "ada", "it is not running yet", memory="nothing is held yet"),
         Action(
             "update", "ben", "its settings changed", (Change("spec.gossip.periodS", 10.0, 5.0), Change("spec.bus.url", "", "x"))
         ),
@@ -25,7 +25,7 @@ def lines_of(capsys, plan, output=FleetFormat.TABLE):
 def test_every_step_says_what_why_and_what_it_does_to_memory(capsys):
     lines = lines_of(capsys, PLAN)
     assert lines[0] == "fleet research: 1 to create, 1 to update, 1 to delete"
-    assert lines[1].split() == ["+", "create", "ada:", "it", "does", "not", "run", "yet"]
+    assert lines[1].split() == ["+", "create", "ada:", "it", "is", "not", "running", "yet"]
     assert lines[2].strip() == "memory: nothing is held yet"
 
 
@@ -41,7 +41,7 @@ def test_fields_are_listed_once_however_many_they_are(capsys):
     plan = Plan(
         (
             Action("update", "ada", f"other settings: {many}", changes),
-            Action("update", "ben", f"it does not run, and has other settings now: {many}", changes),
+            Action("update", "ben", f"it is not running, and has other settings now: {many}", changes),
         )
     )
 
@@ -49,7 +49,7 @@ def test_fields_are_listed_once_however_many_they_are(capsys):
 
     assert lines[1].split() == ["~", "update", "ada"]
     assert lines[2] == "spec.llm.a: 1 → 2"
-    assert lines[6].split(maxsplit=2)[2] == "ben: it does not run, and has other settings now"
+    assert lines[6].split(maxsplit=2)[2] == "ben: it is not running, and has other settings now"
 
 
 def test_values_by_name_are_spelled_as_a_person_would(capsys):
@@ -86,12 +86,15 @@ def test_names_of_steps_are_one_a_line(capsys):
 
 
 def test_what_is_done_to_several_alike_is_said_once(capsys):
-    alike = Plan(tuple(Action("create", f"a{number}", "it does not run", memory="it joins") for number in range(3)))
-    assert [line.strip() for line in lines_of(capsys, alike)[1:]] == ["+  create a0, a1, a2: it does not run", "memory: it joins"]
+    alike = Plan(tuple(Action("create", f"a{number}", "it is not running", memory="it joins") for number in range(3)))
+    assert [line.strip() for line in lines_of(capsys, alike)[1:]] == [
+        "+  create a0, a1, a2: it is not running",
+        "memory: it joins",
+    ]
 
 
 def test_agents_and_topology_come_before_processes(capsys):
-    actions = (Action("move", "research.g2", "the topology was flat"), Action("create", "p2", "it does not run"))
+    actions = (Action("move", "research.g2", "the topology was flat"), Action("create", "p2", "it is not running"))
     renamed = Plan(actions, Whole(3, joining=("boats",), leaving=("ferry",), topologies=("flat", "sharded")))
     same = Plan(actions, Whole(1, topologies=("flat", "flat")))
 

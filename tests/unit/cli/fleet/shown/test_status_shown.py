@@ -21,13 +21,13 @@ def a_status(**changes):
     conditions = (Condition("Ready", "False", "NotReady", "ben", NOW_MS - 90_000),)
     agents = (
         AgentView("ada", "ready", True, "ada", "north", facts=12, pending=1, since_ms=NOW_MS - 5_000, conditions=conditions),
-        AgentView("ben", "missing", False, "ben", last_error="it does not run", restarts=3),
+        AgentView("ben", "missing", False, "ben", last_error="it is not running", restarts=3),
     )
     processes = (
         ProcessView(
             "ada", "ready", 4711, True, 55_000_000, 1.5, 120, nodes=(NodeStatus("ada", is_ready=True, members=("ada",)),)
         ),
-        ProcessView("ben", "missing", last_error="it does not run"),
+        ProcessView("ben", "missing", last_error="it is not running"),
     )
     fields = {"phase": "Degraded", "conditions": conditions, "agents": agents, "processes": processes, "facts": 12} | changes
     return FleetStatus(name="research", topology="flat", generation=1, revision=2, **fields)
@@ -55,7 +55,7 @@ def test_an_agent_that_is_missing_is_shown_with_why(capsys):
     header, ada, ben = capsys.readouterr().out.splitlines()
     assert header.split() == "agent phase process group facts pending lag restarts since last error".split()
     assert ada.split() == ["ada", "ready", "ada", "north", "12", "1", "0", "0", "5s"]
-    assert ben.split() == ["ben", "missing", "ben", "0", "0", "0", "3", "it", "does", "not", "run"]
+    assert ben.split() == ["ben", "missing", "ben", "0", "0", "0", "3", "it", "is", "not", "running"]
 
 
 def test_a_wide_line_also_tells_the_domain_and_the_pid_of_an_agent(capsys):
@@ -88,7 +88,7 @@ def test_programs_get_everything(output, begin, capfdbinary):
 
     out = capfdbinary.readouterr().out.decode()
     assert out.startswith(begin)
-    assert "it does not run" in out
+    assert "it is not running" in out
     if output is FleetFormat.JSON:
         assert json.loads(out)["agents"][1]["restarts"] == 3
 
