@@ -138,11 +138,11 @@ class RunExecutor:
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
         if not busy and not self._changed.is_set():
             return self._is_waiting and await self._wait_changed()
-        told = asyncio.create_task(self._changed.wait())
+        change = asyncio.create_task(self._changed.wait())
         try:
-            done, _ = await asyncio.wait([*tasks.values(), told], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([*tasks.values(), change], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            told.cancel()
+            change.cancel()
         for id in [id for id, task in tasks.items() if task in done]:
             event = tasks.pop(id).result()
             if event is None:

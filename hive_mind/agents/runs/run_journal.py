@@ -132,7 +132,7 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> Health
     judged = [step for step in steps if isinstance(step, Judged)]
     last = max((number for number, step in enumerate(steps) if _is_accept(step)), default=-1)
     without = sum(isinstance(step, Replied | Returned | Judged) for step in steps[last + 1 :])
-    told = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_TOLD:]]
+    judgements = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_TOLD:]]
     return HealthSummary(
         agent=agent,
         run=run,
@@ -142,8 +142,8 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> Health
         is_idle=not state.seq or state.outcome is not None or state.is_waiting,
         is_circling=any(is_circling(place) or place.is_warned for place in state.places.values()),
         accepts=sum(map(_is_accept, steps)),
-        judgements=tuple(told),
-        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *told),
+        judgements=tuple(judgements),
+        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *judgements),
     )
 
 

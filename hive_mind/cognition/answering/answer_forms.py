@@ -90,12 +90,12 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
         return True
     said = text if form.is_time else message_of(text)
     reply = _REPLY.search(said)
-    told = reply["reply"] if reply else said
+    answer = reply["reply"] if reply else said
     # A field of a table, and a reply, need not say again what they count.
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
-        return _has_number(told, question)
-    is_bare = is_row or (reply is not None and len(told.split()) <= _REPLY_WORDS)
-    return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
+        return _has_number(answer, question)
+    is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
+    return form.holds(answer, question) or (is_bare and form.is_figure and _DIGIT.search(answer) is not None)
 
 
 def holds_telling(question: str, text: str) -> bool:
@@ -157,9 +157,9 @@ def _proper(text: str, names: Iterable[str]) -> list[str]:
 
 def _has_length(text: str, question: str) -> bool:
     """A length, and where the text says of what, of the dimension that is asked for."""
-    told = {name for name, words in _DIMENSIONS.items() if words.search(text)}
+    dimensions = {name for name, words in _DIMENSIONS.items() if words.search(text)}
     asked = {name for name, words in _DIMENSIONS.items() if words.search(question)}
-    return _LENGTH.search(text) is not None and (not told or not asked or not told.isdisjoint(asked))
+    return _LENGTH.search(text) is not None and (not dimensions or not asked or not dimensions.isdisjoint(asked))
 
 
 def _has_sum(text: str, question: str) -> bool:

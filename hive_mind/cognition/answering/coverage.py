@@ -85,8 +85,8 @@ def _offered(asked: QuestionTerms, one: Relevant, score: float) -> _Offered:
     terms = _terms_of(asked, one.hit.fact)
     if names_only(asked, one):
         said = one.hit.fact.content
-        tells = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _TELLING_MIN
-        score = min(score, 1.0) + _SENTENCE_BONUS * (tells and said.endswith(_SENTENCE_ENDS))
+        has_detail = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _TELLING_MIN
+        score = min(score, 1.0) + _SENTENCE_BONUS * (has_detail and said.endswith(_SENTENCE_ENDS))
     share = 0.0 if one.found.is_named else one.found.share
     return _Offered(one, score + _ANSWER_BONUS * one.states_more + _SHARE_BONUS * share, terms)
 
