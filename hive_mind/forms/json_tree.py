@@ -88,8 +88,8 @@ class _Scanner:
             key = self._key()
             value = self._value((*path, key), at)
             if key in parts:
-                told = f"occurs twice in its section, first in line {parts[key].line}; keep one of them"
-                self._report((*path, key), at, told)
+                message = f"occurs twice in its section, first in line {parts[key].line}; keep one of them"
+                self._report((*path, key), at, message)
             else:
                 parts[key] = value
 

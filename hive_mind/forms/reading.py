@@ -62,9 +62,9 @@ def validated(value: Any, form: Form[M]) -> tuple[M | None, Sequence[ErrorDetail
         return None, error.errors(include_url=False)
 
 
-def news(errors: Sequence[ErrorDetails], told: Sequence[Problem], form: Form[Any]) -> list[ErrorDetails]:
+def news(errors: Sequence[ErrorDetails], problems: Sequence[Problem], form: Form[Any]) -> list[ErrorDetails]:
     """Errors about places that no problem names yet."""
-    paths = {one.path for one in told}
+    paths = {one.path for one in problems}
     return [error for error in errors if spelled(error["loc"], form.name) not in paths][:PROBLEMS_MAX]
 
 

@@ -92,13 +92,13 @@ def _agents(
     for process, nodes in expected.items():
         seen = running.get(process)
         status = seen.status if seen else None
-        told = {agent.name: agent for agent in status.agents} if status else {}
+        reported = {agent.name: agent for agent in status.agents} if status else {}
         configured = {agent.name: agent for agent in seen.config.agents} if seen and seen.config else {}
         for node, names in nodes.items():
             for name in names:
                 known = configured.get(name)
                 default = AgentStatus(name, node, known.domain if known else "", known.group if known else "")
-                yield agent_view(told.get(name, default), views[process], name in told)
+                yield agent_view(reported.get(name, default), views[process], name in reported)
 
 
 def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> AgentView:

@@ -78,15 +78,15 @@ def _size(count: int) -> str:
 
 def shortcomings(wanted: Desired, running: Mapping[str, Running], found: Plan) -> Iterator[str]:
     """Processes, nodes and agents that are not ready, and what is still to do."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in sorted(wanted.processes):
         if not is_ready(running.get(name)):
-            told.add(name)
+            reported.add(name)
             yield from _of_process(name, running.get(name))
     if late := behind(running, wanted.processes):
         yield f"not all nodes know who is a member: {', '.join(late)} know of an older membership"
     for action in found.actions:
-        if action.subject not in told:
+        if action.subject not in reported:
             yield f"{action.kind} {action.subject} is still to do: {action.why}"
 
 
