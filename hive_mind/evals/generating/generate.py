@@ -41,14 +41,14 @@ def generate(turns: int, agents: int, seed: int) -> Dataset:
     world = World(turns, agents, seed)
     exchanges: list[Exchange] = []
     drafts: list[Draft] = []
-    told = 0
+    story_turns = 0
     for story in _stories(world):
-        if told + story.turns > _STORIES_SHARE * turns:
+        if story_turns + story.turns > _STORIES_SHARE * turns:
             break
         exchanges += story.exchanges
         drafts += story.drafts
-        told += story.turns
-    exchanges += small_talk(world, turns - told)
+        story_turns += story.turns
+    exchanges += small_talk(world, turns - story_turns)
     documents = documents_of(world, exchanges)
     name = f"generated-{turns}-{agents}-{seed}"
     scope = Scope(name, tuple(documents.values()), tuple(_questions(drafts, documents)))
