@@ -90,9 +90,9 @@ def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
 
 def dispute_text(hit: Hit) -> str:
     """Who says otherwise, and which of the two is newer and better supported; "" where nobody does."""
-    told = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_TOLD_MAX]]
-    left_out = len(hit.rivals) - len(told)
-    return "disputed: " + "; ".join([*told, *([f"{left_out} more"] if left_out else [])]) if told else ""
+    rivals = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_TOLD_MAX]]
+    left_out = len(hit.rivals) - len(rivals)
+    return "disputed: " + "; ".join([*rivals, *([f"{left_out} more"] if left_out else [])]) if rivals else ""
 
 
 def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:

@@ -132,7 +132,7 @@ def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:
     A concept is about each of its words: "Pump D4" about "D4" and about "pump", and "Pump D40" not about "D4".
     """
     name = canonical(wanted).casefold()
-    if name in (told := concept.casefold()) and (not name or _as_words(name).search(told)):
+    if name in (folded := concept.casefold()) and (not name or _as_words(name).search(folded)):
         return True
     return any(name == canonical(entity).casefold() for entity in entities)
 

@@ -100,11 +100,11 @@ async def import_all(
         is_last = reached == _end_of(examined)
         # What is one batch leaves no trace: there is nothing to go on with.
         marker = [] if is_last and not has_marker else [SetMeta(BEGUN_KEY, "" if is_last else _encoded(reached))]
-        told = partial(tell, _lines_before(reached, examined), examined.end, "importing")
+        report = partial(tell, _lines_before(reached, examined), examined.end, "importing")
         if batch.facts or batch.changes or marker:
-            added += await _finished(keep(batch.facts, [*batch.changes, *marker]), told)
+            added += await _finished(keep(batch.facts, [*batch.changes, *marker]), report)
             has_marker = bool(marker)
-        told()
+        report()
     return Imported(examined.lines, examined.facts, added, _lines_before(start, examined))
 
 
@@ -179,7 +179,7 @@ def _encoded(reached: _Reached) -> str:
     return msgspec.json.encode(reached).decode()
 
 
-async def _finished(write: Awaitable[int], told: Callable[[], None]) -> int:
+async def _finished(write: Awaitable[int], report: Callable[[], None]) -> int:
     """Its outcome. A cancelled caller finishes it first, and reports it."""
     task = asyncio.ensure_future(write)
     try:
@@ -187,7 +187,7 @@ async def _finished(write: Awaitable[int], told: Callable[[], None]) -> int:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled() and task.exception() is None:
-            told()
+            report()
         raise
 
 
