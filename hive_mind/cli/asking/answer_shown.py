@@ -16,8 +16,8 @@ def show_reply(asked: Mapping[str, str], reply: Told, *, is_json: bool, explain:
     if not is_json:
         show_answer(reply, explain=explain, own=asked["agent"])
         return
-    told = {name: value for name, value in reply.items() if name != "answer"}
-    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **told})
+    rest = {name: value for name, value in reply.items() if name != "answer"}
+    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **rest})
 
 
 def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:

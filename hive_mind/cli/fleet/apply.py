@@ -139,25 +139,25 @@ async def _stay(controller: "HiveController", fleet: str) -> None:
 @asynccontextmanager
 async def under_way(controller: "HiveController") -> AsyncIterator[None]:
     """Show progress on stderr meanwhile. Ctrl-C leaves the work unfinished, and says how to resume."""
-    telling = asyncio.create_task(_print_progress(controller))
+    progress = asyncio.create_task(_print_progress(controller))
     try:
         yield
     except asyncio.CancelledError:
         raise Stopped("stopped; what was started runs on and nothing is lost: run it again to go on") from None
     finally:
-        telling.cancel()
-        await asyncio.wait([telling])
+        progress.cancel()
+        await asyncio.wait([progress])
 
 
 async def _print_progress(controller: "HiveController") -> None:
-    told = ""
+    shown = ""
     while True:
         await asyncio.sleep(_TELL_S)
         # Something may just be replaced; the next look will do.
         with suppress(HiveError):
             line = fleet_line(await controller.status())
-            if line != told:
-                say(told := line, style="dim")
+            if line != shown:
+                say(shown := line, style="dim")
 
 
 async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[ConvergenceResult]]") -> None:
@@ -177,8 +177,8 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
         show_agents(status.agents)
 
     names = [f"agent/{agent.name}" for agent in status.agents]
-    told = plain(outcome) | {"is_converged": outcome.is_converged}
-    fleets.show_as(output, {"outcome": told, "status": plain(status)}, names, show_table)
+    plain_outcome = plain(outcome) | {"is_converged": outcome.is_converged}
+    fleets.show_as(output, {"outcome": plain_outcome, "status": plain(status)}, names, show_table)
     if not outcome.is_converged:
         for problem in outcome.problems:
             say(f"not as it should be: {problem}", style="red")

@@ -142,14 +142,14 @@ def _certificates(path: Path) -> dict[str, dict[str, str]]:
     folder = KeyFolder(path, path.parent.name)
     if not folder.is_founded:
         return {}
-    told: dict[str, dict[str, str]] = {}
+    found: dict[str, dict[str, str]] = {}
     now_ms, revoked = time.time_ns() // 1_000_000, folder.revoked
     for _, made in folder.certificates():
         state = "revoked" if made.key_id in revoked else "expired" if made.not_after_ms < now_ms else "good"
         for name in made.names:
-            if state == "good" or name not in told:
-                told[name] = {"certificate": state, "key": made.key_id.hex(), "process": made.names[0]}
-    return told
+            if state == "good" or name not in found:
+                found[name] = {"certificate": state, "key": made.key_id.hex(), "process": made.names[0]}
+    return found
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

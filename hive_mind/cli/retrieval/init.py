@@ -55,7 +55,7 @@ async def init(
     documents = _documents(written)
     golden = written.golden()
     held_out = len(golden.split("test"))
-    told = {
+    summary = {
         "workspace": str(folder),
         "config": NAIVE,
         "method": written.config(NAIVE).retrieval.method,
@@ -64,14 +64,14 @@ async def init(
         "held_out": held_out,
     }
     if output is Format.JSON:
-        show_json(told)
+        show_json(summary)
         return
     show(f"{shown_source(str(folder.absolute()))} is written", style="bold")
     show(
         f"{counted(documents, 'document')}, {counted(len(golden.queries), 'question')} ({held_out} of them held out), "
         f"and the configuration {NAIVE},"
     )
-    show(f"which searches by {told['method']}. Next:")
+    show(f"which searches by {summary['method']}. Next:")
     _show_next(folder, ("index", "evaluate", "tune --name better", "deploy better"), is_told=workspace is not None)
 
 

@@ -27,8 +27,8 @@ async def run_in_fleet(
     is_waiting: bool,
 ) -> None:
     """Begin one there, and look on. Raises `BackendError`, and `InvalidInput` for what the agent refuses."""
-    told = worker.model_dump(mode="json", by_alias=True, exclude_defaults=True) if worker else {}
-    await agent.call("run", worker=told, inputs=dict(inputs), run=name, stream=stream)
+    form = worker.model_dump(mode="json", by_alias=True, exclude_defaults=True) if worker else {}
+    await agent.call("run", worker=form, inputs=dict(inputs), run=name, stream=stream)
     await look_on(agent, name, output, is_waiting=is_waiting)
 
 

@@ -72,11 +72,11 @@ class Heard:
     def tell(self, saying: Iterable[Mapping[str, Any]]) -> None:
         """What is new of it."""
         for one in saying:
-            turn, told = self._told.get(one["node"], (one["turn"], 0))
+            turn, shown = self._told.get(one["node"], (one["turn"], 0))
             if turn != one["turn"]:
                 self._teller.end_line()
-                told = 0
-            if (new := one["text"][told:]) and (hear := self._teller.listen(one["node"])):
+                shown = 0
+            if (new := one["text"][shown:]) and (hear := self._teller.listen(one["node"])):
                 hear(new)
             self._told[one["node"]] = one["turn"], len(one["text"])
 
@@ -159,7 +159,7 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
     """Why it came so: judgements and decisions, in their order."""
     nodes: dict[str, str] = {}
     for step in steps:
-        told = step_text(step, nodes)
+        text = step_text(step, nodes)
         match step:
             case s.Judged():
                 which = f" (judgement {short_id(step.judgment)})" if step.judgment else ""
@@ -168,7 +168,7 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
             case s.Answered():
                 yield f"{step.by} decided {step.action}" + (f": {step.because}" if step.because else "")
             case s.Parked() | s.Warned():
-                yield told
+                yield text
             case s.Ended():
                 yield f"ended: {step.outcome}: {step.reason}"
 
