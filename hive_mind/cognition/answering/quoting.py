@@ -41,7 +41,7 @@ _SPEAKER_BONUS = 0.2
 _FORM_BONUS = 0.2
 
 # What answers by itself may be this much weaker than what only shares words; weaker still, it is about something else.
-_TELLS_SHARE = 0.5
+_STATES_MORE_SHARE = 0.5
 
 _WANTS_FIGURE = regex(
     r"\bhow (?:many|much|often|old|big|large|heavy|strong|fast|far|long|wide|tall|high|deep|expensive)\b|"
@@ -165,7 +165,7 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     return [
         pair
         for pair, score in zip(ranked, own, strict=True)
-        if score >= floor or (pair[0].states_more and score >= floor * _TELLS_SHARE)
+        if score >= floor or (pair[0].states_more and score >= floor * _STATES_MORE_SHARE)
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
-from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
+from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.described import answering_names, described_in
 from hive_mind.cognition.answering.focus import focus_of
@@ -130,7 +130,7 @@ _QUALIFIER = regex(
 )
 _SENTENCE_ENDS = (".", "!", "。")
 # Facts asked for who somebody is: beyond these they tell of others.
-_TELLERS_MAX = 2
+_IDENTIFYING_MAX = 2
 _FURTHER = regex(r" (?:in|at|on|with|for|from|to|by|near|im|an|auf|mit|für|von) .*$", re.DOTALL)
 _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
@@ -273,7 +273,7 @@ def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSet
         one for one in _judged(described.who, [hit for hit in hits if not _only_asks(hit.fact)], settings) if one.answers
     ]
     answering.sort(key=lambda one: -one.found.share)
-    names = answering_names(described, [one.hit.fact for one in answering if one.hit.fact.is_current][:_TELLERS_MAX])
+    names = answering_names(described, [one.hit.fact for one in answering if one.hit.fact.is_current][:_IDENTIFYING_MAX])
     return (described.who, *map(described.of, names)) if names else ()
 
 
@@ -417,9 +417,9 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     terms = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     if not (asked.named or asked.identifiers):
-        return _owner_in(question) in asked.words & terms and holds_telling(question, said)
+        return _owner_in(question) in asked.words & terms and holds_distinctive(question, said)
     is_whole = any(len(name) > 1 and name <= terms for name in asked.named) or not asked.identifiers.isdisjoint(terms)
-    return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_telling(question, said))
+    return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_distinctive(question, said))
 
 
 def _owner_in(question: str) -> str:

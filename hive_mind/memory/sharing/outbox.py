@@ -173,9 +173,9 @@ class Outbox:
                 return fact
             return replace(fact, held_back=refusals[fact.id]) if refusals[fact.id] else proposed(fact, roots_to_offer(fact))
 
-        is_told = {fact_id: bool(roots_to_offer(awake.recall.facts[fact_id])) for fact_id in fact_ids}
+        offers = {fact_id: bool(roots_to_offer(awake.recall.facts[fact_id])) for fact_id in fact_ids}
         facts = await self._local.revise(awake, fact_ids, decided)
-        return [fact for fact in facts if fact.is_current and not fact.held_back and is_told[fact.id]]
+        return [fact for fact in facts if fact.is_current and not fact.held_back and offers[fact.id]]
 
     def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
         vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
