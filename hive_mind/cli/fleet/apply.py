@@ -53,7 +53,7 @@ GateData = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
 ]
 # After a longer wait a person wonders whether anything happens.
-_TELL_S = 3.0
+_PROGRESS_S = 3.0
 
 
 group = typer.Typer()
@@ -104,7 +104,7 @@ class Ways:
 
 async def _apply(source: "Source", home: Path, ways: Ways) -> None:
     name = source.manifest.metadata.name
-    async with fleets.opened(home, name, is_telling=True) as controller:
+    async with fleets.opened(home, name, is_reporting=True) as controller:
 
         def shown(plan: "Plan") -> None:
             if ways.output.is_table:
@@ -152,7 +152,7 @@ async def under_way(controller: "HiveController") -> AsyncIterator[None]:
 async def _print_progress(controller: "HiveController") -> None:
     shown = ""
     while True:
-        await asyncio.sleep(_TELL_S)
+        await asyncio.sleep(_PROGRESS_S)
         # Something may just be replaced; the next look will do.
         with suppress(HiveError):
             line = fleet_line(await controller.status())
@@ -162,7 +162,7 @@ async def _print_progress(controller: "HiveController") -> None:
 
 async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[ConvergenceResult]]") -> None:
     """Change the fleet that is meant, tell how it goes, and show what came of it."""
-    async with at.opened(is_telling=True) as controller:
+    async with at.opened(is_reporting=True) as controller:
         async with under_way(controller):
             outcome = await change(controller)
         await show_outcome(controller, outcome, at.output)

@@ -60,7 +60,7 @@ def controller(
 async def _keep(home: Path, fleet: str, source: "Source | None", ways: Ways) -> None:
     stop, received = asyncio.Event(), list[signal.Signals]()
     with set_by_signals(stop, received):
-        async with fleets.opened(home, fleet, is_telling=True) as opened:
+        async with fleets.opened(home, fleet, is_reporting=True) as opened:
             while not stop.is_set():
                 if source is not None:
                     await _until(stop, _apply(opened, source, ways))

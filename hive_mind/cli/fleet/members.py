@@ -81,7 +81,7 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
 
     Exit code 1: nothing was done, and why. 2: there is no such member.
     """
-    async with at.opened(is_telling=at.output.is_table) as controller:
+    async with at.opened(is_reporting=at.output.is_table) as controller:
         done = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
     show_as(at.output, done, [done.member], lambda: _print_evicted(done))
 
@@ -100,7 +100,7 @@ async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at
     any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has
     is lost, and shown before. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
     """
-    async with at.opened(is_telling=at.output.is_table) as controller:
+    async with at.opened(is_reporting=at.output.is_table) as controller:
         there = await controller.remains()
         if not yes:
             show_as(at.output, there, [there.hive], lambda: _print_remains(there))
