@@ -117,11 +117,11 @@ def turned(fact: Fact, earlier: Fact | None, now_us: int) -> Fact:
     Without an earlier one it may have changed on its way here: lines taken in together take it back and say it again.
     """
     if earlier is None:
-        is_told = not fact.turned_at_us or len(fact.turned_at_us) % 2 == int(fact.is_current)
+        is_recorded = not fact.turned_at_us or len(fact.turned_at_us) % 2 == int(fact.is_current)
         times = fact.turned_at_us
     else:
-        is_told, times = fact.is_current == earlier.is_current, earlier.times_held
-    if is_told:
+        is_recorded, times = fact.is_current == earlier.is_current, earlier.times_held
+    if is_recorded:
         return fact
     return replace(fact, turned_at_us=(*times, max(now_us, times[-1] + 1)))
 

@@ -69,8 +69,8 @@ def _targets(state: RunState, place: ActiveNode, how: How, chosen: str) -> list[
 
 
 def _briefing(state: RunState, place: ActiveNode, how: How) -> str:
-    tell = marker if state.spec.context == "continuous" else handoff
-    return tell(state, place, has_failed=how == "failure")
+    write = marker if state.spec.context == "continuous" else handoff
+    return write(state, place, has_failed=how == "failure")
 
 
 def enter(writing: Writing, node: str, message: str) -> None:

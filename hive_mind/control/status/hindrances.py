@@ -101,18 +101,18 @@ def _of_process(name: str, seen: Running | None) -> Iterator[str]:
 
 def _of_parts(name: str, status: WorkerStatus) -> Iterator[str]:
     # Often the reason for all that follows: a broker that does not answer.
-    is_told = bool(status.error)
+    is_explained = bool(status.error)
     if status.error:
         yield f"{name} is {status.phase}: {status.error}"
     for node in status.nodes:
         if not node.is_ready:
-            is_told = True
+            is_explained = True
             yield f"node {node.name} is not ready{_colon(node.error or ', '.join(node.findings) or _silent(node.silent))}"
     for agent in status.agents:
         if agent.phase not in ("ready", "asleep"):
-            is_told = True
+            is_explained = True
             yield f"agent {agent.name} is {agent.phase}{_colon(agent.error)}"
-    if not is_told:
+    if not is_explained:
         yield f"{name} is {status.phase}"
 
 

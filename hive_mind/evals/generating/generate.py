@@ -66,20 +66,20 @@ def _check(turns: int, agents: int, seed: int) -> None:
 
 
 def _stories(world: World) -> Iterator[Story]:
-    tell: dict[str, Callable[[int], Story]] = {
-        "project": lambda number: ProjectPair(world, number).tell(),
-        "incident": lambda number: IncidentPair(world, number).tell(),
-        "security": lambda number: SecurityPair(world, number).tell(),
-        "people": lambda number: Colleagues(world, number).tell(),
+    write: dict[str, Callable[[int], Story]] = {
+        "project": lambda number: ProjectPair(world, number).write(),
+        "incident": lambda number: IncidentPair(world, number).write(),
+        "security": lambda number: SecurityPair(world, number).write(),
+        "people": lambda number: Colleagues(world, number).write(),
     }
-    numbers = {kind: count() for kind in tell}
+    numbers = {kind: count() for kind in write}
     people_left = Colleagues.stories(world)
     for kind in cycle(_ROUND):
         if kind == "people":
             if not people_left:
                 continue
             people_left -= 1
-        yield tell[kind](next(numbers[kind]))
+        yield write[kind](next(numbers[kind]))
 
 
 def _questions(drafts: list[Draft], documents: dict[DraftTurn, Document]) -> Iterator[LabelledQuestion]:

@@ -43,7 +43,7 @@ class IncidentPair:
         self.hosts = world.names.hosts(number)
         self.numbers = world.names.incidents(number, world.day(self.slots[0]).year)
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         found = {part: self.chance.sample(getattr(self.words, part), 2) for part in _PARTS}
         cases = [self._case(at, {part: findings[at] for part, findings in found.items()}) for at in range(2)]
         self._in_order()

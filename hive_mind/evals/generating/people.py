@@ -30,7 +30,7 @@ class Colleagues:
         """How many there can be: nobody tells the same thing twice."""
         return world.agents // _PAIR * len(world.words.people.topics)
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         values = self.chance.sample(self.topic.values, _PAIR)
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
         name = self.world.agent(self.agents[0])

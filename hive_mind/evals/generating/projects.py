@@ -37,7 +37,7 @@ class ProjectPair:
         self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in named)
         self.asks, self.asks_of_second = (Asks(self.chance, self.words, one.name) for one in (self.first, self.second))
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
         drawn = [attribute for attribute in drawn if attribute.key != "lead"]
         drawn += [one for one in self.words.attributes if one.key != "lead" and one not in drawn][: _UNKNOWN + 1 - len(drawn)]

@@ -32,7 +32,7 @@ class SecurityPair:
         self.slot = self.chance.randrange(world.slots)
         self.accounts, self.doors = world.names.accounts(number), world.names.doors(number)
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         self._attempts()
         self._responses()
         self._doors()

@@ -8,7 +8,7 @@ from hive_mind.forms.tree import Finding, Path
 from hive_mind.retrieval.files.collection import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery
 from hive_mind.suggestions import did_you_mean
 
-_TOLD_MAX = 20
+_REPORTED_MAX = 20
 
 # Comparing letter by letter with ten thousand names takes seconds.
 
@@ -60,7 +60,7 @@ def documents_findings(collection: Collection, documents: Iterable[tuple[str, Ma
         seen.update(name for name, some in values.items() if any(some))
         for name, type in known.items():
             wrong = next((value for value in values.get(name, ()) if not _is(type, value)), None)
-            if wrong is not None and reported < _TOLD_MAX:
+            if wrong is not None and reported < _REPORTED_MAX:
                 reported += 1
                 yield Finding(
                     _place(collection, name), f'is a {type} and in {document} it is "{wrong[:40]}"; correct one of them'
