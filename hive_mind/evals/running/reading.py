@@ -52,7 +52,10 @@ class MeasuredCell:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A whole run: a cell for each that was planned, in that order, begun or not. `told` is the experiment as plain JSON."""
+    """A whole run: a cell for each that was planned, in that order, begun or not.
+
+    `plain_experiment` is the experiment as plain JSON.
+    """
 
     folder: Path
     experiment: Experiment
