@@ -22,7 +22,7 @@ Work: TypeAlias = Callable[P, Coroutine[Any, Any, R]]
 
 _NAME = "hive-mind"
 _OF_ONE_RECORD = ("update_memory", "delete_memory")
-_tells_queries = False
+_captures_queries = False
 
 
 class Span(Protocol):
@@ -72,7 +72,7 @@ def operation(name: str) -> Callable[[Work[P, R]], Work[P, R]]:
                 made.note("gen_ai.memory.store.id", str(getattr(memory, "store_id", "")))
                 if name in _OF_ONE_RECORD:
                     made.note("gen_ai.memory.record.id", str(given))
-                elif _tells_queries and name == "search_memory":
+                elif _captures_queries and name == "search_memory":
                     made.note("gen_ai.memory.query.text", str(getattr(given, "text", given)))
                 result = await work(*args, **kwargs)
                 ids = _ids_of(result)
@@ -93,8 +93,8 @@ def _ids_of(result: object) -> list[str]:
 
 def record_queries() -> None:
     """Let spans of this process hold what is searched for: off unless a person asks for it."""
-    global _tells_queries
-    _tells_queries = True
+    global _captures_queries
+    _captures_queries = True
 
 
 def traceparent() -> str:

@@ -340,8 +340,8 @@ def key_of(envelope: Envelope) -> Key:
     another, and nobody takes the honest one for what was there already."""
     if not envelope.seal:
         return Key(envelope.sender, envelope.id, "")
-    told = (envelope.hive, *envelope.target, envelope.type, envelope.correlation_id, str(envelope.sent_ms))
-    mark = blake2b(envelope.seal + "\0".join(told).encode("utf-8", "replace") + b"\0" + envelope.data, digest_size=8)
+    fields = (envelope.hive, *envelope.target, envelope.type, envelope.correlation_id, str(envelope.sent_ms))
+    mark = blake2b(envelope.seal + "\0".join(fields).encode("utf-8", "replace") + b"\0" + envelope.data, digest_size=8)
     return Key(envelope.sender, envelope.id, mark.hexdigest())
 
 

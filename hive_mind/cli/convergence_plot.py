@@ -36,10 +36,10 @@ def drawn(curves: Sequence[Curve], kind: str = "svg") -> bytes:
     """The picture as "svg" or "png". Needs the extra `plots`."""
     from hive_mind.drawing.pictures import as_file, canvas, entitle
 
-    title, told = "Share of facts that all their holders hold", "median, and down to the worst run"
+    title, caption = "Share of facts that all their holders hold", "median, and down to the worst run"
     with canvas(4.3, 8) as figure:
         axes = figure.subplots()
-        entitle(axes, title, told)
+        entitle(axes, title, caption)
         for one in filter(lambda one: one.points, curves):
             minutes, middle, worst = zip(*one.points, strict=True)
             colour, every = COLOURS[one.name].light, max(1, len(minutes) // _MARKS)
@@ -48,4 +48,4 @@ def drawn(curves: Sequence[Curve], kind: str = "svg") -> bytes:
         axes.set(xlabel="minutes of virtual time", ylim=(0, 1.02))
         if axes.lines:
             axes.legend(loc="lower right")
-        return as_file(figure, kind, title, told)
+        return as_file(figure, kind, title, caption)

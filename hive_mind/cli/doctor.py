@@ -103,8 +103,8 @@ async def _repair(settings: Settings, agent: str, output: Format, *, from_hive: 
     done = await repaired(settings, path) if path.exists() else None
     back = await give_back(settings, agent) if from_hive else None
     if output is Format.JSON:
-        told = {} if done is None else {"kept": done.kept, "lost": list(done.lost), "kept_aside": str(done.kept_aside)}
-        show_json({"repaired": done is not None, **told} | ({} if back is None else {"from_hive": plain(back)}))
+        repair = {} if done is None else {"kept": done.kept, "lost": list(done.lost), "kept_aside": str(done.kept_aside)}
+        show_json({"repaired": done is not None, **repair} | ({} if back is None else {"from_hive": plain(back)}))
         return
     if done is not None:
         show_repair(path, done)

@@ -23,13 +23,13 @@ class Ending:
     """Which signal wants this process to end; without one it is Ctrl-C."""
 
     def __init__(self) -> None:
-        self._told: signal.Signals | None = None
+        self._received: signal.Signals | None = None
         self._task: asyncio.Task[Any] | None = None
 
     @property
     def code(self) -> int:
         """The exit code of a process that was told to end."""
-        return exit_code(self._told or signal.SIGINT)
+        return exit_code(self._received or signal.SIGINT)
 
     def run(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         """`asyncio.run`, whose main task the first signal cancels."""
@@ -43,9 +43,9 @@ class Ending:
             self._task = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self._told is not None:
+        if self._received is not None:
             return
-        self._told = signal.Signals(number)
+        self._received = signal.Signals(number)
         interrupt = signal.getsignal(signal.SIGINT)
         if callable(interrupt):
             # Python's own, or that of an event loop, which counts how often it was called.

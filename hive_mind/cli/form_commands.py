@@ -110,12 +110,17 @@ def write_first(file: Path, text: str) -> bool:
 def show_problems(found: Mapping[str, Sequence[Problem]], output: Format) -> None:
     """All that is wrong, by file; that nothing is, too."""
     if output is Format.JSON:
-        show_json([{"file": name, "is_valid": not told, "problems": [_plain(p) for p in told]} for name, told in found.items()])
+        show_json(
+            [
+                {"file": name, "is_valid": not problems, "problems": [_plain(p) for p in problems]}
+                for name, problems in found.items()
+            ]
+        )
         return
-    for name, told in found.items():
-        if not told:
+    for name, problems in found.items():
+        if not problems:
             show(f"{name}: nothing is wrong")
-        for one in told:
+        for one in problems:
             show(one.in_file(name))
 
 

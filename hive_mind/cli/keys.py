@@ -111,8 +111,8 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
     found = [(name, made) for name, made in folder.certificates() if which == name or made.key_id.hex().startswith(which)]
     ids = {made.key_id for _, made in found}
     if len(ids) != 1:
-        told = "is more than one key" if ids else "is neither a name nor a key that was issued"
-        raise InvalidInput(f"{which} {told}: hive-mind keys list")
+        problem = "is more than one key" if ids else "is neither a name nor a key that was issued"
+        raise InvalidInput(f"{which} {problem}: hive-mind keys list")
     since_ms = _since_ms(since)
     folder.revoke(ids.pop(), since_ms)
     name, made = found[0]
@@ -163,7 +163,7 @@ def _print_certificate(name: str, made: Certificate, output: Format) -> None:
 def _row(name: str, made: Certificate, revoked_ms: int | None) -> dict[str, Any]:
     now_ms = time.time_ns() // 1_000_000
     state = "revoked" if revoked_ms is not None else "expired" if made.not_after_ms < now_ms else "good"
-    told = {"since": _date(revoked_ms)} if revoked_ms else {}
+    revocation = {"since": _date(revoked_ms)} if revoked_ms else {}
     return {
         "name": name,
         "key": made.key_id.hex(),
@@ -171,7 +171,7 @@ def _row(name: str, made: Certificate, revoked_ms: int | None) -> dict[str, Any]
         "state": state,
         "names": list(made.names),
         "voucher": made.voucher,
-        **told,
+        **revocation,
     }
 
 

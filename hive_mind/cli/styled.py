@@ -16,7 +16,7 @@ from hive_mind.printable import printable
 # No line of ours is longer, and Rich makes no line of a pipe shorter.
 _PIPE_COLUMNS = 100_000
 # Of what takes long, where nobody sees a bar.
-_TOLD_EVERY_S = 10.0
+_SHOWN_EVERY_S = 10.0
 
 # A word in a style of its own is handed over as it is.
 Cell = str | Text
@@ -66,12 +66,12 @@ def progress(unit: str, say: Callable[[str], None]) -> Iterator[ProgressPrinter]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
     console = _console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task, told_s = bar.add_task("", total=None), time.monotonic()
+        task, shown_s = bar.add_task("", total=None), time.monotonic()
 
         def report(done: float, total: int, what: str = "") -> None:
-            nonlocal told_s
-            if not console.is_terminal and time.monotonic() - told_s >= _TOLD_EVERY_S:
-                told_s = time.monotonic()
+            nonlocal shown_s
+            if not console.is_terminal and time.monotonic() - shown_s >= _SHOWN_EVERY_S:
+                shown_s = time.monotonic()
                 say(f"{int(done):,} of {total:,} {unit}: {what}" if total else what)
             bar.update(task, completed=done, total=total or None, description=Text(printable(what)).plain)
 

@@ -80,7 +80,7 @@ class ExtractiveReader:
         left_out: list[LeftOut] = []
         for piece, candidate in self._candidates(found, content, dates, vocabulary):
             if candidate is None:
-                left_out += [] if piece.is_told and not _is_repeated(piece) else [LeftOut(piece.text, _why_not(piece))]
+                left_out += [] if piece.is_covered and not _is_repeated(piece) else [LeftOut(piece.text, _why_not(piece))]
             elif (text := canonical(candidate.content)) in kept:
                 left_out.append(LeftOut(candidate.content, "said before"))
             else:
@@ -104,7 +104,7 @@ class ExtractiveReader:
         speakers = frozenset(piece.block.speaker.casefold() for piece in found) | {content.speaker.casefold()}
         for piece in found:
             context = before.of(piece)
-            statements = [] if piece.is_told else [sentence for sentence in piece.sentences if _states(sentence, piece)]
+            statements = [] if piece.is_covered else [sentence for sentence in piece.sentences if _states(sentence, piece)]
             if not statements:
                 yield piece, None
                 continue
@@ -129,7 +129,7 @@ class ExtractiveReader:
 
 
 def _is_repeated(piece: Piece) -> bool:
-    return piece.is_told and piece.block.layout is Layout.LOG
+    return piece.is_covered and piece.block.layout is Layout.LOG
 
 
 class _Before:
@@ -149,7 +149,7 @@ class _Before:
         What stands first in a section has the titles above it: "Fix" says nothing without what is broken.
         """
         last, is_stated = self._last, piece.block.layout in STATED
-        self._last = last if is_stated or piece.is_told else piece
+        self._last = last if is_stated or piece.is_covered else piece
         if piece.block.lead:
             return self._kept(piece.block.lead, self._speaker)
         if is_stated:
@@ -177,7 +177,7 @@ def _states(sentence: str, piece: Piece) -> bool:
 
 def _why_not(piece: Piece) -> str:
     """Why a piece is left out; "" where another one tells it."""
-    if piece.is_told:
+    if piece.is_covered:
         return "a log line like others" if piece.block.layout is Layout.LOG else ""
     last = piece.sentences[-1]
     if is_link(last):

@@ -54,8 +54,8 @@ class PromptedSettings:
 
     `concurrent_calls_max`: more is faster until the provider throttles. `facts_tokens_max` bounds the reply to a batch; too few
     cut its JSON short. `short_tokens_max` bounds the other replies. `dated_chars_max`: how far a date is looked for.
-    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by. `told`: additional instructions by the
-    operator of this agent; the required form of a reply follows them.
+    `hits_max`: more evidence for an answer, and more to pay for and to be distracted by. `instructions`: more of them, by
+    the operator of this agent; the required form of a reply follows them.
     """
 
     batch_chars_max: int = 12_000
@@ -64,7 +64,7 @@ class PromptedSettings:
     short_tokens_max: int = 1_024
     dated_chars_max: int = 2_000
     hits_max: int = 30
-    told: str = ""
+    instructions: str = ""
     retry: RetrySettings = field(default_factory=RetrySettings)
 
 
@@ -123,7 +123,7 @@ class PromptedReader:
         sources = tuple(shown[number - 1] for number in reply.citations)
         confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
         # Whatever the model made of it.
-        disputes = [f"“{hit.fact.content}” is {told}" for hit in sources if (told := dispute_text(hit))]
+        disputes = [f"“{hit.fact.content}” is {dispute}" for hit in sources if (dispute := dispute_text(hit))]
         return Answer("\n".join([reply.answer, *disputes]), sources, "reasoned", round(confidence, 2))
 
     async def more_words(self, question: str) -> str:
@@ -151,14 +151,14 @@ class PromptedReader:
 
     async def _ask(self, first: Prompt, parse: Callable[[str], _T]) -> _T:
         """The parsed reply. A reply that can't be used is named to the model and asked for again, once."""
-        if self._settings.told:
-            first = replace(first, instructions=f"{self._settings.told}\n\n{first.instructions}")
+        if self._settings.instructions:
+            first = replace(first, instructions=f"{self._settings.instructions}\n\n{first.instructions}")
         try:
             return parse(await self._reply_to(first))
         except UnusableReplyError as problem:
-            told = f"{first.instructions}\n\nYour last reply could not be used: {problem}. Reply again, as described."
+            instructions = f"{first.instructions}\n\nYour last reply could not be used: {problem}. Reply again, as described."
         try:
-            return parse(await self._reply_to(replace(first, instructions=told)))
+            return parse(await self._reply_to(replace(first, instructions=instructions)))
         except UnusableReplyError as problem:
             raise ModelOutputError(
                 f"{self._model.name} replied twice with something that can't be used: {problem}; try again or another model"
@@ -190,10 +190,10 @@ def _candidate_of(fact: FactReply, content: Content, said_at: str) -> Candidate:
 
 def _shown(hit: Hit) -> str:
     fact = hit.fact
-    told = ", ".join(part for part in (fact.speaker, fact.said_at, voices_text(hit)) if part)
+    attribution = ", ".join(part for part in (fact.speaker, fact.said_at, voices_text(hit)) if part)
     past = " (no longer true)" if fact.superseded_by else ""
     disputed = f" ({dispute})" if (dispute := dispute_text(hit)) else ""
-    return f"{fact.content}{f' ({told})' if told else ''}{past}{disputed}"
+    return f"{fact.content}{f' ({attribution})' if attribution else ''}{past}{disputed}"
 
 
 def batches(text: str, chars_max: int) -> list[str]:

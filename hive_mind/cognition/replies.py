@@ -133,8 +133,8 @@ def answer_reply(text: str, facts: int) -> AnswerReply:
 def verdict_reply(text: str, criteria: Collection[str], constraints: Collection[str]) -> VerdictReply:
     """A verdict that says something of all these criteria and constraints, and of nothing else."""
     reply = _decoded(text, VerdictReply)
-    for name, asked, told in (("scores", criteria, reply.scores), ("violated", constraints, reply.violated)):
-        if missing := [id for id in asked if id not in told]:
+    for name, asked, given in (("scores", criteria, reply.scores), ("violated", constraints, reply.violated)):
+        if missing := [id for id in asked if id not in given]:
             raise UnusableReplyError(f'"{name}" has nothing for {", ".join(missing)}')
     if not reply.reasoning.strip():
         raise UnusableReplyError('"reasoning" is empty')

@@ -56,9 +56,9 @@ class DataLoss(ConfigError):
 
     def __init__(self, actions: Sequence[Action]) -> None:
         self.actions = tuple(actions)
-        told = "; ".join(f"{action.kind} {action.subject}: {action.memory or action.why}" for action in actions)
+        losses = "; ".join(f"{action.kind} {action.subject}: {action.memory or action.why}" for action in actions)
         what = "allow it with --allow-data-loss, or change the manifest"
-        super().__init__(f"this would lose facts, and nothing was changed: {told}; {what}")
+        super().__init__(f"this would lose facts, and nothing was changed: {losses}; {what}")
 
 
 class Look(NamedTuple):

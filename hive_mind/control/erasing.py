@@ -55,12 +55,12 @@ async def erase_from_fleet(
 async def _look(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased) -> None:
     for agent in sorted(_agents_in(state)):
         try:
-            told = await controller.call(agent, "would_erase", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+            reply = await controller.call(agent, "would_erase", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
         except HiveError as error:
             erased.owed.append(Owed(f"agent {agent}", str(error)))
             continue
-        erased.confirmed.append(Confirmed(f"agent {agent}", len(told["facts"]), told["episodes"]))
-        erased.facts += told["facts"]
+        erased.confirmed.append(Confirmed(f"agent {agent}", len(reply["facts"]), reply["episodes"]))
+        erased.facts += reply["facts"]
 
 
 async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased, timeout_s: float) -> None:
@@ -73,9 +73,9 @@ async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Era
     nodes = {node for nodes in state.allocation.values() for node in nodes}
     until_s = time.monotonic() + timeout_s
     while True:
-        told = await controller.call(agent, "erased", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
-        confirmed = {node: value for node, value in told["confirmed"].items() if value}
-        everybody = nodes | set(told["members"])
+        reply = await controller.call(agent, "erased", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+        confirmed = {node: value for node, value in reply["confirmed"].items() if value}
+        everybody = nodes | set(reply["members"])
         if everybody <= confirmed.keys() or time.monotonic() > until_s:
             break
         await asyncio.sleep(_POLL_S)

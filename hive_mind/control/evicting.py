@@ -170,14 +170,14 @@ class Members:
         names = [name for name, one in found.items() if one.is_alive]
         asked = (self._platform.members(name, _PATIENCE_S) for name in names)
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        told: dict[str, tuple[MembersSeen, ...]] = {}
+        views: dict[str, tuple[MembersSeen, ...]] = {}
         for name, answer in zip(names, answers, strict=True):
             if isinstance(answer, BaseException):
                 if not isinstance(answer, BackendError):
                     raise answer
                 continue
-            told[name] = answer
-        return told
+            views[name] = answer
+        return views
 
     async def evict(
         self, member: str, found: Mapping[str, Running], process: str, *, is_forced: bool, timeout_s: float

@@ -124,11 +124,11 @@ class FernetFile:
         if not keys and not book.tokens:
             self._key.keep(keys := (new_key(),))
         if not keys:
-            where = f"{self._path} needs its key, and {self._key.told} has none"
+            where = f"{self._path} needs its key, and {self._key.label} has none"
             raise CredentialUnreadable(f"{where}: restore it, or move the file away and set its credentials anew")
         ring = _ring_of(keys)
         if book.tokens and not self._fits(book, ring):
-            what = f"the key of {self._key.told} does not open {self._path}"
+            what = f"the key of {self._key.label} does not open {self._path}"
             advice = "restore the key it was made with, or move the file away and set its credentials anew"
             raise CredentialUnreadable(f"{what}: {advice}; nothing was changed")
         return ring

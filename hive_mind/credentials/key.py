@@ -24,9 +24,9 @@ _SERVICE = "hive-mind credentials"
 
 
 class KeyPlace(Protocol):
-    """Where keys are kept. `told` names it to people; `is_given`: only a person changes it."""
+    """Where keys are kept. `label` names it to people; `is_given`: only a person changes it."""
 
-    told: str
+    label: str
     is_given: bool
 
     def keys(self) -> tuple[str, ...]:
@@ -41,13 +41,13 @@ class KeyPlace(Protocol):
 class GivenKey:
     """The text of a variable: one key, or several with a space between them."""
 
-    told, is_given = VARIABLE, True
+    label, is_given = VARIABLE, True
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def keys(self) -> tuple[str, ...]:
-        return _keys_in(self._text, self.told)
+        return _keys_in(self._text, self.label)
 
     def keep(self, keys: Sequence[str]) -> None:
         del keys
@@ -61,7 +61,7 @@ class FileKey:
     is_given = False
 
     def __init__(self, path: Path, write: WriteWhole) -> None:
-        self._path, self._write, self.told = path, write, str(path)
+        self._path, self._write, self.label = path, write, str(path)
 
     def keys(self) -> tuple[str, ...]:
         try:
@@ -69,7 +69,7 @@ class FileKey:
                 body = file.read(_FILE_BYTES_MAX)
         except FileNotFoundError:
             return ()
-        return _keys_in(body.decode("ascii", "replace"), self.told)
+        return _keys_in(body.decode("ascii", "replace"), self.label)
 
     def keep(self, keys: Sequence[str]) -> None:
         self._write(self._path, "\n".join((*keys, "")).encode())
@@ -81,12 +81,12 @@ class KeyringKey:
     is_given = False
 
     def __init__(self, account: str) -> None:
-        self._account, self.told = account, "the system's keyring"
+        self._account, self.label = account, "the system's keyring"
 
     def keys(self) -> tuple[str, ...]:
         """See `KeyPlace`. Raises `BackendUnavailable` where the system has no keyring or it stays closed."""
         text = _asked_of_keyring(lambda ring: ring.get_password(_SERVICE, self._account))
-        return () if text is None else _keys_in(text, self.told)
+        return () if text is None else _keys_in(text, self.label)
 
     def keep(self, keys: Sequence[str]) -> None:
         _asked_of_keyring(lambda ring: ring.set_password(_SERVICE, self._account, " ".join(keys)))
@@ -97,11 +97,11 @@ def new_key() -> str:
     return base64.urlsafe_b64encode(os.urandom(_KEY_BYTES)).decode()
 
 
-def _keys_in(text: str, told: str) -> tuple[str, ...]:
+def _keys_in(text: str, label: str) -> tuple[str, ...]:
     keys = tuple(text.split())
     if not keys or not all(map(_is_key, keys)):
         wanted = f"{_KEY_BYTES} bytes in base64, such as openssl rand -base64 {_KEY_BYTES} prints"
-        raise CredentialUnreadable(f"{told} holds no key: restore the one that was there ({wanted}); nothing was changed")
+        raise CredentialUnreadable(f"{label} holds no key: restore the one that was there ({wanted}); nothing was changed")
     return keys
 
 

@@ -59,7 +59,7 @@ class Redaction:
             case list() | tuple():
                 return [self.value(inner) for inner in value]
             case int() | float() if not isinstance(value, bool):
-                return value if (told := self.text(shown := json.dumps(value))) == shown else told
+                return value if (redacted := self.text(shown := json.dumps(value))) == shown else redacted
             case _:
                 return value
 

@@ -60,13 +60,13 @@ def canvas(height: float = HEIGHT, width: float = WIDTH) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
-def entitle(axes: Axes, title: str, told: str) -> None:
+def entitle(axes: Axes, title: str, caption: str) -> None:
     """A title above the axes, and below it in small what is shown."""
     # It keeps the place free in height alone: axes that made room for long words would end with no width.
     axes.set_title(" ", pad=26)
     placed: dict[str, Any] = {"xy": (0, 1), "xycoords": "axes fraction", "textcoords": "offset points"}
     above = axes.annotate(title, xytext=(0, 24), fontsize=11.5, fontweight="bold", **placed)
-    below = axes.annotate(told, xytext=(0, 8), fontsize=9, color=COLOURS["faint"].light, **placed)
+    below = axes.annotate(caption, xytext=(0, 8), fontsize=9, color=COLOURS["faint"].light, **placed)
     for one in (above, below):
         one.set_in_layout(False)
 
@@ -78,41 +78,41 @@ def lay_out(figure: Figure) -> None:
         figure.set_layout_engine("none")
 
 
-def as_file(figure: Figure, kind: str, title: str, told: str, hints: Mapping[str, Sequence[str]] | None = None) -> bytes:
+def as_file(figure: Figure, kind: str, title: str, caption: str, hints: Mapping[str, Sequence[str]] | None = None) -> bytes:
     """A figure as PNG, or as SVG in light and dark that needs nothing else.
 
     `hints`: by an artist's `gid`, a tooltip for each of its marks.
     """
-    return as_png(figure, title, told) if kind == "png" else _as_svg_file(figure, title, told, hints or {}).encode()
+    return as_png(figure, title, caption) if kind == "png" else _as_svg_file(figure, title, caption, hints or {}).encode()
 
 
-def as_png(figure: Figure, title: str, told: str) -> bytes:
+def as_png(figure: Figure, title: str, caption: str) -> bytes:
     """A figure in light."""
     lay_out(figure)
     file = BytesIO()
-    words = {"Title": in_one_line(title), "Description": in_one_line(told), "Software": None}
+    words = {"Title": in_one_line(title), "Description": in_one_line(caption), "Software": None}
     figure.savefig(file, format="png", dpi=_PNG_DPI, metadata=words)
     return file.getvalue()
 
 
-def as_part(figure: Figure, name: str, title: str, told: str) -> str:
+def as_part(figure: Figure, name: str, title: str, caption: str) -> str:
     """SVG for a page: colours that follow the page, ids nobody else has, words for screen readers."""
     box, body = _drawn(figure, transparent=True)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
     opening = f'<svg class="plot" role="img" viewBox="{box}" aria-labelledby="{name}-title {name}-told">'
-    words = f'<title id="{name}-title">{_clean(title)}</title><desc id="{name}-told">{_clean(told)}</desc>'
+    words = f'<title id="{name}-title">{_clean(title)}</title><desc id="{name}-told">{_clean(caption)}</desc>'
     return as_variables(opening + words + body)
 
 
-def _as_svg_file(figure: Figure, title: str, told: str, hints: Mapping[str, Sequence[str]]) -> str:
+def _as_svg_file(figure: Figure, title: str, caption: str, hints: Mapping[str, Sequence[str]]) -> str:
     box, body = _drawn(figure, transparent=False)
     for gid, some in hints.items():
         body = _hinted(body, gid, some)
     width, height = box.split()[2:]
     opening = f'<svg {_NAMESPACES} viewBox="{box}" width="{width}pt" height="{height}pt" role="img">'
-    words = f"<title>{_clean(title)}</title><desc>{_clean(told)}</desc>"
+    words = f"<title>{_clean(title)}</title><desc>{_clean(caption)}</desc>"
     style = f"<style>*{{stroke-linejoin:round}}@media (prefers-color-scheme:dark){{{dark_rules(body)}}}</style>"
     return f"{opening}{words}{style}{body}\n"
 

@@ -87,8 +87,8 @@ def _bounds(info: FieldInfo) -> str:
     found = {name: getattr(one, name) for one in info.metadata for name, _ in _BOUNDS if getattr(one, name, None) is not None}
     if found.keys() == {"ge", "le"}:
         return f"{found['ge']:g} to {found['le']:g}"
-    told = ", ".join(f"{words} {found[name]:g}" for name, words in _BOUNDS if name in found)
-    return f"({told})" if told else ""
+    bounds = ", ".join(f"{words} {found[name]:g}" for name, words in _BOUNDS if name in found)
+    return f"({bounds})" if bounds else ""
 
 
 def _default(info: FieldInfo) -> str:

@@ -22,7 +22,7 @@ _NUMBER = regex(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORD = regex(r"""[^\s,:{}\[\]"'/]+""")
 # Half of a pair of UTF-16, which no file and no terminal takes.
 _HALF = regex("[\ud800-\udfff]")
-_HALF_TOLD = "contains an unpaired surrogate; write the whole character"
+_UNPAIRED = "contains an unpaired surrogate; write the whole character"
 _DECODER = JSONDecoder()
 _WORDS = {"true": True, "false": False, "null": None}
 _NO_NUMBERS = frozenset(("nan", "+nan", "-nan", "inf", "infinity", "+inf", "-inf", "+infinity", "-infinity"))
@@ -76,7 +76,7 @@ class _Scanner:
     def _text_value(self, path: Path, line: int) -> Tree:
         text = self._string()
         if _HALF.search(text):
-            self._report(path, line, _HALF_TOLD)
+            self._report(path, line, _UNPAIRED)
             return Tree(None, line)
         return Tree(text, line, text)
 
@@ -88,8 +88,8 @@ class _Scanner:
             key = self._key()
             value = self._value((*path, key), at)
             if key in parts:
-                told = f"occurs twice in its section, first in line {parts[key].line}; keep one of them"
-                self._report((*path, key), at, told)
+                message = f"occurs twice in its section, first in line {parts[key].line}; keep one of them"
+                self._report((*path, key), at, message)
             else:
                 parts[key] = value
 
@@ -128,7 +128,7 @@ class _Scanner:
             self._stop(f'a key must be in double quotes: "{found[0][:_SHOWN]}"' if found else "a key in double quotes is missing")
         key = self._string()
         if _HALF.search(key):
-            self._stop(_HALF_TOLD)
+            self._stop(_UNPAIRED)
         self._skip()
         if self._here() != ":":
             self._stop(f'a colon is missing after "{key[:_SHOWN]}"')

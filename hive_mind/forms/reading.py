@@ -45,8 +45,8 @@ def read(text: str, form: Form[M]) -> Read[M]:
 
 def _without_schema(value: dict[str, Any], form: Form[Any]) -> dict[str, Any]:
     """Without the word to an editor which schema to complete by."""
-    is_told = form.syntax == "json" and isinstance(value.get(SCHEMA_KEY), str)
-    return {key: one for key, one in value.items() if key != SCHEMA_KEY} if is_told else value
+    has_schema = form.syntax == "json" and isinstance(value.get(SCHEMA_KEY), str)
+    return {key: one for key, one in value.items() if key != SCHEMA_KEY} if has_schema else value
 
 
 def tree_of(text: str, form: Form[Any]) -> tuple[Tree | None, tuple[Problem, ...]]:
@@ -62,9 +62,9 @@ def validated(value: Any, form: Form[M]) -> tuple[M | None, Sequence[ErrorDetail
         return None, error.errors(include_url=False)
 
 
-def news(errors: Sequence[ErrorDetails], told: Sequence[Problem], form: Form[Any]) -> list[ErrorDetails]:
+def news(errors: Sequence[ErrorDetails], problems: Sequence[Problem], form: Form[Any]) -> list[ErrorDetails]:
     """Errors about places that no problem names yet."""
-    paths = {one.path for one in told}
+    paths = {one.path for one in problems}
     return [error for error in errors if spelled(error["loc"], form.name) not in paths][:PROBLEMS_MAX]
 
 

@@ -262,9 +262,9 @@ class InMemoryHiveGraph:
         if other is not self and _boots(self) & _boots(other):
             # Both have named their writes alike: each would take the other's facts for its own, and lose them.
             raise InvalidInput("these replicas were made with the same chance: give each a seed of its own")
-        told = other.contents()
+        contents = other.contents()
         with self._turn:
-            for sender, announced, shares in told:
+            for sender, announced, shares in contents:
                 for name, node in self.host.nodes.items():
                     self.host.handle(name, Received(sender, announced))
                     for partition, share in shares:

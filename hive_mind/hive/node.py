@@ -279,11 +279,11 @@ class HiveNode:
             case PoolRequest() | FactsRequest() | ListRequest() | TallyRequest():
                 return [SearchLocal(message, sender)]
             case PoolReply() | FactsReply() | ListReply() | TallyReply():
-                told = message if sender == self.name else believable(message, self.policy.tenant)
-                if isinstance(told, FactsReply | ListReply):
-                    told = msgspec.structs.replace(told, facts=tuple(filter(self.policy.is_to_be_shown, told.facts)))
-                    self.registry_service.note_seen(told.facts, at)
-                return self.questions.take(sender, told, at)
+                reply = message if sender == self.name else believable(message, self.policy.tenant)
+                if isinstance(reply, FactsReply | ListReply):
+                    reply = msgspec.structs.replace(reply, facts=tuple(filter(self.policy.is_to_be_shown, reply.facts)))
+                    self.registry_service.note_seen(reply.facts, at)
+                return self.questions.take(sender, reply, at)
             case Replicate():
                 return self._replicate(sender, message, at)
             case Receipt():

@@ -87,16 +87,16 @@ class Cipher:
             return UNREADABLE
         if type_of(said) != inner.type or isinstance(said, Encrypted):
             return UNREADABLE
-        told = {"type": inner.type, "message": said, "data": inner.data, "seal": inner.seal}
-        return msgspec.structs.replace(envelope, correlation_id=inner.correlation_id, trace=inner.trace, **told)
+        fields = {"type": inner.type, "message": said, "data": inner.data, "seal": inner.seal}
+        return msgspec.structs.replace(envelope, correlation_id=inner.correlation_id, trace=inner.trace, **fields)
 
     def _key_of(self, epoch: int, salt: bytes) -> AESGCM | None:
         secret = self.keys.secret(epoch)
         return AESGCM(derived(secret, b"messages", salt)) if secret is not None else None
 
     def _bound(self, envelope: Envelope, epoch: int) -> bytes:
-        told = (self._hive, self._tenant, envelope.sender, envelope.target, envelope.id, envelope.sent_ms, epoch)
-        return b"hive-mind/encrypted/1/" + _encode(told)
+        fields = (self._hive, self._tenant, envelope.sender, envelope.target, envelope.id, envelope.sent_ms, epoch)
+        return b"hive-mind/encrypted/1/" + _encode(fields)
 
 
 def _nonce(number: int) -> bytes:

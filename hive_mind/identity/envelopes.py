@@ -66,5 +66,5 @@ class Signing:
 
 
 def _payload(envelope: Envelope, data: bytes) -> bytes:
-    told = (envelope.hive, envelope.sender, envelope.target, envelope.id, envelope.type, envelope.correlation_id)
-    return b"hive-mind/envelope/1/" + _encode((*told, envelope.sent_ms, data))
+    fields = (envelope.hive, envelope.sender, envelope.target, envelope.id, envelope.type, envelope.correlation_id)
+    return b"hive-mind/envelope/1/" + _encode((*fields, envelope.sent_ms, data))

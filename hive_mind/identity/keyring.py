@@ -77,15 +77,15 @@ class Keyring:
         if not data or data in self._seen:
             return False
         try:
-            told = read(self._root, data, Revocations, self._check)
+            revocations = read(self._root, data, Revocations, self._check)
         except InvalidInput:
             return False
         self._seen.add(data)
-        news = list(self._newer(told.revoked))
+        news = list(self._newer(revocations.revoked))
         for one in news:
             self._revoked[one.key_id] = one.since_ms
         self.revision += bool(news)
-        if news and len(told.revoked) >= len(self._revoked):
+        if news and len(revocations.revoked) >= len(self._revoked):
             self.revocations = data
         return bool(news)
 

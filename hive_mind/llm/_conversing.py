@@ -27,17 +27,17 @@ def text_of(response: ModelResponse) -> str:
 
 def conversation_of(turn: Turn) -> list[ModelMessage]:
     """Its messages; what stands together between two replies is one request, as some providers demand."""
-    told: list[ModelMessage] = []
+    conversation: list[ModelMessage] = []
     for is_reply, messages in groupby(turn.messages, lambda message: message.role == "assistant"):
         if is_reply:
-            told += [ModelResponse(parts=_said(message)) for message in messages]
+            conversation += [ModelResponse(parts=_said(message)) for message in messages]
         else:
-            told.append(ModelRequest(parts=[_given(message) for message in messages]))
+            conversation.append(ModelRequest(parts=[_given(message) for message in messages]))
     instructions = sendable(turn.instructions)
-    for request in told:
+    for request in conversation:
         if isinstance(request, ModelRequest):
             request.instructions = instructions
-    return told
+    return conversation
 
 
 def parameters_of(turn: Turn) -> ModelRequestParameters:
@@ -88,5 +88,5 @@ def _arguments(part: ToolCallPart) -> Arguments:
 
 def _sent(name: str) -> str:
     """Providers take at most 64 letters, digits, dashes and underscores, also of a tool that a model made up."""
-    told = name.replace(":", "__c__").replace("/", "__s__").replace(".", "__d__")
-    return re.sub("[^A-Za-z0-9_-]", "_", told)[:64] or "_"
+    spelled = name.replace(":", "__c__").replace("/", "__s__").replace(".", "__d__")
+    return re.sub("[^A-Za-z0-9_-]", "_", spelled)[:64] or "_"

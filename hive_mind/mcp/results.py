@@ -164,32 +164,32 @@ def remembered_here(stored: Mapping[str, Any]) -> Remembered:
     return {"ids": [stored["fact_id"]], "added": 1, "confirmed": 0, "held_back": held_back, "left_out": {}}
 
 
-def why_of(told: Mapping[str, Any]) -> Why:
+def why_of(reply: Mapping[str, Any]) -> Why:
     """Of one fact."""
     return {
-        "id": told["fact_id"],
-        "text": told["content"],
-        "about": told["concept"],
-        "sources": told["sources"],
-        "said_at": told["said_at"],
-        "learned_at": _time(told["learned_at_us"]),
-        "held": list(_held(fact_of(told).times_held)),
-        "sharing": told["sharing"],
-        "held_back": told["held_back"],
-        "replaces": told["replaces"],
-        "replaced_by": told["superseded_by"],
-        "said_in": told["said_in"],
+        "id": reply["fact_id"],
+        "text": reply["content"],
+        "about": reply["concept"],
+        "sources": reply["sources"],
+        "said_at": reply["said_at"],
+        "learned_at": _time(reply["learned_at_us"]),
+        "held": list(_held(fact_of(reply).times_held)),
+        "sharing": reply["sharing"],
+        "held_back": reply["held_back"],
+        "replaces": reply["replaces"],
+        "replaced_by": reply["superseded_by"],
+        "said_in": reply["said_in"],
     }
 
 
-def conflicts_of(told: Mapping[str, Any]) -> Conflicts:
+def conflicts_of(reply: Mapping[str, Any]) -> Conflicts:
     """Pairs, the newest first."""
-    return {"pairs": [[_side(fact) for fact in pair] for pair in told["conflicts"]], "count": told["count"]}
+    return {"pairs": [[_side(fact) for fact in pair] for pair in reply["conflicts"]], "count": reply["count"]}
 
 
-def changed_of(told: Mapping[str, Any]) -> Changed:
+def changed_of(reply: Mapping[str, Any]) -> Changed:
     """Of a fact that was corrected or taken back."""
-    return {"id": told["fact_id"], "sharing": told["sharing"]}
+    return {"id": reply["fact_id"], "sharing": reply["sharing"]}
 
 
 def _recalled(hit: Mapping[str, Any]) -> Recalled:

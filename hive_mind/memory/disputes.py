@@ -19,8 +19,8 @@ from hive_mind.model.query import Hit
 
 # Every two of them are compared, and nobody reads further.
 _COMPARED_MAX = 50
-_RIVALS_TOLD_MAX = 2
-_CHARACTERS_TOLD_MAX = 120
+_RIVALS_SHOWN_MAX = 2
+_CHARACTERS_SHOWN_MAX = 120
 
 
 def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> list[Hit]:
@@ -90,9 +90,9 @@ def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
 
 def dispute_text(hit: Hit) -> str:
     """Who says otherwise, and which of the two is newer and better supported; "" where nobody does."""
-    told = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_TOLD_MAX]]
-    left_out = len(hit.rivals) - len(told)
-    return "disputed: " + "; ".join([*told, *([f"{left_out} more"] if left_out else [])]) if told else ""
+    rivals = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_SHOWN_MAX]]
+    left_out = len(hit.rivals) - len(rivals)
+    return "disputed: " + "; ".join([*rivals, *([f"{left_out} more"] if left_out else [])]) if rivals else ""
 
 
 def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
@@ -106,7 +106,7 @@ def _conflicting(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
 
 def _rival_text(fact: Fact, rival: Fact) -> str:
     here, there = len(fact.sources), len(rival.sources)
-    text = rival.content if len(rival.content) <= _CHARACTERS_TOLD_MAX else rival.content[:_CHARACTERS_TOLD_MAX] + "…"
+    text = rival.content if len(rival.content) <= _CHARACTERS_SHOWN_MAX else rival.content[:_CHARACTERS_SHOWN_MAX] + "…"
     age = {1: "newer", 0: "as old", -1: "older"}[_later(rival, fact)]
     if here == there:
         return f"“{text}” is {age} and as well supported ({counted(there, 'source')} each)"

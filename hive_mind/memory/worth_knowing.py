@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from hive_mind.memory.gate.instructions import instruction_in
 from hive_mind.memory.gate.sensitive import credential_in
-from hive_mind.memory.gate.told_secrets import states_secret
+from hive_mind.memory.gate.stated_secrets import states_secret
 from hive_mind.model.fact import Fact
 
 # A page at most: more is not read, and takes the room of the work.

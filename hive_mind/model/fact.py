@@ -117,11 +117,11 @@ def turned(fact: Fact, earlier: Fact | None, now_us: int) -> Fact:
     Without an earlier one it may have changed on its way here: lines taken in together take it back and say it again.
     """
     if earlier is None:
-        is_told = not fact.turned_at_us or len(fact.turned_at_us) % 2 == int(fact.is_current)
+        is_recorded = not fact.turned_at_us or len(fact.turned_at_us) % 2 == int(fact.is_current)
         times = fact.turned_at_us
     else:
-        is_told, times = fact.is_current == earlier.is_current, earlier.times_held
-    if is_told:
+        is_recorded, times = fact.is_current == earlier.is_current, earlier.times_held
+    if is_recorded:
         return fact
     return replace(fact, turned_at_us=(*times, max(now_us, times[-1] + 1)))
 
@@ -132,7 +132,7 @@ def is_about(wanted: str, concept: str, entities: Iterable[str]) -> bool:
     A concept is about each of its words: "Pump D4" about "D4" and about "pump", and "Pump D40" not about "D4".
     """
     name = canonical(wanted).casefold()
-    if name in (told := concept.casefold()) and (not name or _as_words(name).search(told)):
+    if name in (folded := concept.casefold()) and (not name or _as_words(name).search(folded)):
         return True
     return any(name == canonical(entity).casefold() for entity in entities)
 

@@ -23,18 +23,18 @@ _LEAST_GAIN, _LEAST_LENGTH = 1e-12, 1e-9
 """No honest statistics make a term worth less, or documents shorter."""
 
 
-def rescored(told: Sequence[Occurrences], asked: Mapping[str, float], together: TermStatistics) -> Scores:
+def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together: TermStatistics) -> Scores:
     """BM25 of the candidates of several pools, one pool after the other, by the statistics of all.
 
     `asked` are the query's terms with their weights (`bm25.asked_for`). The pools are of indexes with the default settings, as
     every replica's is.
     """
-    lengths = np.concatenate([one.lengths for one in told])
-    starts = np.cumsum([0, *(len(one.lengths) for one in told[:-1])])
-    counts = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(asked))
-    rows = np.frombuffer(b"".join([one.rows for one in told]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
-    gains = np.tile(gains_of(asked, together, _SETTINGS), len(told)).repeat(counts.ravel())
-    weights = np.concatenate([one.weights for one in told])
+    lengths = np.concatenate([one.lengths for one in pools])
+    starts = np.cumsum([0, *(len(one.lengths) for one in pools[:-1])])
+    counts = np.array([one.counts for one in pools], dtype=np.int64).reshape(len(pools), len(asked))
+    rows = np.frombuffer(b"".join([one.rows for one in pools]), dtype="<u2") + starts.repeat(counts.sum(axis=1))
+    gains = np.tile(gains_of(asked, together, _SETTINGS), len(pools)).repeat(counts.ravel())
+    weights = np.concatenate([one.weights for one in pools])
     parts = parts_of(lengths[rows], weights, gains, mean_length(together), _SETTINGS)
     return np.bincount(rows, parts, minlength=len(lengths)).astype(np.float32)
 
@@ -47,7 +47,7 @@ def left_out(scores: Scores, depth: int) -> float:
 
 
 def most_left(
-    told: Sequence[Occurrences],
+    pools: Sequence[Occurrences],
     left: Sequence[float],
     scored_by: Sequence[TermStatistics],
     asked: Mapping[str, float],
@@ -59,11 +59,11 @@ def most_left(
     """
     # A lying member's figures may overflow. A bound that is not a number only makes its member be asked again.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _most_left(told, np.array(left, dtype=np.float64), scored_by, asked, together)
+        return _most_left(pools, np.array(left, dtype=np.float64), scored_by, asked, together)
 
 
 def _most_left(
-    told: Sequence[Occurrences],
+    pools: Sequence[Occurrences],
     left: NDArray[np.float64],
     scored_by: Sequence[TermStatistics],
     asked: Mapping[str, float],
@@ -72,7 +72,7 @@ def _most_left(
     rarities = rarities_of([together, *scored_by], list(asked)) * np.array(list(asked.values()))
     grows = rarities[0] / np.maximum(rarities[1:], _LEAST_GAIN)
     order = np.argsort(-grows, axis=1)
-    caps = np.where(_all_given(told, list(asked)), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
+    caps = np.where(_all_given(pools, list(asked)), 0.0, rarities[1:] * (_SETTINGS.saturation + 1.0))
     filled = np.minimum(np.take_along_axis(caps, order, axis=1).cumsum(axis=1), left[:, None])
     shares = np.diff(filled, axis=1, prepend=0.0)
     # Where documents are longer on average, the same one counts as shorter, which lifts its score by so much at most.
@@ -82,8 +82,8 @@ def _most_left(
     return most
 
 
-def _all_given(told: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
+def _all_given(pools: Sequence[Occurrences], terms: Sequence[str]) -> NDArray[np.bool_]:
     """Of which terms every document that has them is in the pool; shape (pools, terms)."""
-    given = np.array([one.counts for one in told], dtype=np.int64).reshape(len(told), len(terms))
-    there = np.array([[one.statistics.document_frequency.get(term, 0) for term in terms] for one in told])
+    given = np.array([one.counts for one in pools], dtype=np.int64).reshape(len(pools), len(terms))
+    there = np.array([[one.statistics.document_frequency.get(term, 0) for term in terms] for one in pools])
     return given >= there.reshape(given.shape)

@@ -36,8 +36,8 @@ def with_output(text: str, key: str, value: Any) -> str:
     else:
         end = max((number for number, one in enumerate(lines) if one.strip()), default=0)
         lines.insert(end + 1, line)
-    told = before + "\n".join(lines) + after
-    return told if len(told) <= CHARACTERS_MAX else text
+    changed = before + "\n".join(lines) + after
+    return changed if len(changed) <= CHARACTERS_MAX else text
 
 
 def _around(text: str) -> tuple[str, str, str]:
@@ -53,5 +53,5 @@ def _around(text: str) -> tuple[str, str, str]:
 
 
 def _one_line(value: Any) -> str:
-    told = json.dumps(value, ensure_ascii=False, default=str)
-    return told if len(told) <= VALUE_CHARACTERS else f"{told[: VALUE_CHARACTERS - 1]}…"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 1]}…"

@@ -84,9 +84,9 @@ def answered(writing: Writing, item: str, said: PersonDecided) -> None:
 
 def replan(writing: Writing, why: str, who: str = "Judge feedback") -> None:
     """The planner begins, told what came of it so far; everything else is given up."""
-    told = feedback_context(writing.state, why)
+    feedback = feedback_context(writing.state, why)
     give_up(writing, list(writing.state.places.values()))
-    writing.add(Replanned(told))
+    writing.add(Replanned(feedback))
     enter(writing, writing.state.spec.planner, f"[{who}]: {why}")
 
 
@@ -140,8 +140,8 @@ def _answered_call(writing: Writing, place: ActiveNode, waiting: Waiting, said: 
     is_question = call.call.name in PERSON_TOOLS
     if is_question or said.edit is not None:
         declined = "approved" if said.action is _ACCEPT else "no answer: a person declined"
-        told = declined if answer in ("", None) else as_text(answer)
-        writing.add(Returned(place.id, waiting.call, f"[Person]: {told}" if is_question else told, value=answer))
+        text = declined if answer in ("", None) else as_text(answer)
+        writing.add(Returned(place.id, waiting.call, f"[Person]: {text}" if is_question else text, value=answer))
     elif said.action is not _ACCEPT:
         why = f"a person decided that this must not run{f': {said.because}' if said.because else ''}"
         writing.add(Returned(place.id, waiting.call, why, is_error=True))

@@ -18,20 +18,20 @@ def judgment_of(state: RunState, place: ActiveNode) -> Judgment:
     missing = [key for key in node.outputs if place.outputs.get(key) is None]
     if not missing:
         return Judgment(action=JudgmentAction.ACCEPT, reasoning="its outputs are set")
-    told = f"{node.prompt}\nStill missing: {', '.join(missing)}.{_urgency(state)}"
-    return Judgment(action=JudgmentAction.RETRY, reasoning=f"missing outputs: {', '.join(missing)}", feedback=told)
+    feedback = f"{node.prompt}\nStill missing: {', '.join(missing)}.{_urgency(state)}"
+    return Judgment(action=JudgmentAction.RETRY, reasoning=f"missing outputs: {', '.join(missing)}", feedback=feedback)
 
 
 def result_of(state: RunState, run: str) -> str:
     """JSON with message, data, reports and metadata."""
     said = [report.text for report in state.reports]
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "message": said[-1] if said else state.reason,
         "data": {key: value for key, value in state.buffer.items() if key not in state.inputs},
         "reports": [{"message": report.text, "data": report.data} for report in state.reports],
         "metadata": {"outcome": state.outcome, "reason": state.reason, "turns": state.turns, "tokens": state.tokens, "run": run},
     }
-    return json.dumps(told, ensure_ascii=False, default=str)
+    return json.dumps(result, ensure_ascii=False, default=str)
 
 
 def _urgency(state: RunState) -> str:

@@ -60,9 +60,9 @@ def _uncertain(calls: Mapping[str, Call]) -> Mapping[str, Call]:
 
 def _heard(state: RunState, step: steps.Heard) -> RunState:
     place = state.places[step.place]
-    told = (*place.messages, Message("user", step.text))
+    messages = (*place.messages, Message("user", step.text))
     heard = state.heard | {step.id} if step.id else state.heard
-    return replace(_put(state, replace(place, messages=told, phase="think")), heard=heard)
+    return replace(_put(state, replace(place, messages=messages, phase="think")), heard=heard)
 
 
 def _entered(state: RunState, step: steps.Entered) -> RunState:
@@ -184,8 +184,8 @@ def _judged(state: RunState, step: steps.Judged) -> RunState:
             return _put(state, replace(place, phase="parked", errors=(*place.errors, error), why=step.reasoning))
 
 
-def _again(place: ActiveNode, told: str, why: str) -> ActiveNode:
-    messages = (*place.messages, Message("user", told))
+def _again(place: ActiveNode, text: str, why: str) -> ActiveNode:
+    messages = (*place.messages, Message("user", text))
     errors = (*place.errors, why)
     return replace(
         place,

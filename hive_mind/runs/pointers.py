@@ -48,8 +48,8 @@ def shown(tool: str, text: str, file: str) -> str:
         return text if len(text) <= CHARACTERS_MAX else f"{text[:CHARACTERS_MAX]}\n[Only first {CHARACTERS_MAX:,} chars shown]"
     if len(text) <= CHARACTERS_MAX:
         return f"{text}\n[Saved to '{file}']"
-    told = f"{len(text):,} chars — too large for context, saved to '{file}'"
-    pointer = f"[Result from {tool}: {told}. Use load_data(filename='{file}') to read the full result.]"
+    note = f"{len(text):,} chars — too large for context, saved to '{file}'"
+    pointer = f"[Result from {tool}: {note}. Use load_data(filename='{file}') to read the full result.]"
     return f"{text[:CHARACTERS_MAX]}\n{pointer}"
 
 

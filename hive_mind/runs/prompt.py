@@ -57,13 +57,13 @@ def instructions(state: RunState, place: ActiveNode, around: PromptContext, *, i
 
 def messages(place: ActiveNode) -> tuple[Message, ...]:
     """The conversation. A model needs a first word, and a result for each of its calls, also for one that was given up."""
-    told: list[Message] = []
+    conversation: list[Message] = []
     answers = {message.call for message in place.messages if message.role == "tool"}
     for message in place.messages:
-        told.append(message)
+        conversation.append(message)
         given_up = [call for call in message.calls if call.id not in answers]
-        told += [Message("tool", "it was given up", call=call.id, name=call.name, is_error=True) for call in given_up]
-    return tuple(told) or (Message("user", "Begin."),)
+        conversation += [Message("tool", "it was given up", call=call.id, name=call.name, is_error=True) for call in given_up]
+    return tuple(conversation) or (Message("user", "Begin."),)
 
 
 def _narrative(state: RunState) -> str:
@@ -95,16 +95,16 @@ def _inputs(buffer: Mapping[str, Any], node: NodeSpec) -> str:
     return _fenced("Your inputs.", "\n".join(f"{key}: {value}" for key, value in known.items()))
 
 
-def _fenced(title: str, told: str) -> str:
-    fence = f"data-{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-    return f"{title} {_UNTRUSTED.format(fence=fence)}\n<{fence}>\n{told}\n</{fence}>"
+def _fenced(title: str, text: str) -> str:
+    fence = f"data-{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
+    return f"{title} {_UNTRUSTED.format(fence=fence)}\n<{fence}>\n{text}\n</{fence}>"
 
 
 def _cut(value: Any) -> str:
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    if len(told) <= INPUT_CHARACTERS:
-        return told
-    return f"{told[:INPUT_CHARACTERS]}… [{len(told) - INPUT_CHARACTERS:,} more characters]"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if len(text) <= INPUT_CHARACTERS:
+        return text
+    return f"{text[:INPUT_CHARACTERS]}… [{len(text) - INPUT_CHARACTERS:,} more characters]"
 
 
 def _listed(title: str, names: Sequence[str]) -> str:
@@ -132,8 +132,8 @@ def values(known: Any) -> str:
 
 def one_line(value: Any, characters: int = VALUE_CHARACTERS) -> str:
     """A value as JSON, or a text as it is, in one line and cut."""
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return _shortened(" ".join(told.split()), characters)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return _shortened(" ".join(text.split()), characters)
 
 
 def _why(place: ActiveNode) -> str:

@@ -31,16 +31,16 @@ def leave(writing: Writing, place: ActiveNode, how: How, chosen: str = "") -> No
         writing.add(Judged(place.id, JudgmentAction.ESCALATE, why, cause="broken"))
         return
     writing.add(Left(place.id, how))
-    told = _briefing(writing.state, place, how)
+    briefing = _briefing(writing.state, place, how)
     if len(targets) > 1:
         frame = f"f-{place.id}"
         writing.add(Forked(frame, place.id, len(targets)))
         for branch, target in enumerate(targets):
             # A branch that went straight to where the first goes on has ended the others.
             if frame in writing.state.frames:
-                _go(writing, target, frame, branch, told)
+                _go(writing, target, frame, branch, briefing)
     elif targets:
-        _go(writing, targets[0], place.frame, place.branch, told)
+        _go(writing, targets[0], place.frame, place.branch, briefing)
     else:
         _meet(writing, place.frame)
 
@@ -69,16 +69,16 @@ def _targets(state: RunState, place: ActiveNode, how: How, chosen: str) -> list[
 
 
 def _briefing(state: RunState, place: ActiveNode, how: How) -> str:
-    tell = marker if state.spec.context == "continuous" else handoff
-    return tell(state, place, has_failed=how == "failure")
+    write = marker if state.spec.context == "continuous" else handoff
+    return write(state, place, has_failed=how == "failure")
 
 
-def enter(writing: Writing, node: str, told: str) -> None:
+def enter(writing: Writing, node: str, message: str) -> None:
     """Begin a node outside any branch."""
-    _go(writing, node, "", 0, told)
+    _go(writing, node, "", 0, message)
 
 
-def _go(writing: Writing, node: str, frame: str, branch: int, told: str) -> None:
+def _go(writing: Writing, node: str, frame: str, branch: int, message: str) -> None:
     state = writing.state
     spec = state.spec.by_id[node]
     if spec.join and frame in state.frames:
@@ -89,7 +89,7 @@ def _go(writing: Writing, node: str, frame: str, branch: int, told: str) -> None
             "failed", f"node {node} was entered {spec.visits} times: the graph goes in circles, or its visits are too few"
         )
     else:
-        writing.add(Entered(f"p{state.entered + 1}", node, frame, branch, told))
+        writing.add(Entered(f"p{state.entered + 1}", node, frame, branch, message))
 
 
 def _meet(writing: Writing, id: str) -> None:
@@ -106,9 +106,9 @@ def _meet(writing: Writing, id: str) -> None:
     if frame.live and writing.state.spec.by_id[node].join != "any":
         return
     give_up(writing, _within(writing.state, frame))
-    told = f"The branches before this are done. Known so far: {_short(writing.state)}"
+    briefing = f"The branches before this are done. Known so far: {_short(writing.state)}"
     place = f"p{writing.state.entered + 1}"
-    writing.add(Entered(place, node, frame.parent, frame.branch, told, joins=id))
+    writing.add(Entered(place, node, frame.parent, frame.branch, briefing, joins=id))
 
 
 def _within(state: RunState, frame: BranchFrame) -> list[ActiveNode]:

@@ -178,8 +178,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await self._agent.memory.get_all_facts()
         pairs = sorted(disputed(facts), key=lambda pair: -max(fact.learned_at_us for fact in pair))
-        told = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit]]
-        return {"conflicts": told, "count": len(pairs), "completeness": facts.completeness}
+        replies = [[fact_reply(fact) for fact in pair] for pair in pairs[: call.limit]]
+        return {"conflicts": replies, "count": len(pairs), "completeness": facts.completeness}
 
     @request("text", needs=("fact_id",), gives=Shared)
     async def _do_retract(self, call: Call) -> Any:
@@ -224,8 +224,8 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_aggregate(self, call: Call) -> Any:
         """Count facts of the whole hive about `concept`, each once; for a `kind` but count, give the first `limit` of them."""
         found = await self._agent.memory.aggregate(Aggregation(cast(Any, call.kind), call.concept, call.limit))
-        told = {"count": found.count, "facts": [fact_reply(fact) for fact in found.facts]}
-        return told | {"completeness": found.completeness, "silent": list(found.silent)}
+        reply = {"count": found.count, "facts": [fact_reply(fact) for fact in found.facts]}
+        return reply | {"completeness": found.completeness, "silent": list(found.silent)}
 
     @request(gives=Exported)
     async def _do_export(self, call: Call) -> Any:
@@ -253,8 +253,10 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Who has confirmed, as far as this node knows: by node the last confirmation, None where one is missing."""
         node, wanted = self._member.member.node, _erasures(call)
         names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
-        told = {rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in wanted] for name in names}
-        confirmed = {name: values[-1] if all(values) else None for name, values in told.items()}
+        confirmations = {
+            rater_of(f"erased/{name}/"): [node.registry.get(f"erased/{name}/{one.key}") for one in wanted] for name in names
+        }
+        confirmed = {name: values[-1] if all(values) else None for name, values in confirmations.items()}
         return {"confirmed": confirmed, "members": list(node.topology.nodes)}
 
     @request(gives=Nothing)
@@ -334,7 +336,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request("text", needs=("run",), gives=RunName)
     async def _do_run_told(self, call: Call) -> Any:
         """Say a word to a run that waits for one."""
-        return await (await self._runs()).told(call.run, call.text)
+        return await (await self._runs()).say(call.run, call.text)
 
     @request(gives=Tools)
     async def _do_tools(self, call: Call) -> Any:
@@ -353,7 +355,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_told(self, call: Call) -> Any:
         """List the messages to this agent."""
         del call
-        return msgspec.to_builtins(self._member.told.entries())
+        return msgspec.to_builtins(self._member.message_log.entries())
 
     @request(gives=list[dict[str, Any]])
     async def _do_members(self, call: Call) -> Any:
@@ -402,8 +404,8 @@ def _as_of_us(call: Call) -> int:
 
 
 def _held(fact: Fact) -> Reply:
-    told = {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
-    return told | {"held_back": fact.held_back}
+    reply = {"fact_id": fact.id, "content": fact.content, "labels": list(fact.labels), "sharing": fact.sharing.value}
+    return reply | {"held_back": fact.held_back}
 
 
 def _request(call: Call) -> str:
@@ -412,8 +414,8 @@ def _request(call: Call) -> str:
 
 
 def _episode_reply(episode: Episode) -> Reply:
-    told = {"id": episode.id, "title": episode.title, "source": episode.source, "said_at": episode.said_at}
-    return told | {"text": episode.text[:_EXCERPT_MAX]}
+    reply = {"id": episode.id, "title": episode.title, "source": episode.source, "said_at": episode.said_at}
+    return reply | {"text": episode.text[:_EXCERPT_MAX]}
 
 
 def _sharing_of(fact: Fact) -> Reply:

@@ -87,15 +87,15 @@ class Answered(Reached):
 
 def fact_reply(fact: Fact) -> FactTold:
     """A fact as plain values."""
-    told = msgspec.to_builtins(fact)
+    fields = msgspec.to_builtins(fact)
     # As they look after a journey as JSON.
-    lists = {name: list(value) for name, value in told.items() if isinstance(value, tuple)}
-    return cast(FactTold, {"fact_id": told.pop("id"), **told, **lists})
+    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+    return cast(FactTold, {"fact_id": fields.pop("id"), **fields, **lists})
 
 
-def fact_of(told: Mapping[str, Any]) -> Fact:
+def fact_of(reply: Mapping[str, Any]) -> Fact:
     """The fact; what else stands there is left out."""
-    return msgspec.convert({**told, "id": told["fact_id"]}, Fact)
+    return msgspec.convert({**reply, "id": reply["fact_id"]}, Fact)
 
 
 def found_reply(found: SearchResult, agent: str) -> FoundReply:

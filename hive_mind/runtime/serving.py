@@ -129,5 +129,5 @@ def _id_of(line: bytes) -> int | str:
 
 def refusal(error: HiveError) -> Reply:
     """An error as an answer."""
-    told = {"error": str(error), "kind": type(error).__name__}
-    return told | ({"retry_after_s": error.retry_after_s} if isinstance(error, BackendThrottled) else {})
+    reply = {"error": str(error), "kind": type(error).__name__}
+    return reply | ({"retry_after_s": error.retry_after_s} if isinstance(error, BackendThrottled) else {})

@@ -64,8 +64,8 @@ def _made(function: Function, name: str, traits: ToolTraits, timeout_s: float) -
     except (PydanticUserError, NameError) as error:
         raise InvalidInput(f"tool {name!r}: no schema can describe its parameters: {error}") from None
 
-    async def call(told: ToolContext, arguments: Arguments) -> Any:
-        given = _validated(model, name, arguments) | ({context: told} if context else {})
+    async def call(tool_context: ToolContext, arguments: Arguments) -> Any:
+        given = _validated(model, name, arguments) | ({context: tool_context} if context else {})
         if inspect.iscoroutinefunction(function):
             return await function(**given)
         return await asyncio.to_thread(function, **given)
@@ -110,8 +110,8 @@ def _model_of(function: Function, name: str) -> tuple[type[BaseModel], str]:
         if hints.get(parameter.name) is ToolContext:
             context = parameter.name
         elif parameter.kind not in _PLAIN or parameter.name not in hints or parameter.name.startswith("_"):
-            told = "needs a type, must not be *args, and must not begin with an underscore"
-            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} {told}")
+            problem = "needs a type, must not be *args, and must not begin with an underscore"
+            raise InvalidInput(f"tool {name!r}: parameter {parameter.name!r} {problem}")
         else:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[parameter.name] = (hints[parameter.name], default)
@@ -122,6 +122,6 @@ def _validated(model: type[BaseModel], name: str, arguments: Arguments) -> dict[
     try:
         found = model.model_validate(dict(arguments))
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
-        raise InvalidInput(f"the arguments of {name} do not fit: {told}") from None
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+        raise InvalidInput(f"the arguments of {name} do not fit: {problems}") from None
     return {field: getattr(found, field) for field in type(found).model_fields}

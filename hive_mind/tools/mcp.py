@@ -77,9 +77,9 @@ class McpTools:
 
     def _tool(self, served: ServedTool) -> Tool:
         server = self._server
-        told = (served.description or served.title or served.name)[:_DESCRIPTION_CHARACTERS]
+        description = (served.description or served.title or served.name)[:_DESCRIPTION_CHARACTERS]
         may_repeat = any(fnmatchcase(served.name, pattern) for pattern in server.idempotent)
-        spec = ToolSpec(f"mcp:{server.name}/{served.name}", told, served.input_schema)
+        spec = ToolSpec(f"mcp:{server.name}/{served.name}", description, served.input_schema)
 
         async def call(context: ToolContext, arguments: Arguments) -> Any:
             del context

@@ -21,7 +21,7 @@ from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.placement import first_placement
 from hive_mind.hive.topology.sharded import Sharded
 from hive_mind.journal.memory import MemoryJournal
-from hive_mind.runtime.node.app_message_log import ToldLog
+from hive_mind.runtime.node.app_message_log import AppMessageLog
 from hive_mind.runtime.node.base import RunnerSettings, system_clock
 from hive_mind.runtime.node.runner import NodeRunner
 from tests.hives import MODERATOR, keyring, probe, promotion
@@ -88,7 +88,7 @@ class Attacked:
             self.membership,
         )
         self.app_messages = AppMessages(self.member, lambda: NODES, chance)
-        self.log = ToldLog(lambda: self.app_messages.kept)
+        self.log = AppMessageLog(lambda: self.app_messages.kept)
         self.app_messages.handler = self.log.write
         self.journal, self.counted = MemoryJournal(kept), Counted(self.app_messages)
         self.runner = NodeRunner(self.counted, self.journal, bus, settings=RunnerSettings(hive), knows=NODES.__contains__)

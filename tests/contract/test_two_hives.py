@@ -66,8 +66,8 @@ def test_two_hives_of_the_same_names_on_one_broker_have_nothing_to_do_with_each_
                     assert await contents(member) == {said}
                     assert [hit.fact.content for hit in await member.memory.search_facts("what colour has the ferry?")] == [said]
                     assert member.memory.completeness == 1.0
-            assert [entry.text for entry in reds["ben"].told.entries()] == ["hello reds"]
-            assert not any(member.told.entries() for member in (reds["ada"], *blues.values()))
+            assert [entry.text for entry in reds["ben"].message_log.entries()] == ["hello reds"]
+            assert not any(member.message_log.entries() for member in (reds["ada"], *blues.values()))
 
             # Nor does one of them taking something back, or going away, change anything for the other.
             await reds["ada"].memory.retract_fact(kept.id)

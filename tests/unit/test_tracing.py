@@ -123,7 +123,7 @@ def test_an_operation_is_a_span_that_says_whose_memory_and_which_records_and_not
 def test_what_is_searched_for_is_told_only_where_somebody_wants_it(
     recorded: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracing, "_tells_queries", False)
+    monkeypatch.setattr(tracing, "_captures_queries", False)
     tracing.record_queries()
     asyncio.run(Memory().search("Which pump?", 1))
     (searched,) = recorded.get_finished_spans()

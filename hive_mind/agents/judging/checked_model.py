@@ -90,7 +90,9 @@ class CheckedModel:
         if self._pace:
             await self._pace.free()
 
-    async def ask(self, told: str, data: str, read: Callable[[str], _T], spent: list[Spending], reply_tokens_max: int = 0) -> _T:
+    async def ask(
+        self, instructions: str, data: str, read: Callable[[str], _T], spent: list[Spending], reply_tokens_max: int = 0
+    ) -> _T:
         """What `read` makes of a reply; it raises `UnusableReplyError` for one that can't be used. What it costs goes to `spent`.
 
         Raises `BackendError`, `BudgetExceeded`, and `ModelOutputError` when no reply could be used.
@@ -98,7 +100,7 @@ class CheckedModel:
         problem = ""
         for _ in range(self.settings.repairs_max + 1):
             again = f"\n\nYour last reply could not be used: {problem}. Reply again, as described." if problem else ""
-            prompt = fenced(told + again, data, reply_tokens_max or self.settings.reply_tokens_max)
+            prompt = fenced(instructions + again, data, reply_tokens_max or self.settings.reply_tokens_max)
             reply = await self._reply_to(prompt, spent)
             try:
                 return read(reply)

@@ -264,5 +264,5 @@ def _signal(verdict: FactVerdict | None) -> Signal:
 def _confirmations(share: float) -> list[Signal]:
     if share <= 0.0:
         return []
-    told = "others have shared it, too"
-    return [Signal(name=CONFIRMATIONS, origin=CONFIRMATIONS, action=JudgmentAction.ACCEPT, confidence=share, reasoning=told)]
+    reasoning = "others have shared it, too"
+    return [Signal(name=CONFIRMATIONS, origin=CONFIRMATIONS, action=JudgmentAction.ACCEPT, confidence=share, reasoning=reasoning)]

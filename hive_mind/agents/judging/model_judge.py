@@ -52,10 +52,10 @@ class ModelJudge(CheckedModel):
         unchecked = set(seen.unchecked) if seen else set()
         criteria = [one for one in case.criteria if one.id in unchecked]
         constraints = [one for one in case.constraints if one.id in unchecked]
-        told = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
+        instructions = f"{instructions_of('judge')}\n\n{_goal_text(case.goal, criteria, constraints)}"
         data = _result_text(case, self.settings.result_chars_max)
         ids = [one.id for one in criteria], [one.id for one in constraints]
-        return _signal(await self.ask(told, data, lambda reply: verdict_reply(reply, *ids), spent))
+        return _signal(await self.ask(instructions, data, lambda reply: verdict_reply(reply, *ids), spent))
 
 
 def broken(error: Exception) -> Signal:

@@ -35,7 +35,7 @@ _Tasks = dict[str, "asyncio.Task[Event | None]"]
 class RunExecutor:
     """Of one run. `is_waiting`: wait for people, instead of coming back when nothing else is left to do.
 
-    `tell` gets each step once it is durable; `listen` says who hears what a model says, as it comes and unkept.
+    `on_step` gets each step once it is durable; `listen` says who hears what a model says, as it comes and unkept.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class RunExecutor:
         parts: RunParts,
         *,
         is_waiting: bool = False,
-        tell: Callable[[Step], None] | None = None,
+        on_step: Callable[[Step], None] | None = None,
         listen: Listen = nobody,
     ) -> None:
         self.run, self.parts, self._is_waiting, self._listen = run, parts, is_waiting, listen
-        self.journal = RunJournal(parts.ledger, run, parts.clock_ms, tell)
+        self.journal = RunJournal(parts.ledger, run, parts.clock_ms, on_step)
         self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
         self._words: list[Word] = []
@@ -138,11 +138,11 @@ class RunExecutor:
         busy = [task for id, task in tasks.items() if id != "time" and not id.endswith(".w")]
         if not busy and not self._changed.is_set():
             return self._is_waiting and await self._wait_changed()
-        told = asyncio.create_task(self._changed.wait())
+        change = asyncio.create_task(self._changed.wait())
         try:
-            done, _ = await asyncio.wait([*tasks.values(), told], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([*tasks.values(), change], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            told.cancel()
+            change.cancel()
         for id in [id for id, task in tasks.items() if task in done]:
             event = tasks.pop(id).result()
             if event is None:

@@ -48,9 +48,9 @@ class ModelTurns:
         place = state.places[effect.place]
         node = state.spec.by_id[place.node]
         around = PromptContext(self.files.adapt(), self.files.data_files(), self.files.conversations())
-        told = instructions(state, place, around, is_last=effect.is_last)
+        prompt = instructions(state, place, around, is_last=effect.is_last)
         specs = self.tools.offered(node, is_last=effect.is_last)
-        reply = await self._paid(effect.id, Turn(told, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
+        reply = await self._paid(effect.id, Turn(prompt, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
         if (count := len(reply.calls)) > CALLS_MAX:
             raise ModelOutputError(f"{self.model.name} wants {count:,} calls in one turn; at most {CALLS_MAX} are done")
         return ModelSaid(effect.id, reply, self._usd_of(reply))
@@ -58,9 +58,9 @@ class ModelTurns:
     async def choose(self, state: RunState, effect: Choose) -> Chose:
         """The node to go on with, and what it took. Raises `ModelOutputError` for a reply that names none, and `BackendError`."""
         place = state.places[effect.place]
-        told = instructions(state, place, PromptContext(self.files.adapt()))
+        prompt = instructions(state, place, PromptContext(self.files.adapt()))
         spec = _choice(effect.among)
-        turn = Turn(told, (*messages(place), Message("user", _CHOOSE)), (spec,), _REPLY_TOKENS, must_call=True)
+        turn = Turn(prompt, (*messages(place), Message("user", _CHOOSE)), (spec,), _REPLY_TOKENS, must_call=True)
         reply = await self._paid(effect.id, turn)
         for call in reply.calls:
             target = call.arguments.get("target")
@@ -105,6 +105,6 @@ def _prompt_tokens(turn: Turn) -> int:
 
 
 def _choice(among: Sequence[tuple[str, str]]) -> ToolSpec:
-    told = "; ".join(f"{node}: {description or node}" for node, description in among)
-    target = {"type": "string", "enum": [node for node, _ in among], "description": told}
+    choices = "; ".join(f"{node}: {description or node}" for node, description in among)
+    target = {"type": "string", "enum": [node for node, _ in among], "description": choices}
     return ToolSpec("choose", _CHOOSE, {"type": "object", "properties": {"target": target}, "required": ["target"]})

@@ -52,8 +52,8 @@ async def prune(ledger: Ledger, runs: Path, old: Iterable[OldRun], clock_ms: Cal
     gone = []
     for one in old:
         heads = [*await _heads_of(ledger, one.run), *items.get(one.run, ())]
-        told = json.encode({"outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps})
-        if heads and await ledger.drop(heads, PRUNED + one.run, [Entry("pruned", told, clock_ms())]):
+        body = json.encode({"outcome": one.outcome, "ended_ms": one.ended_ms, "steps": one.steps})
+        if heads and await ledger.drop(heads, PRUNED + one.run, [Entry("pruned", body, clock_ms())]):
             gone.append(one)
     await _remove_folders(ledger, runs)
     return gone

@@ -26,7 +26,7 @@ from hive_mind.runs.steps import PREFIX, Answered, Ended, Judged, Replied, Retur
 
 PRUNED = "pruned/"
 """of the streams that say of a run that it was there: its name is not used again"""
-_JUDGEMENTS_TOLD = 5
+_JUDGEMENTS_SHOWN = 5
 
 WORDS = "word/"
 _SAID = "said"
@@ -61,12 +61,12 @@ def wall_clock_ms() -> int:
 
 
 class RunJournal:
-    """Of one run over an open ledger, which stays its owner's. `tell` gets each step once it is durable."""
+    """Of one run over an open ledger, which stays its owner's. `on_step` gets each step once it is durable."""
 
     def __init__(
-        self, ledger: Ledger, run: str, clock_ms: Callable[[], int] = wall_clock_ms, tell: Callable[[Step], None] | None = None
+        self, ledger: Ledger, run: str, clock_ms: Callable[[], int] = wall_clock_ms, on_step: Callable[[Step], None] | None = None
     ) -> None:
-        self.run, self.state, self._tell = run, RunState(), tell
+        self.run, self.state, self._on_step = run, RunState(), on_step
         self._ledger, self._clock_ms = ledger, clock_ms
 
     async def load(self) -> RunState:
@@ -86,8 +86,8 @@ class RunJournal:
             # As it is read after a restart: a tuple is a list there, and a date a text.
             step = step_of(entry)
             self.state = fold(self.state, step, now_ms)
-            if self._tell:
-                self._tell(step)
+            if self._on_step:
+                self._on_step(step)
 
     async def cancel(self, by: str = "") -> RunState:
         """Cancel it, also while another process drives it; durable when it returns. A run that has ended stays as it is."""
@@ -132,7 +132,7 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> Health
     judged = [step for step in steps if isinstance(step, Judged)]
     last = max((number for number, step in enumerate(steps) if _is_accept(step)), default=-1)
     without = sum(isinstance(step, Replied | Returned | Judged) for step in steps[last + 1 :])
-    told = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_TOLD:]]
+    judgements = [f"{step.action}: {step.reasoning}" for step in judged[-_JUDGEMENTS_SHOWN:]]
     return HealthSummary(
         agent=agent,
         run=run,
@@ -142,8 +142,8 @@ async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> Health
         is_idle=not state.seq or state.outcome is not None or state.is_waiting,
         is_circling=any(is_circling(place) or place.is_warned for place in state.places.values()),
         accepts=sum(map(_is_accept, steps)),
-        judgements=tuple(told),
-        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *told),
+        judgements=tuple(judgements),
+        evidence=(f"at {', '.join(sorted(place.node for place in state.places.values())) or 'its end'}", *judgements),
     )
 
 

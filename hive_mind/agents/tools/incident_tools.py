@@ -29,7 +29,7 @@ _FILES_MAX = 500
 _FACTS_MAX = 500
 _CONFIDENCE = 0.9
 
-Told = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def incident_tools(memory: Memory, reader: Reader, run: str, read_text: ReadText) -> Sequence[Tool]:
@@ -39,7 +39,7 @@ def incident_tools(memory: Memory, reader: Reader, run: str, read_text: ReadText
 
 def _list_notes(read_text: ReadText) -> Tool:
     @tool
-    def list_notes(folder: str) -> Told:
+    def list_notes(folder: str) -> JsonObject:
         """Look which notes a folder has. Gives files that can be read, and those that can't."""
         root = Path(folder)
         if not root.is_dir():
@@ -57,9 +57,9 @@ def _list_notes(read_text: ReadText) -> Tool:
 
 def _learn_notes(memory: Memory, reader: Reader, read_text: ReadText) -> Tool:
     @tool(timeout_s=3_600)
-    async def learn_notes(notes: Told) -> Told:
+    async def learn_notes(notes: JsonObject) -> JsonObject:
         """Learn each note. Gives what may be shown of the facts; the rest is counted."""
-        shown: list[Told] = []
+        shown: list[JsonObject] = []
         held: dict[str, int] = {}
         for name in notes["files"]:
             text = await asyncio.to_thread(read_text, Path(notes["folder"]) / name)
@@ -77,14 +77,14 @@ def _learn_notes(memory: Memory, reader: Reader, read_text: ReadText) -> Tool:
 
 def _judging(memory: Memory, run: str) -> Sequence[Tool]:
     @tool(timeout_s=3_600)
-    async def compare(learned: Told) -> list[Told]:
+    async def compare(learned: JsonObject) -> list[JsonObject]:
         """Find what contradicts the facts that were learned, here and in the hive."""
         pairs = [await _conflicts(memory, fact) for fact in learned["facts"]]
         found = {frozenset((one["id"], one["rival_id"])): one for pair in pairs for one in pair}
         return list(found.values())
 
     @tool
-    async def settle(conflicts: list[Told], decision: str) -> list[Told]:
+    async def settle(conflicts: list[JsonObject], decision: str) -> list[JsonObject]:
         """Do what a person decided about each: "notes", "memory" or "both", or one word for each conflict in their order."""
         words = decision.lower().replace(",", " ").split()
         if not words or not set(words) <= {"notes", "memory", "both"} or len(words) not in (1, len(conflicts)):
@@ -93,14 +93,14 @@ def _judging(memory: Memory, run: str) -> Sequence[Tool]:
         return [await _settled(memory, run, one, word) for one, word in zip(conflicts, chosen, strict=True)]
 
     @tool
-    async def write_report(learned: Told, conflicts: list[Told], settled: list[Told] | None = None) -> str:
+    async def write_report(learned: JsonObject, conflicts: list[JsonObject], settled: list[JsonObject] | None = None) -> str:
         """A report in Markdown; each line that states something names its source."""
         return report_of(learned, conflicts, settled or [])
 
     return [compare, settle, write_report]
 
 
-async def _conflicts(memory: Memory, fact: Told) -> list[Told]:
+async def _conflicts(memory: Memory, fact: JsonObject) -> list[JsonObject]:
     hits: Sequence[Hit] = await memory.search_facts(fact["text"], 20)
     rivals = next((hit.rivals for hit in hits if hit.fact.id == fact["id"]), ())
     others = [
@@ -109,30 +109,30 @@ async def _conflicts(memory: Memory, fact: Told) -> list[Told]:
     return [_conflict(fact, rival) for rival in others]
 
 
-def _conflict(fact: Told, rival: Fact) -> Told:
+def _conflict(fact: JsonObject, rival: Fact) -> JsonObject:
     about = {"rival_id": rival.id, "rival": rival.content, "rival_sources": list(rival.sources)}
     return {"id": fact["id"], "notes": fact["text"], "sources": fact["sources"], **about}
 
 
-async def _settled(memory: Memory, run: str, one: Told, word: str) -> Told:
+async def _settled(memory: Memory, run: str, one: JsonObject, word: str) -> JsonObject:
     """Only what this agent keeps itself can change; what others say stays theirs."""
-    told_so = one | {"decision": word}
-    loser = _loser(told_so)
+    decided = one | {"decision": word}
+    loser = _loser(decided)
     known = await memory.get_fact(loser) if word != "both" else None
     if known is None:
-        return told_so | {"changed": False}
+        return decided | {"changed": False}
     # Called again after a crash, it finds that it did so before.
     if known.is_current:
         winner = one["notes"] if word == "notes" else one["rival"]
         await memory.supersede(loser, Candidate(winner, known.concept, _CONFIDENCE), source_of(run))
-    return told_so | {"changed": True}
+    return decided | {"changed": True}
 
 
-def _loser(settled: Told) -> str:
+def _loser(settled: JsonObject) -> str:
     return str(settled["rival_id"] if settled["decision"] == "notes" else settled["id"])
 
 
-def report_of(learned: Told, conflicts: Sequence[Told], settled: Sequence[Told]) -> str:
+def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Sequence[JsonObject]) -> str:
     """What was learned, by source, and what was found to contradict it."""
     lines = ["# Incident review"]
     by_source: dict[str, list[str]] = {}
@@ -149,7 +149,7 @@ def report_of(learned: Told, conflicts: Sequence[Told], settled: Sequence[Told])
     return "\n".join(lines)
 
 
-def _line(one: Told, settled: Told | None) -> str:
+def _line(one: JsonObject, settled: JsonObject | None) -> str:
     here, there = " ".join(one["notes"].split()), " ".join(one["rival"].split())
     said = f"- {here} [{one['sources'][0]}] against: {there} [{one['rival_sources'][0]}]"
     return f"{said} — a person decided: {settled['decision']}" if settled else said

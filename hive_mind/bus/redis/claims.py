@@ -97,6 +97,6 @@ class Group:
     async def forget_idle_consumers(self, idle_ms: int) -> None:
         """Drop consumers of processes that are long gone and left nothing."""
         for consumer in await self._wire.one("XINFO", "CONSUMERS", self.key, self._name):
-            told = dict(zip(consumer[::2], consumer[1::2], strict=True))
-            if told[b"pending"] == 0 and told[b"idle"] > idle_ms:
-                await self._wire.one("XGROUP", "DELCONSUMER", self.key, self._name, told[b"name"])
+            info = dict(zip(consumer[::2], consumer[1::2], strict=True))
+            if info[b"pending"] == 0 and info[b"idle"] > idle_ms:
+                await self._wire.one("XGROUP", "DELCONSUMER", self.key, self._name, info[b"name"])

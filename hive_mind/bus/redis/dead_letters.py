@@ -128,5 +128,5 @@ def _letter(id: bytes, fields: dict[bytes, bytes]) -> DeadLetter:
         envelope = decode(data)
     except WireError:
         envelope = None
-    told = fields[b"name"].decode(), int(fields[b"attempts"]), fields[b"reason"].decode()
-    return DeadLetter(told[0], envelope, told[1], told[2], id.decode(), int(fields[b"at"]), b"" if envelope else data)
+    name, attempts, reason = fields[b"name"].decode(), int(fields[b"attempts"]), fields[b"reason"].decode()
+    return DeadLetter(name, envelope, attempts, reason, id.decode(), int(fields[b"at"]), b"" if envelope else data)

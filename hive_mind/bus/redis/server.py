@@ -33,18 +33,18 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
     wire = Wire(place)
     try:
         async with asyncio.timeout(place.settings.connect_timeout_s):
-            told = await _server_info(wire)
+            info = await _server_info(wire)
     except TimeoutError as error:
         raise BackendUnavailable(
             "redis", f"{place.address} did not answer within {place.settings.connect_timeout_s:g} s"
         ) from error
     finally:
         await wire.close()
-    _refuse(told)
+    _refuse(info)
     some = place.settings
     return BusCapabilities(
         is_durable=True,
-        survives_restart=told.get("aof_enabled") == "1",
+        survives_restart=info.get("aof_enabled") == "1",
         can_share=True,
         can_watch=True,
         envelope_bytes_max=some.envelope_bytes_max or _ENVELOPE_BYTES_MAX,
@@ -75,13 +75,13 @@ def lines_of(reply: Any) -> list[tuple[str, str]]:
     return [(name, value) for name, mark, value in (line.partition(":") for line in reply.decode().splitlines()) if mark]
 
 
-def _refuse(told: dict[str, str]) -> None:
-    version = told.get("redis_version", "")
+def _refuse(info: dict[str, str]) -> None:
+    version = info.get("redis_version", "")
     if version and tuple(int(part) for part in version.split(".")[:2]) < _VERSION_MIN:
         raise BackendRejected("redis", f"the server is version {version}; streams need 6.2 or newer")
-    if told.get("redis_mode") == "cluster":
+    if info.get("redis_mode") == "cluster":
         raise BackendRejected("redis", SCATTERED)
-    if told.get("maxmemory", "0") != "0" and told.get("maxmemory_policy", "noeviction") != "noeviction":
+    if info.get("maxmemory", "0") != "0" and info.get("maxmemory_policy", "noeviction") != "noeviction":
         _log.warning(
             "this Redis server drops keys when its memory is full, and messages with them: set maxmemory-policy noeviction"
         )
@@ -92,11 +92,11 @@ async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
     wire = Wire(ServerAddress(address, settings))
     try:
         await wire.connect()
-        told = dict(lines_of(await wire.one("INFO", "memory")))
+        info = dict(lines_of(await wire.one("INFO", "memory")))
     finally:
         await wire.close()
-    limit, used = int(told.get("maxmemory", 0)), int(told.get("used_memory", 0)) - int(told.get("mem_not_counted_for_evict", 0))
-    if 0 < limit < used and told.get("maxmemory_policy") == "noeviction":
+    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0)) - int(info.get("mem_not_counted_for_evict", 0))
+    if 0 < limit < used and info.get("maxmemory_policy") == "noeviction":
         raise BackendThrottled(
             "redis",
             f"the server's memory is full, {used:,} of {limit:,} bytes: give it more (CONFIG SET maxmemory), or delete what "
@@ -109,9 +109,9 @@ async def look(wire: Wire, hives: Iterable[tuple[str, str]]) -> BrokerVitals:
     before_ms = time.time_ns() // 1_000_000
     clock, memory = await wire.call(("TIME",), ("INFO", "memory"))
     after_ms = time.time_ns() // 1_000_000
-    told = dict(lines_of(memory))
-    used = int(told.get("used_memory", 0)) - int(told.get("mem_not_counted_for_evict", 0))
-    limit = int(told.get("maxmemory", 0)) or int(told.get("total_system_memory", 0))
+    info = dict(lines_of(memory))
+    used = int(info.get("used_memory", 0)) - int(info.get("mem_not_counted_for_evict", 0))
+    limit = int(info.get("maxmemory", 0)) or int(info.get("total_system_memory", 0))
     ahead_ms = 0 if isinstance(clock, Exception) else (before_ms + after_ms) // 2 - int(clock[0]) * 1000 - int(clock[1]) // 1000
     return BrokerVitals(used, limit, ahead_ms, await _astray(wire, hives))
 

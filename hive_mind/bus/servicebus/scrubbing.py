@@ -53,9 +53,9 @@ async def _scrubbed(
         await taken_off(receiver, wanted, forget)
         return list(_meant(await peek(receiver, READ_MAX), is_meant))
     except Exception as error:
-        if isinstance(told := translated(error, f"subscription {path!r}"), Missing):
+        if isinstance(failure := translated(error, f"subscription {path!r}"), Missing):
             return []
-        raise told from error
+        raise failure from error
     finally:
         await line.close()
 

@@ -8,24 +8,24 @@ from hive_mind.cli.output import printable, short_id, show, show_indented, show_
 from hive_mind.counted import counted
 from hive_mind.model.fact import FORGOTTEN
 
-Told = Mapping[str, Any]
+Reply = Mapping[str, Any]
 
 
-def show_reply(asked: Mapping[str, str], reply: Told, *, is_json: bool, explain: bool = False) -> None:
+def show_reply(asked: Mapping[str, str], reply: Reply, *, is_json: bool, explain: bool = False) -> None:
     """The answer as text or as JSON. `asked` says question, fleet and agent."""
     if not is_json:
         show_answer(reply, explain=explain, own=asked["agent"])
         return
-    told = {name: value for name, value in reply.items() if name != "answer"}
-    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **told})
+    rest = {name: value for name, value in reply.items() if name != "answer"}
+    show_json({**asked, "question": printable(asked["question"]), "text": reply["answer"], **rest})
 
 
-def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
+def show_answer(answer: Reply, *, explain: bool = False, own: str = "") -> None:
     """The answer, then the facts it rests on, numbered; of quotations each with its own source below it.
 
     `own`: the agent that answers. It is not named for a fact that only it said.
     """
-    hits: Sequence[Told] = answer["sources"]
+    hits: Sequence[Reply] = answer["sources"]
     first, quotes = _quotations(str(answer["answer"]), [str(hit["content"]) for hit in hits])
     if quotes:
         show(first)
@@ -43,18 +43,18 @@ def show_answer(answer: Told, *, explain: bool = False, own: str = "") -> None:
         show(f"Only {answer['completeness']:.0%} of the hive was reached; {', '.join(answer['silent'])} stayed silent.", "yellow")
 
 
-def show_note(found: Told) -> None:
+def show_note(found: Reply) -> None:
     """What the ranking had to do without. A process of an earlier version says nothing of it."""
     if note := found.get("note"):
         show(f"note: {note}", "yellow")
 
 
-def show_hits(hits: Sequence[Told], *, explain: bool = False, own: str = "") -> None:
+def show_hits(hits: Sequence[Reply], *, explain: bool = False, own: str = "") -> None:
     """Found facts, numbered: text, then who said it and when."""
     _show_numbered([_text(hit) for hit in hits], hits, explain=explain, own=own, disputes=[hit["disputed"] for hit in hits])
 
 
-def _show_numbered(texts: Sequence[str], hits: Sequence[Told], *, explain: bool, own: str, disputes: Sequence[str] = ()) -> None:
+def _show_numbered(texts: Sequence[str], hits: Sequence[Reply], *, explain: bool, own: str, disputes: Sequence[str] = ()) -> None:
     for number, (text, hit, dispute) in enumerate(zip(texts, hits, chain(disputes, repeat("")), strict=False), start=1):
         show_indented(text, lead=f"{number:>3}.")
         if dispute:
@@ -64,12 +64,12 @@ def _show_numbered(texts: Sequence[str], hits: Sequence[Told], *, explain: bool,
             show_indented(explanation(hit), style="cyan")
 
 
-def _text(hit: Told) -> str:
+def _text(hit: Reply) -> str:
     said_at = f" — {hit['said_at'].replace('T', ' ')}" if hit["said_at"] else ""
     return f"{hit['content']}{said_at}" + (f" ({hit['former']})" if hit["former"] else "")
 
 
-def provenance(hit: Told, own: str = "") -> str:
+def provenance(hit: Reply, own: str = "") -> str:
     """Which file or person vouches for it, who told it in the hive, its score and its id."""
     authors = [] if hit["from"] == [own] else hit["from"]
     parts = [
@@ -88,7 +88,7 @@ def _authors(first: str, *others: str) -> str:
     return f"{first} and {counted(len(others), 'other')}" if others else first
 
 
-def explanation(hit: Told) -> str:
+def explanation(hit: Reply) -> str:
     """The raw figure of each arm, what each added to the score, and what can't be true beside it."""
     raw, added = hit["components"], hit["contributions"]
     semantic = "none" if raw["semantic"] is None else f"{raw['semantic']:.3f}"
@@ -101,7 +101,7 @@ def explanation(hit: Told) -> str:
     )
 
 
-def _rival(fact: Told) -> str:
+def _rival(fact: Reply) -> str:
     parts = (*_sources(fact["sources"]), f"id {short_id(fact['fact_id'])}")
     return f"\ndisputed by: {fact['content']} ({' · '.join(parts)})"
 

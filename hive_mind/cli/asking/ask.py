@@ -53,5 +53,5 @@ async def ask(
             say("note: an agent of a fleet ranks as its manifest says: of --config it takes method and top_k", style="yellow")
         wanted = {"limit": ways.limit, "method": ways.method, **as_of_field(as_of)}
         reply = await asked.call("ask", question=question, **wanted)
-    told = {"question": question, "fleet": asked.fleet, "agent": asked.name}
-    show_reply(told, reply, is_json=at.output is Format.JSON, explain=explain)
+    request = {"question": question, "fleet": asked.fleet, "agent": asked.name}
+    show_reply(request, reply, is_json=at.output is Format.JSON, explain=explain)

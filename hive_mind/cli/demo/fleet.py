@@ -79,8 +79,8 @@ def _show(plan: FleetPlan, report: dict[str, object], learned: dict[str, str], a
     show(f"\n{asker} answers, also from what it never read:")
     for question, answer, _ in _from_others(results, learned, asker)[:_SHOWN]:
         show_question(question, answer)
-        tellers = dict.fromkeys(learned[s] for hit in answer.sources for s in hit.fact.sources if s in learned)
-        show(f"learned by {', '.join(tellers)}", style="cyan")
+        learners = dict.fromkeys(learned[s] for hit in answer.sources for s in hit.fact.sources if s in learned)
+        show(f"learned by {', '.join(learners)}", style="cyan")
     show_summary(summaries(result for _, _, result in results))
 
 

@@ -129,11 +129,11 @@ def _show(plan: ProcessesPlan, hive: str, pids: Mapping[str, int], learned: Mapp
     for one in answered:
         show(f"\nQ  {one['question']}", style="bold")
         show(f"{one['asker']} answers: {one['answer']}")
-        tellers = dict.fromkeys(
+        learners = dict.fromkeys(
             f"{learned[source]} ({source})" for hit in one["sources"] for source in hit["sources"] if source in learned
         )
-        if tellers:
-            show(f"learned by {', '.join(tellers)}", style="cyan")
+        if learners:
+            show(f"learned by {', '.join(learners)}", style="cyan")
         asked = ", ".join(one["asked"]) or "nobody else: it holds a copy of everything"
         show(f"asked {asked}; {one['completeness']:.0%} of the hive was reached", style="dim")
     show("\nAll processes have ended.", style="dim")

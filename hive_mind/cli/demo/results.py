@@ -30,8 +30,8 @@ async def ask(agent: LearningAgent, question: DemoQuestion) -> tuple[Answer, Dem
 def show_question(question: DemoQuestion, answer: Answer) -> None:
     """A question, its answer, and the first facts that rests on."""
     show(f"\nQ  {question.question}", style="bold")
-    told = plain(answer_reply(answer, ""))
-    show_answer(told | {"sources": told["sources"][:_SOURCES_SHOWN]}, own="")
+    reply = plain(answer_reply(answer, ""))
+    show_answer(reply | {"sources": reply["sources"][:_SOURCES_SHOWN]}, own="")
 
 
 def show_summary(summary: Sequence[Summary]) -> None:

@@ -92,8 +92,8 @@ def _row(one: "MetricChange") -> list[Cell]:
 
     found = one.difference
     if found is None or one.before is None or one.after is None:
-        told = f"defined before for {one.defined[0]} questions, after for {one.defined[1]}, for none on both sides"
-        return [metric_name(one.metric), *["–"] * 6, "0", told]
+        reason = f"defined before for {one.defined[0]} questions, after for {one.defined[1]}, for none on both sides"
+        return [metric_name(one.metric), *["–"] * 6, "0", reason]
     return [
         metric_name(one.metric),
         f"{one.before:.3f}",

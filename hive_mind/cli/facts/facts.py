@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.asking.answer_shown import Told, show_hits, show_note
+from hive_mind.cli.asking.answer_shown import Reply, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import facts_former, facts_transfer
 from hive_mind.cli.facts.facts_asked import AskedFacts, FactId, fact_called
@@ -127,7 +127,7 @@ def _row(fact: Fact) -> tuple[str, str, str]:
     return short_id(fact.id), fact.said_at.replace("T", " "), fact.content
 
 
-def _details(fact: Fact, episodes: Sequence[Told], newer: Sequence[Fact]) -> list[tuple[str, str]]:
+def _details(fact: Fact, episodes: Sequence[Reply], newer: Sequence[Fact]) -> list[tuple[str, str]]:
     return [
         ("id", fact.id),
         ("about", fact.concept),
@@ -157,7 +157,7 @@ def _held_until(fact: Fact) -> str:
     return "" if fact.is_current or before == last else f"{datetime.fromtimestamp(last / 1e6, UTC):%Y-%m-%d %H:%M}"
 
 
-def _episode_summary(episode: Told) -> dict[str, str]:
+def _episode_summary(episode: Reply) -> dict[str, str]:
     return {name: episode[name] for name in ("id", "title", "source", "said_at")}
 
 

@@ -45,7 +45,7 @@ class AskedFacts:
 
 
 def _facts(reply: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Fact]:
-    return [fact_of(told) for told in reply["facts"]]
+    return [fact_of(fact) for fact in reply["facts"]]
 
 
 class HasFactId(Protocol):

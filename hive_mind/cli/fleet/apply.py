@@ -55,7 +55,7 @@ GateData = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder of the data sets that --gate's experiment names.")
 ]
 # After a longer wait a person wonders whether anything happens.
-_TELL_S = 3.0
+_PROGRESS_S = 3.0
 
 
 group = typer.Typer()
@@ -106,7 +106,7 @@ class Ways:
 
 async def _apply(source: "Source", home: Path, ways: Ways) -> None:
     name = source.manifest.metadata.name
-    async with fleets.opened(home, name, is_telling=True) as controller:
+    async with fleets.opened(home, name, is_reporting=True) as controller:
 
         def shown(plan: "Plan") -> None:
             if ways.output.is_table:
@@ -139,30 +139,30 @@ async def _stay(controller: "HiveController", fleet: str) -> None:
 @asynccontextmanager
 async def under_way(controller: "HiveController") -> AsyncIterator[None]:
     """Show progress on stderr meanwhile. Ctrl-C leaves the work unfinished, and says how to resume."""
-    telling = asyncio.create_task(_print_progress(controller))
+    progress = asyncio.create_task(_print_progress(controller))
     try:
         yield
     except asyncio.CancelledError:
         raise Stopped("stopped; what was started runs on and nothing is lost: run it again to go on") from None
     finally:
-        telling.cancel()
-        await asyncio.wait([telling])
+        progress.cancel()
+        await asyncio.wait([progress])
 
 
 async def _print_progress(controller: "HiveController") -> None:
-    told = ""
+    shown = ""
     while True:
-        await asyncio.sleep(_TELL_S)
+        await asyncio.sleep(_PROGRESS_S)
         # Something may just be replaced; the next look will do.
         with suppress(HiveError):
             line = fleet_line(await controller.status())
-            if line != told:
-                say(told := line, style="dim")
+            if line != shown:
+                say(shown := line, style="dim")
 
 
 async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awaitable[ConvergenceResult]]") -> None:
     """Change the fleet that is meant, tell how it goes, and show what came of it."""
-    async with at.opened(is_telling=True) as controller:
+    async with at.opened(is_reporting=True) as controller:
         async with under_way(controller):
             outcome = await change(controller)
         await show_outcome(controller, outcome, at.output)
@@ -177,8 +177,8 @@ async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult
         show_agents(status.agents)
 
     names = [f"agent/{agent.name}" for agent in status.agents]
-    told = plain(outcome) | {"is_converged": outcome.is_converged}
-    fleets.show_as(output, {"outcome": told, "status": plain(status)}, names, show_table)
+    plain_outcome = plain(outcome) | {"is_converged": outcome.is_converged}
+    fleets.show_as(output, {"outcome": plain_outcome, "status": plain(status)}, names, show_table)
     if not outcome.is_converged:
         for problem in outcome.problems:
             say(f"not as it should be: {problem}", style="red")

@@ -60,7 +60,7 @@ def controller(
 async def _keep(home: Path, fleet: str, source: "Source | None", ways: Ways) -> None:
     stop, received = asyncio.Event(), list[signal.Signals]()
     with set_by_signals(stop, received):
-        async with fleets.opened(home, fleet, is_telling=True) as opened:
+        async with fleets.opened(home, fleet, is_reporting=True) as opened:
             while not stop.is_set():
                 if source is not None:
                     await _until(stop, _apply(opened, source, ways))
@@ -90,15 +90,15 @@ async def _watch(opened: "HiveController", source: "Source | None", stop: asynci
     is_over = asyncio.Event()
     looking = asyncio.create_task(_changed(source, opened.folder.home))
     looking.add_done_callback(lambda _: is_over.set())
-    telling = asyncio.create_task(stop.wait())
-    telling.add_done_callback(lambda _: is_over.set())
+    stopping = asyncio.create_task(stop.wait())
+    stopping.add_done_callback(lambda _: is_over.set())
     try:
         await opened.watch(is_over)
         return looking.result() if looking.done() else source
     finally:
-        for task in (looking, telling):
+        for task in (looking, stopping):
             task.cancel()
-        await asyncio.wait([looking, telling])
+        await asyncio.wait([looking, stopping])
 
 
 async def _changed(source: "Source", home: Path) -> "Source":

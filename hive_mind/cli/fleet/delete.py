@@ -52,7 +52,7 @@ def delete(
 
 
 async def _delete(home: Path, fleet: str, timeout_s: float, *, is_purging: bool) -> None:
-    async with fleets.opened(home, fleet, is_telling=True) as controller, under_way(controller):
+    async with fleets.opened(home, fleet, is_reporting=True) as controller, under_way(controller):
         outcome = await controller.delete(purge=is_purging, timeout_s=timeout_s)
     if not outcome.is_converged:
         raise CommandError(f"fleet {fleet} is not wholly stopped: {'; '.join(outcome.problems)}; run it again to go on")

@@ -98,8 +98,8 @@ class OneFleet:
     home: options.Home = None
     output: Output = FleetFormat.TABLE
 
-    def opened(self, *, is_telling: bool = False) -> AbstractAsyncContextManager["HiveController"]:
-        return chosen(self.home, self.fleet, is_telling=is_telling)
+    def opened(self, *, is_reporting: bool = False) -> AbstractAsyncContextManager["HiveController"]:
+        return chosen(self.home, self.fleet, is_reporting=is_reporting)
 
 
 Manifest = Annotated[str, typer.Option("--file", "-f", metavar="FILE", help="The manifest, or - for standard input.")]
@@ -216,21 +216,21 @@ def folder_of(home: Path | None, fleet: str) -> "FleetFolder":
 
 
 @asynccontextmanager
-async def opened(home: Path, fleet: str, *, is_telling: bool = False) -> AsyncIterator["HiveController"]:
-    """The controller of a fleet. With `is_telling` what it does is said on stderr, a line each."""
+async def opened(home: Path, fleet: str, *, is_reporting: bool = False) -> AsyncIterator["HiveController"]:
+    """The controller of a fleet. With `is_reporting` what it does is said on stderr, a line each."""
     from hive_mind.control.controller import HiveController
 
-    async with HiveController.open(home, fleet, report=_say_dim if is_telling else _say_nothing) as controller:
+    async with HiveController.open(home, fleet, report=_say_dim if is_reporting else _say_nothing) as controller:
         yield controller
 
 
 @asynccontextmanager
 async def chosen(
-    home: Path | None, fleet: str, *, is_telling: bool = False, named_by: str = "--fleet and "
+    home: Path | None, fleet: str, *, is_reporting: bool = False, named_by: str = "--fleet and "
 ) -> AsyncIterator["HiveController"]:
     """The controller of the fleet that is meant by `--home` and `--fleet`. Raises `InvalidInput`."""
     folder = home_of(home)
-    async with opened(folder, chosen_fleet(folder, fleet, named_by), is_telling=is_telling) as controller:
+    async with opened(folder, chosen_fleet(folder, fleet, named_by), is_reporting=is_reporting) as controller:
         yield controller
 
 

@@ -79,7 +79,7 @@ async def evict(member: Member, force: Force = False, timeout_s: fleets.Timeout 
 
     Exit code 1: nothing was done, and why. 2: there is no such member.
     """
-    async with at.opened(is_telling=at.output.is_table) as controller:
+    async with at.opened(is_reporting=at.output.is_table) as controller:
         done = await controller.evict(member, is_forced=force, timeout_s=timeout_s)
     show_as(at.output, done, [done.member], lambda: _print_evicted(done))
 
@@ -98,7 +98,7 @@ async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at
     any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has is
     lost, and is listed first. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
     """
-    async with at.opened(is_telling=at.output.is_table) as controller:
+    async with at.opened(is_reporting=at.output.is_table) as controller:
         there = await controller.remains()
         if not yes:
             show_as(at.output, there, [there.hive], lambda: _print_remains(there))
@@ -140,14 +140,14 @@ def _certificates(path: Path) -> dict[str, dict[str, str]]:
     folder = KeyFolder(path, path.parent.name)
     if not folder.is_founded:
         return {}
-    told: dict[str, dict[str, str]] = {}
+    found: dict[str, dict[str, str]] = {}
     now_ms, revoked = time.time_ns() // 1_000_000, folder.revoked
     for _, made in folder.certificates():
         state = "revoked" if made.key_id in revoked else "expired" if made.not_after_ms < now_ms else "good"
         for name in made.names:
-            if state == "good" or name not in told:
-                told[name] = {"certificate": state, "key": made.key_id.hex(), "process": made.names[0]}
-    return told
+            if state == "good" or name not in found:
+                found[name] = {"certificate": state, "key": made.key_id.hex(), "process": made.names[0]}
+    return found
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

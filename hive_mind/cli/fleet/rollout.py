@@ -52,10 +52,10 @@ async def status(timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) 
     """Wait until every agent is ready, and report progress. Exit code 1 means that they were not ready in time."""
     async with at.opened() as controller:
         until_s = asyncio.get_running_loop().time() + timeout_s
-        told = ""
+        shown = ""
         while (now := await controller.status()).phase not in ("Ready", "Stopped"):
-            if (line := fleet_line(now)) != told:
-                say(told := line, style="dim")
+            if (line := fleet_line(now)) != shown:
+                say(shown := line, style="dim")
             if asyncio.get_running_loop().time() > until_s:
                 raise CommandError(f"not ready within {timeout_s:g} s: {now.last_error or line}")
             await asyncio.sleep(_POLL_S)

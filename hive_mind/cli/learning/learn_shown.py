@@ -6,7 +6,7 @@ from typing import Any
 from hive_mind.cli.output import show, show_indented, shown_source
 from hive_mind.counted import counted
 
-Told = Mapping[str, Any]
+Reply = Mapping[str, Any]
 
 # How many of a reason are written, where an s more does not do.
 _REASONS = {
@@ -29,7 +29,7 @@ _LINES_MAX = 100
 _NO_LINES = "not shown line by line: an agent of a fleet tells figures only; facts list shows what it keeps"
 
 
-def show_learned(files: Sequence[Told]) -> None:
+def show_learned(files: Sequence[Reply]) -> None:
     """For people."""
     for file in files:
         show(f"{shown_source(str(file['file']))}: {_figures(file)}")
@@ -52,7 +52,7 @@ def _show_lines(lines: Sequence[Mapping[str, str]]) -> None:
             show_indented(f"… and {more:,} more {what}: all of them with --output json", style="dim")
 
 
-def _figures(file: Told) -> str:
+def _figures(file: Reply) -> str:
     parts = [f"{counted(file['facts'], 'fact')}, {file['added']:,} of them new"]
     parts += [f"{file['confirmed']} confirmed by another source"] if file["confirmed"] else []
     parts += [f"{file['former']} no longer said and now former"] if file["former"] else []

@@ -159,8 +159,8 @@ class RemoteLearner:
         return RemoteLearned(facts, added, confirmed, skipped, "; ".join(missing), former, reasons=reasons)
 
     async def _learn_part(self, text: str, content: Content, *, is_whole: bool) -> RemoteLearned:
-        told = {"text": text, "source": content.source, "said_at": content.said_at, "title": content.title}
-        reply = await self.agent.call("learn", **told, **({"whole": True} if is_whole else {}))
+        fields = {"text": text, "source": content.source, "said_at": content.said_at, "title": content.title}
+        reply = await self.agent.call("learn", **fields, **({"whole": True} if is_whole else {}))
         done = (reply["facts"], reply["added"], reply["confirmed"], reply["skipped"], reply.get("missing", ""))
         return RemoteLearned(*done, reply.get("former", 0), reply.get("episode", ""), reply.get("left_out", {}))
 

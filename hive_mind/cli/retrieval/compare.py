@@ -133,11 +133,11 @@ def _pair(folder: "Workspace", a: str, b: str) -> tuple["RetrievalConfig", "Retr
 
 
 def _plain_change(one: "MetricChange") -> dict[str, Any]:
-    told: dict[str, Any] = {"metric": one.metric, "before": one.before, "after": one.after}
+    change: dict[str, Any] = {"metric": one.metric, "before": one.before, "after": one.after}
     if (found := one.difference) is None:
-        return told | {"interval": None, "p": None, "change": 0.0}
+        return change | {"interval": None, "p": None, "change": 0.0}
     interval = {"mean": found.difference, "low": found.low, "high": found.high, "confidence": 0.95}
-    return told | {"interval": interval, "p": found.p, "change": found.difference}
+    return change | {"interval": interval, "p": found.p, "change": found.difference}
 
 
 def _difference_row(one: "MetricChange") -> Sequence[str]:

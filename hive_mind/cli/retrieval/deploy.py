@@ -81,15 +81,15 @@ def user() -> str:
         return "unknown"
 
 
-def figures(told: dict[str, Any]) -> str:
+def figures(measured: dict[str, Any]) -> str:
     """Figures of the gate, in a line."""
-    if "nudcg_before" not in told:
-        return f"nUDCG {told['nudcg']:.3f}, distractors {told['distractors']}" if told else ""
-    low, high = told.get("interval", (None, None))
+    if "nudcg_before" not in measured:
+        return f"nUDCG {measured['nudcg']:.3f}, distractors {measured['distractors']}" if measured else ""
+    low, high = measured.get("interval", (None, None))
     interval = f" [{low:+.3f} to {high:+.3f}]" if low is not None else ""
     return (
-        f"nUDCG {told['nudcg_before']:.3f} → {told['nudcg']:.3f}{interval}, "
-        f"distractors {told['distractors_before']} → {told['distractors']}"
+        f"nUDCG {measured['nudcg_before']:.3f} → {measured['nudcg']:.3f}{interval}, "
+        f"distractors {measured['distractors_before']} → {measured['distractors']}"
     )
 
 

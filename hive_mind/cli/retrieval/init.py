@@ -45,7 +45,7 @@ async def init(
     documents/ and write your questions into evals/golden.json. With --from the files are another project's, converted.
     """
     if source is not None:
-        _take_over(source, workspaces.folder_of(workspace), output, is_told=workspace is not None)
+        _take_over(source, workspaces.folder_of(workspace), output, is_given=workspace is not None)
         return
     from hive_mind.retrieval.files.starting import NAIVE
     from hive_mind.retrieval.files.starting import init as begun
@@ -55,7 +55,7 @@ async def init(
     documents = _documents(written)
     golden = written.golden()
     held_out = len(golden.split("test"))
-    told = {
+    summary = {
         "workspace": str(folder),
         "config": NAIVE,
         "method": written.config(NAIVE).retrieval.method,
@@ -64,18 +64,18 @@ async def init(
         "held_out": held_out,
     }
     if output is Format.JSON:
-        show_json(told)
+        show_json(summary)
         return
     show(f"{shown_source(str(folder.absolute()))} is written", style="bold")
     show(
         f"{counted(documents, 'document')}, {counted(len(golden.queries), 'question')} ({held_out} of them held out), "
         f"and the configuration {NAIVE},"
     )
-    show(f"which searches by {told['method']}. Next:")
-    _show_next(folder, ("index", "evaluate", "tune --name better", "deploy better"), is_told=workspace is not None)
+    show(f"which searches by {summary['method']}. Next:")
+    _show_next(folder, ("index", "evaluate", "tune --name better", "deploy better"), is_given=workspace is not None)
 
 
-def _take_over(source: Path, folder: Path, output: Format, *, is_told: bool) -> None:
+def _take_over(source: Path, folder: Path, output: Format, *, is_given: bool) -> None:
     from hive_mind.retrieval.files.starting import begin
     from hive_mind.retrieval.files.taking_over import taken_over
 
@@ -89,14 +89,14 @@ def _take_over(source: Path, folder: Path, output: Format, *, is_told: bool) -> 
     show(f"{documents} documents, {len(written.configs())} configurations; changed:" if taken.changes else "nothing was changed")
     for change in taken.changes:
         show_indented(change)
-    _show_next(folder, ("validate", "index", "evaluate"), is_told=is_told)
+    _show_next(folder, ("validate", "index", "evaluate"), is_given=is_given)
 
 
 def _documents(written: "Workspace") -> int:
     return sum(len(written.documents(written.collection(name)).seen) for name in written.collections())
 
 
-def _show_next(folder: Path, lines: tuple[str, ...], *, is_told: bool) -> None:
-    at = f" -w {folder}" if is_told else ""
+def _show_next(folder: Path, lines: tuple[str, ...], *, is_given: bool) -> None:
+    at = f" -w {folder}" if is_given else ""
     for line in lines:
         show(f"  hive-mind retrieval {line}{at}")

@@ -53,7 +53,7 @@ def signed(value: float | None) -> str:
 
 def plain_evaluation(one: "Evaluation", *, with_questions: bool = True) -> dict[str, Any]:
     """Everything that was measured."""
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "config": one.config.name,
         "questions": one.split,
         "count": len(one.rows),
@@ -67,7 +67,7 @@ def plain_evaluation(one: "Evaluation", *, with_questions: bool = True) -> dict[
         "best_udcg_by_k": one.ideal_curve,
     }
     rows = zip(one.rows, one.measures(), strict=True)
-    return told | ({"by_question": [plain(row) | {"metrics": plain(m)} for row, m in rows]} if with_questions else {})
+    return summary | ({"by_question": [plain(row) | {"metrics": plain(m)} for row, m in rows]} if with_questions else {})
 
 
 def questions_of(one: "Evaluation") -> str:

@@ -152,7 +152,7 @@ async def tune(
     async with workspaces.quiet_bench(folder, begin.collection, embed, model) as bench, _tuner(how, count, seed) as tuner:
         with set_by_signals(stop, received):
             order = Order(start, name) if how is How.SEARCH else Order(start, name, count)
-            found = await tuned(bench, tuner, order, _Telling(output), stop)
+            found = await tuned(bench, tuner, order, _StepLines(output), stop)
     _show(found, output)
     if received:
         say("stopped; the best so far is kept")
@@ -195,7 +195,7 @@ async def _llm_tuner() -> "AsyncIterator[Tuner]":
         say(f"{model.name}: {spent.calls} calls, {spent.tokens} of {budget.max_tokens} tokens spent", style="dim")
 
 
-class _Telling:
+class _StepLines:
     """A line for each step as it is measured; tries with a part of the questions are counted."""
 
     def __init__(self, output: Format) -> None:

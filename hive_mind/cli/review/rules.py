@@ -173,8 +173,8 @@ def _plain(trial: "Trial") -> dict[str, Any]:
 
 def _proposal(one: "RuleProposal") -> dict[str, Any]:
     rule = one.proposed_rule.model_dump(mode="json", by_alias=True)
-    told = {"confidence": one.confidence, "coverage": one.coverage, "examples": one.examples, "nearMisses": one.near_misses}
-    return {"rule": rule, **{name: plain(value) for name, value in told.items()}}
+    evidence = {"confidence": one.confidence, "coverage": one.coverage, "examples": one.examples, "nearMisses": one.near_misses}
+    return {"rule": rule, **{name: plain(value) for name, value in evidence.items()}}
 
 
 def _form() -> "Form[RuleFile]":

@@ -159,8 +159,8 @@ def _next(rule: "EvaluationRule", now: float, record: "RolloutRecord") -> float:
         return next((step for step in STEPS if step > now), 1.0)
     after = next_share(now, record, TARGET)
     if after == now < 1.0:
-        told = f"{rule.id} decides {now:.0%} of all cases, and the next step takes {DECISIONS_MIN} decisions that agree"
-        raise InvalidInput(f"{told} ({agreed(record)}): nothing was changed; --of SHARE takes it all the same")
+        problem = f"{rule.id} decides {now:.0%} of all cases, and the next step takes {DECISIONS_MIN} decisions that agree"
+        raise InvalidInput(f"{problem} ({agreed(record)}): nothing was changed; --of SHARE takes it all the same")
     return after
 
 

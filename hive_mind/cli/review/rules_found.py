@@ -143,8 +143,8 @@ def agreed(record: RolloutRecord) -> str:
 
 def plainly(rule: EvaluationRule, record: RolloutRecord) -> dict[str, Any]:
     """For programs."""
-    told = rule.model_dump(mode="json", by_alias=True)
-    return told | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}
+    fields = rule.model_dump(mode="json", by_alias=True)
+    return fields | {"peopleAgreed": record.agreed, "peopleDecided": record.decided}
 
 
 def _row(rule: EvaluationRule) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from hive_mind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
-    from hive_mind.cli.runs.run_shown import Teller
+    from hive_mind.cli.runs.run_shown import StepPrinter
     from hive_mind.tools.base import McpServer
 
 _EPILOG = examples(
@@ -89,8 +89,8 @@ async def run(
     async with open_goal_seeking(settings, agent, mcp=servers_of(mcp or ())) as opened:
         parts = opened.parts
         spec = worker_named(worker, parts)
-        teller = teller_for(at.output)
-        executor = RunExecutor(_named(name), parts, is_waiting=wait, tell=teller.tell, listen=teller.listen)
+        printer = printer_for(at.output)
+        executor = RunExecutor(_named(name), parts, is_waiting=wait, on_step=printer.show_step, listen=printer.listen)
         await executor.start(spec, given, stream=stream)
         await driven(executor, agent, at.output)
 
@@ -109,11 +109,11 @@ async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
         raise typer.Exit(FAILED)
 
 
-def teller_for(output: Format) -> "Teller":
-    """What tells each step as it comes, for people."""
-    from hive_mind.cli.runs.run_shown import Teller
+def printer_for(output: Format) -> "StepPrinter":
+    """What shows each step as it comes, for people."""
+    from hive_mind.cli.runs.run_shown import StepPrinter
 
-    return Teller(is_silent=output is not Format.TEXT)
+    return StepPrinter(is_silent=output is not Format.TEXT)
 
 
 def inputs_of(given: Sequence[str]) -> dict[str, Any]:

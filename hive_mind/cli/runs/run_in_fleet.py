@@ -10,7 +10,7 @@ from hive_mind.cli.fleet.agents import FleetAgent
 from hive_mind.cli.options import Format
 from hive_mind.cli.output import show_json
 from hive_mind.cli.running import FAILED, Stopped
-from hive_mind.cli.runs.run_shown import Heard, Teller, show_document
+from hive_mind.cli.runs.run_shown import Heard, StepPrinter, show_document
 from hive_mind.runs.graphs.spec import WorkerSpec
 
 _LOOK_S = 0.2
@@ -27,29 +27,29 @@ async def run_in_fleet(
     is_waiting: bool,
 ) -> None:
     """Begin one there, and look on. Raises `BackendError`, and `InvalidInput` for what the agent refuses."""
-    told = worker.model_dump(mode="json", by_alias=True, exclude_defaults=True) if worker else {}
-    await agent.call("run", worker=told, inputs=dict(inputs), run=name, stream=stream)
+    form = worker.model_dump(mode="json", by_alias=True, exclude_defaults=True) if worker else {}
+    await agent.call("run", worker=form, inputs=dict(inputs), run=name, stream=stream)
     await look_on(agent, name, output, is_waiting=is_waiting)
 
 
 async def look_on(agent: FleetAgent, run: str, output: Format, *, is_waiting: bool) -> None:
     """Until it has ended or, unless we wait for that too, a person is asked."""
     seen: tuple[str, ...] = ()
-    teller = Teller(is_silent=output is not Format.TEXT)
-    heard = Heard(teller)
+    printer = StepPrinter(is_silent=output is not Format.TEXT)
+    heard = Heard(printer)
     try:
         while True:
             document = await agent.call("run_shown", run=run)
-            heard.tell(document.get("saying", ()))
+            heard.show_new(document.get("saying", ()))
             if (at := tuple(document["at"])) != seen:
-                teller.line(f"at {', '.join(at)}" if at else "at its end")
+                printer.line(f"at {', '.join(at)}" if at else "at its end")
                 seen = at
             if document["status"] != "unfinished" and not (document["status"] == "parked" and is_waiting):
                 break
             await asyncio.sleep(_LOOK_S)
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise Stopped(f"the run goes on without you; look at it with: hive-mind runs show {run} --agent {agent.name}") from None
-    teller.end_line()
+    printer.end_line()
     show_in_fleet(agent, document, output)
     if document["status"] not in ("accepted", "parked", "paused"):
         raise typer.Exit(FAILED)

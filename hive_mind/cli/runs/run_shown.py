@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _VALUE_CHARACTERS = 200
 
 
-class Teller:
+class StepPrinter:
     """One line, on stderr, for each step that somebody who waits wants to know."""
 
     def __init__(self, *, is_silent: bool) -> None:
@@ -27,7 +27,7 @@ class Teller:
         self._nodes: dict[str, str] = {}
         self._speaking = ""
 
-    def tell(self, step: s.Step) -> None:
+    def show_step(self, step: s.Step) -> None:
         """A step, if it is news."""
         was_heard = bool(self._speaking)
         self.end_line()
@@ -62,23 +62,23 @@ class Teller:
 
 
 class Heard:
-    """Tells what models say, each word once."""
+    """Shows what models say, each word once."""
 
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
-        self._told: dict[str, tuple[int, int]] = {}
+    def __init__(self, printer: StepPrinter) -> None:
+        self._printer = printer
+        self._shown: dict[str, tuple[int, int]] = {}
         """By node: the turn, and how much of it."""
 
-    def tell(self, saying: Iterable[Mapping[str, Any]]) -> None:
+    def show_new(self, saying: Iterable[Mapping[str, Any]]) -> None:
         """What is new of it."""
         for one in saying:
-            turn, told = self._told.get(one["node"], (one["turn"], 0))
+            turn, shown = self._shown.get(one["node"], (one["turn"], 0))
             if turn != one["turn"]:
-                self._teller.end_line()
-                told = 0
-            if (new := one["text"][told:]) and (hear := self._teller.listen(one["node"])):
+                self._printer.end_line()
+                shown = 0
+            if (new := one["text"][shown:]) and (hear := self._printer.listen(one["node"])):
                 hear(new)
-            self._told[one["node"]] = one["turn"], len(one["text"])
+            self._shown[one["node"]] = one["turn"], len(one["text"])
 
 
 def step_text(step: s.Step, nodes: dict[str, str]) -> str:
@@ -159,7 +159,7 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
     """Why it came so: judgements and decisions, in their order."""
     nodes: dict[str, str] = {}
     for step in steps:
-        told = step_text(step, nodes)
+        text = step_text(step, nodes)
         match step:
             case s.Judged():
                 which = f" (judgement {short_id(step.judgment)})" if step.judgment else ""
@@ -168,7 +168,7 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
             case s.Answered():
                 yield f"{step.by} decided {step.action}" + (f": {step.because}" if step.because else "")
             case s.Parked() | s.Warned():
-                yield told
+                yield text
             case s.Ended():
                 yield f"ended: {step.outcome}: {step.reason}"
 

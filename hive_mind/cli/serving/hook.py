@@ -56,10 +56,10 @@ def session_start(agent: options.Agent = DEFAULT_AGENT, home: options.Home = Non
 def _folder() -> Path:
     """Where the program works, as it says or by the folder of this process."""
     try:
-        told = json.loads(_given() or b"{}")
+        payload = json.loads(_given() or b"{}")
     except (ValueError, RecursionError):
-        told = {}
-    named = told.get("cwd") if isinstance(told, dict) else None
+        payload = {}
+    named = payload.get("cwd") if isinstance(payload, dict) else None
     return Path(named) if isinstance(named, str) else Path.cwd()
 
 

@@ -190,7 +190,7 @@ class ClientLines:
     def __init__(self, wire: int, heard: int) -> None:
         self.is_unheard = False
         self._wire, self._heard = wire, heard
-        self._told, self._tell = os.pipe()
+        self._stop_reader, self._stop_writer = os.pipe()
         self._end_of, self._into = os.pipe()
         self.served = TextIOWrapper(os.fdopen(self._end_of, "rb"))
         self._thread = threading.Thread(target=self._pass_on, name="hive-client", daemon=True)
@@ -198,21 +198,21 @@ class ClientLines:
 
     def end(self) -> None:
         """The server hears that its client is gone."""
-        os.write(self._tell, b".")
+        os.write(self._stop_writer, b".")
 
     def close(self) -> None:
         self.end()
         # It may be writing what nobody reads any more.
         self.served.close()
         self._thread.join()
-        for descriptor in (self._wire, self._heard, self._told, self._tell):
+        for descriptor in (self._wire, self._heard, self._stop_reader, self._stop_writer):
             os.close(descriptor)
 
     def _pass_on(self) -> None:
         with suppress(OSError), os.fdopen(self._into, "wb", buffering=0) as into:
             watch = select.poll()
             watch.register(self._wire, select.POLLIN)
-            watch.register(self._told, select.POLLIN)
+            watch.register(self._stop_reader, select.POLLIN)
             # It tells in any case that nobody reads.
             watch.register(self._heard, 0)
             while (ready := {descriptor for descriptor, _ in watch.poll()}) == {self._wire}:

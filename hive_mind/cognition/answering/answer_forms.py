@@ -71,7 +71,7 @@ class _Form(NamedTuple):
     is_figure: bool = False
     titles: re.Pattern[str] | None = None
     """One of which a column has, where a bare field of its row may answer."""
-    is_telling: bool = False
+    is_distinctive: bool = False
     """What is of this form is rare: where a thing has one, it is the one that is asked for."""
     is_needed: bool = True
     """Without it a text does not answer."""
@@ -90,18 +90,18 @@ def may_answer(question: str, text: str, *, is_row: bool = False, titles: str = 
         return True
     said = text if form.is_time else message_of(text)
     reply = _REPLY.search(said)
-    told = reply["reply"] if reply else said
+    answer = reply["reply"] if reply else said
     # A field of a table, and a reply, need not say again what they count.
     if is_row and form.holds is _has_sum and _PRICED.search(titles):
-        return _has_number(told, question)
-    is_bare = is_row or (reply is not None and len(told.split()) <= _REPLY_WORDS)
-    return form.holds(told, question) or (is_bare and form.is_figure and _DIGIT.search(told) is not None)
+        return _has_number(answer, question)
+    is_bare = is_row or (reply is not None and len(answer.split()) <= _REPLY_WORDS)
+    return form.holds(answer, question) or (is_bare and form.is_figure and _DIGIT.search(answer) is not None)
 
 
-def holds_telling(question: str, text: str) -> bool:
+def holds_distinctive(question: str, text: str) -> bool:
     """Whether a text holds what the question wants, and few texts do: a colour, a weight, the number of a ticket."""
     form = _form_of(question)
-    return form is not None and form.is_telling and form.holds(text, question)
+    return form is not None and form.is_distinctive and form.holds(text, question)
 
 
 def is_somebody(text: str) -> bool:
@@ -157,9 +157,9 @@ def _proper(text: str, names: Iterable[str]) -> list[str]:
 
 def _has_length(text: str, question: str) -> bool:
     """A length, and where the text says of what, of the dimension that is asked for."""
-    told = {name for name, words in _DIMENSIONS.items() if words.search(text)}
+    dimensions = {name for name, words in _DIMENSIONS.items() if words.search(text)}
     asked = {name for name, words in _DIMENSIONS.items() if words.search(question)}
-    return _LENGTH.search(text) is not None and (not told or not asked or not told.isdisjoint(asked))
+    return _LENGTH.search(text) is not None and (not dimensions or not asked or not dimensions.isdisjoint(asked))
 
 
 def _has_sum(text: str, question: str) -> bool:
@@ -309,21 +309,21 @@ _FORMS = (
     _Form(
         _pattern(r"\b(?:which|what)(?: is| was)?(?: the)? (?:case|ticket|incident|reference)(?: number| id)?\b(?! of)"),
         _has_code,
-        is_telling=True,
+        is_distinctive=True,
     ),
     _Form(
         _pattern(rf"\b(?:which|what)(?: is| was)?(?: the)?(?: number of the)? (?:{_NUMBERED})(?: number)?\b"),
         partial(_has, _NUMBER_OF_OFFICE),
-        is_telling=True,
+        is_distinctive=True,
         is_needed=False,
     ),
     _Form(
         _pattern(r"^(?!.*\bdate\b)(?:which|what)\b.{0,40}\b(?:version|release)\b"),
         partial(_has, _VERSION),
-        is_telling=True,
+        is_distinctive=True,
         is_needed=False,
     ),
-    _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_telling=True),
+    _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_distinctive=True),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
     _Form(
         _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
@@ -335,11 +335,11 @@ _FORMS = (
         _pattern(r"\bhow (?:tall|wide|far|deep|thick|thin)\b|^wie (?:tief|breit|dick|weit|lang)\b|\b(?:height|width|depth) of\b"),
         _has_length,
     ),
-    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length, is_telling=True),
+    _Form(_pattern(r"['’]s (?:height|width|depth)\b"), _has_length, is_distinctive=True),
     _Form(
         _pattern(r"\b(?:what|which)(?:['’]s| is| are| was| were)?(?: the)? colou?rs?\b|\bfarbe\b"),
         partial(_has, _COLOUR),
-        is_telling=True,
+        is_distinctive=True,
     ),
     _Form(_pattern(r"\bhow old\b|\bwhat age\b|^wie alt\b"), partial(_has, _AGE)),
     _Form(_pattern(r"\bhow many\b|^wie ?viele\b"), _has_count, is_figure=True),
@@ -348,17 +348,17 @@ _FORMS = (
         partial(_has, _WEIGHT),
         is_figure=True,
         titles=_WEIGHT_TITLES,
-        is_telling=True,
+        is_distinctive=True,
     ),
-    _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED), is_telling=True),
+    _Form(_pattern(r"\bhow (?:fast|quick)\b|^wie schnell\b"), partial(_has, _SPEED), is_distinctive=True),
     _Form(
         _pattern(r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|^wie (?:warm|heiß|kalt)\b"),
         partial(_has, _WARMTH),
-        is_telling=True,
+        is_distinctive=True,
     ),
     _Form(_pattern(r"\b(?:for )?how long\b|^wie lange\b"), partial(_has, _LASTING), is_time=True),
     _Form(_pattern(r"\bhow often\b|^wie oft\b"), partial(_has, _OFTEN), is_figure=True, titles=_OFTEN_TITLES),
-    _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE), is_telling=True),
+    _Form(_pattern(r"\bhow (?:big|large)\b|^wie groß\b"), partial(_has, _SIZE), is_distinctive=True),
     _Form(_pattern(r"\bhow (?:much|high)\b|^wie (?:viel|hoch)\b"), _has_number),
     _Form(
         _pattern(rf"^(?:what|which)(?:['’]s| is| are| was| were)? (?:(?:the|its|their) )?(?:\w+ )?(?:{_QUANTITIES})\b"),

@@ -25,7 +25,7 @@ _GAIN = 1.0
 _SHARE_BONUS = 0.3
 
 # What of facts that only name an identifier is worth reading: a sentence with a few words besides.
-_SENTENCE_BONUS, _TELLING_MIN = 0.2, 4
+_SENTENCE_BONUS, _DETAIL_MIN = 0.2, 4
 _SENTENCE_ENDS = (".", "!", "。")
 
 # "Reminder: the pump remains at 5 bar", "Data point: the pump is at 5 bar".
@@ -54,19 +54,19 @@ def chosen(
     wanted = _wanted(asked)
     left = [_offered(asked, one, score) for one, score in ranked]
     taken: list[_Offered] = []
-    missing, untold = wanted, [part.words for part in parts if part.words]
+    missing, unstated = wanted, [part.words for part in parts if part.words]
     while left and len(taken) < quotes_max:
-        best = max(left, key=partial(_worth, missing=missing, wanted=wanted, untold=tuple(untold)))
+        best = max(left, key=partial(_worth, missing=missing, wanted=wanted, unstated=tuple(unstated)))
         taken.append(best)
         missing -= met_in(missing, best.terms)
-        untold = [part for part in untold if met_in(part, best.terms) != part]
+        unstated = [part for part in unstated if met_in(part, best.terms) != part]
         left = [other for other in left if other is not best and not is_repeated(other.one.hit.fact, best.one.hit.fact)]
     return [offered.one for offered in taken]
 
 
-def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str], untold: Sequence[frozenset[str]]) -> float:
+def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str], unstated: Sequence[frozenset[str]]) -> float:
     """What a fact is worth after those that were taken: its score, and what it adds."""
-    shares = [_share(met_in(part, offered.terms), part) for part in untold]
+    shares = [_share(met_in(part, offered.terms), part) for part in unstated]
     return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), wanted)])
 
 
@@ -85,8 +85,8 @@ def _offered(asked: QuestionTerms, one: Relevant, score: float) -> _Offered:
     terms = _terms_of(asked, one.hit.fact)
     if names_only(asked, one):
         said = one.hit.fact.content
-        tells = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _TELLING_MIN
-        score = min(score, 1.0) + _SENTENCE_BONUS * (tells and said.endswith(_SENTENCE_ENDS))
+        has_detail = len(terms - terms_in(" ".join((one.hit.fact.speaker, *long_codes(said))))) >= _DETAIL_MIN
+        score = min(score, 1.0) + _SENTENCE_BONUS * (has_detail and said.endswith(_SENTENCE_ENDS))
     share = 0.0 if one.found.is_named else one.found.share
     return _Offered(one, score + _ANSWER_BONUS * one.states_more + _SHARE_BONUS * share, terms)
 

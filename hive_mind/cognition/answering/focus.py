@@ -85,8 +85,8 @@ def focus_of(question: str) -> frozenset[str]:
         return _terms(named["noun"].split()) - _KINDS
     if does := _NOUN_DOES.match(asked):
         return _terms([does["verb"]]) if does["verb"].casefold() not in _LIGHT_VERBS else frozenset()
-    if told := _PREDICATE.match(asked):
-        return _predicate(told["rest"])
+    if stated := _PREDICATE.match(asked):
+        return _predicate(stated["rest"])
     return frozenset()
 
 

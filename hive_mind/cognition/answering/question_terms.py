@@ -100,9 +100,9 @@ def asked_of(question: str) -> QuestionTerms:
     kinds = _terms(_KIND, question) | _terms(_WHERE, question)
     proper = [] if is_german(question) else [terms for terms in named if terms not in coded and not terms <= kinds]
     names: frozenset[str] = frozenset().union(*proper)
-    told = dated.union(*coded, names)
+    specific = dated.union(*coded, names)
     implied = _IMPLIED if _WHY.match(question) else frozenset()
-    words = content_terms(question, (phrase_terms(question) - told - _FORM_WORDS) | implied)
+    words = content_terms(question, (phrase_terms(question) - specific - _FORM_WORDS) | implied)
     numbers = (frozenset(_NUMBERED.findall(question)) | frozenset(filter(str.isdigit, names))) - dated
     roles, done = _terms(_ROLE, question) - _ANYBODY, _terms(_DEED, without_phrases(question))
     deeds = frozenset(term for term in done if not is_had(term))

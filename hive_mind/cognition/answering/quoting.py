@@ -41,7 +41,7 @@ _SPEAKER_BONUS = 0.2
 _FORM_BONUS = 0.2
 
 # What answers by itself may be this much weaker than what only shares words; weaker still, it is about something else.
-_TELLS_SHARE = 0.5
+_STATES_MORE_SHARE = 0.5
 
 _WANTS_FIGURE = regex(
     r"\bhow (?:many|much|often|old|big|large|heavy|strong|fast|far|long|wide|tall|high|deep|expensive)\b|"
@@ -118,7 +118,7 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     fact = hit.fact
     # Who speaks stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
-    told = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
+    attribution = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
@@ -132,7 +132,7 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     if _is_row(fact):
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
-    return f"“{fact.content}”" + (f" — {told}" if told else "") + (f" ({'; '.join(notes)})" if notes else "")
+    return f"“{fact.content}”" + (f" — {attribution}" if attribution else "") + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def _goes_on(fact: Fact) -> bool:
@@ -165,7 +165,7 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     return [
         pair
         for pair, score in zip(ranked, own, strict=True)
-        if score >= floor or (pair[0].states_more and score >= floor * _TELLS_SHARE)
+        if score >= floor or (pair[0].states_more and score >= floor * _STATES_MORE_SHARE)
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import CODE_LETTERS_MIN, aliases_of, as_written
-from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
+from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
 from hive_mind.cognition.answering.definition import may_define, title_of
 from hive_mind.cognition.answering.described import answering_names, described_in
 from hive_mind.cognition.answering.focus import focus_of
@@ -40,7 +40,7 @@ class RelevanceSettings:
     """The share at which a fact counts as an answer; raise any of them for more "not known" and fewer off-topic quotes.
 
     `covered_share_min` counts the letters of the shared words and needs nothing else, so it holds in a memory of three facts too.
-    `told_share_min` counts what the shared words are worth to the search, where rare words are worth more. `similar_min` is a
+    `weighted_share_min` counts what the shared words are worth to the search, where rare words are worth more. `similar_min` is a
     cosine above which the words may differ, and `same_min` one above which the focus, too, may be in other words; raise both for
     models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier of the question.
 
@@ -51,7 +51,7 @@ class RelevanceSettings:
     """
 
     covered_share_min: float = 0.55
-    told_share_min: float = 0.5
+    weighted_share_min: float = 0.5
     similar_min: float = 0.6
     same_min: float = 0.7
     named_share_min: float = 0.3
@@ -67,7 +67,7 @@ class Judgement:
     """
 
     covered: float
-    told: float
+    weighted: float
     is_named: bool
     is_own: bool = True
     is_row: bool = False
@@ -77,7 +77,7 @@ class Judgement:
     @property
     def share(self) -> float:
         """The better of both shares; 1 where the identifier or the row is the one asked for."""
-        return 1.0 if self.is_named or self.is_row else max(self.covered, self.told)
+        return 1.0 if self.is_named or self.is_row else max(self.covered, self.weighted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Relevant:
     @property
     def states_more(self) -> bool:
         """Whether it answers by more than naming what is asked about."""
-        return self.answers and (self.found.told > 0 or self.found.is_typed)
+        return self.answers and (self.found.weighted > 0 or self.found.is_typed)
 
 
 # Added to what was asked, in letters: half of a short question is weaker evidence than half of a long one.
@@ -130,7 +130,7 @@ _QUALIFIER = regex(
 )
 _SENTENCE_ENDS = (".", "!", "。")
 # Facts asked for who somebody is: beyond these they tell of others.
-_TELLERS_MAX = 2
+_IDENTIFYING_MAX = 2
 _FURTHER = regex(r" (?:in|at|on|with|for|from|to|by|near|im|an|auf|mit|für|von) .*$", re.DOTALL)
 _FIELD_ENDS = regex(r"[,;]")
 _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
@@ -169,24 +169,24 @@ def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
     return Judgement(covered, _missed_share(asked.words - met, hit), is_named, is_own, is_row, is_carried)
 
 
-def _identified(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> frozenset[str]:
-    """The identifiers of a question that a fact has, whose terms are `told`; all of them where it has the other name of one.
+def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
+    """The identifiers of a question that a fact of these terms has; all of them where it has the other name of one.
 
     A fact that has nearly all other words goes on about the identifier that was named just before it.
     """
-    if named := asked.identifiers & told:
+    if named := asked.identifiers & terms:
         return named
-    if asked.aliases & told:
+    if asked.aliases & terms:
         return asked.identifiers
-    met = met_in(asked.words, told)
+    met = met_in(asked.words, terms)
     if len(met) < _GOING_ON_WORDS_MIN or _letters(met) < _GOING_ON_SHARE_MIN * _letters(asked.words):
         return frozenset()
     return asked.identifiers & phrase_terms(named_before(fact))
 
 
-def _subject(asked: QuestionTerms, fact: Fact, told: frozenset[str]) -> frozenset[str]:
-    """What of the names that are asked about a fact has, whose terms are `told`."""
-    return frozenset(term for name in asked.named for term in name_in_fact(name, fact, told))
+def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
+    """What a fact of these terms has of the names that are asked about."""
+    return frozenset(term for name in asked.named for term in name_in_fact(name, fact, terms))
 
 
 def _kinds_stated(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
@@ -201,9 +201,9 @@ def _kinds_stated(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
     return asked.kinds if has_figure else asked.kinds - FIGURE_KINDS
 
 
-def _is_stated(term: str, told: frozenset[str]) -> bool:
+def _is_stated(term: str, terms: frozenset[str]) -> bool:
     """In this or another wording or form of the word."""
-    return bool(met_in((term,), told)) or any(_are_kin(term, other) for other in told)
+    return bool(met_in((term,), terms)) or any(_are_kin(term, other) for other in terms)
 
 
 def _stated(fact: Fact) -> str:
@@ -246,19 +246,21 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
     holds the answer. Each hit is judged alone: the coverage of the best three together does not separate the two kinds of
     question any better.
     """
-    told = [hit for hit in hits if not _only_asks(hit.fact)]
-    question = as_written(question, told)
-    aliases = frozenset(alias for _, alias in aliases_of(question, told))
+    stating = [hit for hit in hits if not _only_asks(hit.fact)]
+    question = as_written(question, stating)
+    aliases = frozenset(alias for _, alias in aliases_of(question, stating))
     apart = asked_about_known(question, hits, settings)
-    whole, *parts = (_judged(text, told, settings, aliases) for text in apart or (question, *parts_of(question)))
+    whole, *parts = (_judged(text, stating, settings, aliases) for text in apart or (question, *parts_of(question)))
     judged = {one.hit.fact.id: one for one in whole}
     for one in (one for part in parts for one in part if one.answers):
         if (known := judged.get(one.hit.fact.id)) is None or not known.answers:
             judged[one.hit.fact.id] = one
     is_answered = any(one.answers for one in judged.values())
-    found = (judged[hit.fact.id] for hit in told if hit.fact.id in judged)
+    found = (judged[hit.fact.id] for hit in stating if hit.fact.id in judged)
     return [
-        one for one in found if one.answers or (is_answered and one.found.is_own and (one.found.told > 0 or one.found.is_named))
+        one
+        for one in found
+        if one.answers or (is_answered and one.found.is_own and (one.found.weighted > 0 or one.found.is_named))
     ]
 
 
@@ -267,9 +269,11 @@ def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSet
     described = described_in(question)
     if described is None:
         return ()
-    told = [one for one in _judged(described.who, [hit for hit in hits if not _only_asks(hit.fact)], settings) if one.answers]
-    told.sort(key=lambda one: -one.found.share)
-    names = answering_names(described, [one.hit.fact for one in told if one.hit.fact.is_current][:_TELLERS_MAX])
+    answering = [
+        one for one in _judged(described.who, [hit for hit in hits if not _only_asks(hit.fact)], settings) if one.answers
+    ]
+    answering.sort(key=lambda one: -one.found.share)
+    names = answering_names(described, [one.hit.fact for one in answering if one.hit.fact.is_current][:_IDENTIFYING_MAX])
     return (described.who, *map(described.of, names)) if names else ()
 
 
@@ -279,25 +283,25 @@ def _judged(
     """The hits that are not about somebody else, and whether each of them answers."""
     asked = replace(asked_of(question), aliases=aliases)
     about = ((hit, _only_about(asked, hit)) for hit in hits)
-    judged = ((hit, told, judgement(asked, told)) for hit, told in about if told is not None)
+    judged = ((hit, part, judgement(asked, part)) for hit, part in about if part is not None)
     typed = (
-        (hit, told, replace(one, is_typed=_is_typed(question, asked, told.fact))) for hit, told, one in judged if one is not None
+        (hit, part, replace(one, is_typed=_is_typed(question, asked, part.fact))) for hit, part, one in judged if one is not None
     )
     return [
-        Relevant(hit, one, _states(question, asked, told, one, settings) and _fits(question, asked, told, settings))
-        for hit, told, one in typed
+        Relevant(hit, one, _states(question, asked, part, one, settings) and _fits(question, asked, part, settings))
+        for hit, part, one in typed
     ]
 
 
 def _only_about(asked: QuestionTerms, hit: Hit) -> Hit | None:
     """A hit with what its fact says of those who are asked about, and the share of its score by words; None without any."""
-    told = only_about(asked.named, hit.fact)
-    if told is None or told is hit.fact:
-        return hit if told else None
+    part = only_about(asked.named, hit.fact)
+    if part is None or part is hit.fact:
+        return hit if part else None
     words = asked.words | asked.names
-    left, all_met = (_letters(met_in(words, terms_in(fact.content))) for fact in (told, hit.fact))
+    left, all_met = (_letters(met_in(words, terms_in(fact.content))) for fact in (part, hit.fact))
     keyword = hit.components.keyword * left / max(1, all_met)
-    return replace(hit, fact=told, components=replace(hit.components, keyword=keyword))
+    return replace(hit, fact=part, components=replace(hit.components, keyword=keyword))
 
 
 def _only_asks(fact: Fact) -> bool:
@@ -307,8 +311,8 @@ def _only_asks(fact: Fact) -> bool:
 
 def _fits(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
     """Whether a fact is about the one that is meant, and holds what such a question is answered with."""
-    told = _terms_of(hit.fact)
-    is_meant = all(_is_stated(term, told) for term in asked.roles | asked.deeds | _qualifiers(question))
+    terms = _terms_of(hit.fact)
+    is_meant = all(_is_stated(term, terms) for term in asked.roles | asked.deeds | _qualifiers(question))
     return (
         is_meant
         and _is_on_topic(question, asked, hit, settings)
@@ -334,17 +338,17 @@ def _states_focus(question: str, asked: QuestionTerms, hit: Hit, settings: Relev
     A long identifier that is named leaves little doubt, and so does a whole name with all other words.
     """
     focus = focus_of(question) - asked.kinds
-    told = _terms_of(hit.fact)
-    if not focus or _is_row(hit.fact) or any(_is_stated(term, told) for term in focus):
+    terms = _terms_of(hit.fact)
+    if not focus or _is_row(hit.fact) or any(_is_stated(term, terms) for term in focus):
         return True
-    if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & told) or asked.words & measured_in(hit.fact.content):
+    if any(len(code) >= CODE_LETTERS_MIN for code in asked.identifiers & terms) or asked.words & measured_in(hit.fact.content):
         return True
     others = (asked.words | asked.names) - focus
-    if len(met_in(others, told)) >= _OTHERS_ENOUGH or _is_same(question, hit, settings):
+    if len(met_in(others, terms)) >= _OTHERS_ENOUGH or _is_same(question, hit, settings):
         return True
     words = asked.words - focus - asked.kinds
-    is_whole = asked.names <= told and any(len(name) > 1 for name in asked.named)
-    return is_whole and words <= told and _letters(words) >= _WORD_LETTERS_MIN
+    is_whole = asked.names <= terms and any(len(name) > 1 for name in asked.named)
+    return is_whole and words <= terms and _letters(words) >= _WORD_LETTERS_MIN
 
 
 def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -358,9 +362,9 @@ def _is_on_topic(question: str, asked: QuestionTerms, hit: Hit, settings: Releva
     if not topic or _is_same(question, hit, settings):
         return True
     fact = hit.fact
-    told = _terms_of(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
-    is_named = not (asked.names | asked.identifiers).isdisjoint(told)
-    return is_named or any(_is_stated(term, told) or (german and is_in_compound(term, told)) for term in topic)
+    terms = _terms_of(fact) | terms_in(" ".join((fact.speaker, *map(title_of, fact.sources))))
+    is_named = not (asked.names | asked.identifiers).isdisjoint(terms)
+    return is_named or any(_is_stated(term, terms) or (german and is_in_compound(term, terms)) for term in topic)
 
 
 def _is_same(question: str, hit: Hit, settings: RelevanceSettings) -> bool:
@@ -382,8 +386,8 @@ def _qualifiers(question: str) -> frozenset[str]:
 
 def _is_of_that_time(question: str, fact: Fact) -> bool:
     """Whether a fact may be of the year that is asked about: it says none, or that one."""
-    asked, told = (frozenset(_YEAR.findall(text)) for text in (question, message_of(fact.content)))
-    return not asked or not told or not asked.isdisjoint(told)
+    asked, stated = (frozenset(_YEAR.findall(text)) for text in (question, message_of(fact.content)))
+    return not asked or not stated or not asked.isdisjoint(stated)
 
 
 def _is_row_of(question: str, fact: Fact) -> bool:
@@ -393,12 +397,12 @@ def _is_row_of(question: str, fact: Fact) -> bool:
         return _is_row(fact)
     # What stands in the first column is counted by the rows.
     head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
-    told = terms_in(f"{titles} {fact.content}") - terms_in(head)
-    return any(_is_stated(term, told) for term in tokenize(counted["noun"]))
+    terms = terms_in(f"{titles} {fact.content}") - terms_in(head)
+    return any(_is_stated(term, terms) for term in tokenize(counted["noun"]))
 
 
 def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
-    shares_enough = found.covered >= settings.covered_share_min or found.told >= settings.told_share_min
+    shares_enough = found.covered >= settings.covered_share_min or found.weighted >= settings.weighted_share_min
     is_meant = found.is_named and found.covered >= settings.named_share_min
     if found.is_row or is_meant or (found.is_own and shares_enough):
         return True
@@ -410,12 +414,12 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
 
     First names alone are too common for that, and so are spans of time. What has no name needs the rarer kinds of things.
     """
-    told = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
+    terms = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     if not (asked.named or asked.identifiers):
-        return _owner_in(question) in asked.words & told and holds_telling(question, said)
-    is_whole = any(len(name) > 1 and name <= told for name in asked.named) or not asked.identifiers.isdisjoint(told)
-    return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_telling(question, said))
+        return _owner_in(question) in asked.words & terms and holds_distinctive(question, said)
+    is_whole = any(len(name) > 1 and name <= terms for name in asked.named) or not asked.identifiers.isdisjoint(terms)
+    return is_whole and (bool(asked.words & (measured_in(said) - SPANS)) or holds_distinctive(question, said))
 
 
 def _owner_in(question: str) -> str:

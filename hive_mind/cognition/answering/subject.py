@@ -71,12 +71,12 @@ def _ahead_of_clause(ahead: str) -> str:
     return ahead[: ends[-1]] if ends else ""
 
 
-def name_in_fact(name: Name, fact: Fact, told: frozenset[str]) -> Name:
-    """What of a name a fact has, whose terms are `told`; nothing of it where it names another."""
-    if name <= told or len(name) == 1:
-        return name & told
+def name_in_fact(name: Name, fact: Fact, terms: frozenset[str]) -> Name:
+    """What a fact of these terms has of a name; nothing of it where it names another."""
+    if name <= terms or len(name) == 1:
+        return name & terms
     others = [other for other in _names_of(_named(fact)) if not other <= name and not other.isdisjoint(name)]
-    return (name & told) - _NOBODY.union(*others)
+    return (name & terms) - _NOBODY.union(*others)
 
 
 def _named(fact: Fact) -> str:

@@ -141,9 +141,9 @@ def nouns_of(question: str) -> frozenset[str]:
     return frozenset(term for word in question.split()[1:] if word[:1].isupper() for term in tokenize(word))
 
 
-def is_in_compound(term: str, told: frozenset[str]) -> bool:
+def is_in_compound(term: str, terms: frozenset[str]) -> bool:
     """Whether a German word is part of a word of the fact, or contains one."""
-    parts = [other for other in told if len(other) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
+    parts = [other for other in terms if len(other) >= _PART_LETTERS_MIN] if len(term) >= _PART_LETTERS_MIN else []
     return any(other in term or term in other for other in parts)
 
 
@@ -157,9 +157,9 @@ def _is_grammar(term: str) -> bool:
     return not term.isascii() and (_HIRAGANA.search(term) is not None or any(sign in term for sign in _JAPANESE_ASKED))
 
 
-def met_in(asked: Iterable[str], told: frozenset[str]) -> frozenset[str]:
+def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     """The asked terms that the fact has, itself or as a synonym."""
-    return frozenset(term for term in asked if term in told or not _same().get(term, frozenset()).isdisjoint(told))
+    return frozenset(term for term in asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
 
 
 def other_words(question: str) -> str:

@@ -59,8 +59,8 @@ def in_iso(stamp: str, order: DayOrder | None) -> str:
     # Chats with years of two digits are of this century.
     year = match["year"] if len(match["year"]) > 2 else f"20{match['year']}"
     written = f"{year}-{month:02d}-{day:02d}"
-    told = f"{written}T{time}" if (time := time_of(match)) else written
-    return told if is_iso(told) else stamp
+    iso = f"{written}T{time}" if (time := time_of(match)) else written
+    return iso if is_iso(iso) else stamp
 
 
 def _match(stamp: str) -> re.Match[str] | None:

@@ -29,7 +29,7 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
     for piece in pieces:
         if asked is not None and _answers(piece, asked):
             # What else was said with the question is kept as ever.
-            yield replace(asked, is_told=not any(is_statement(one) and not is_question(one) for one in asked.sentences))
+            yield replace(asked, is_covered=not any(is_statement(one) and not is_question(one) for one in asked.sentences))
             yield _together(asked, piece)
             asked = None
             continue

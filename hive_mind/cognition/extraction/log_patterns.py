@@ -49,7 +49,7 @@ def summed_up(pieces: Sequence[Piece]) -> Iterator[Piece]:
             yield replace(piece, note=notes[place]) if place in notes else piece
         else:
             # As many as the log has lines: much faster than `replace`.
-            yield Piece(piece.text, piece.block, piece.sentences, is_reply=piece.is_reply, is_told=True, note=piece.note)
+            yield Piece(piece.text, piece.block, piece.sentences, is_reply=piece.is_reply, is_covered=True, note=piece.note)
 
 
 def is_note(label: str) -> bool:

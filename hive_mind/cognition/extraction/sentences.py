@@ -148,7 +148,7 @@ def _stripped(text: str) -> Iterator[str]:
 class Piece:
     """A stretch of text that may become a candidate. It is kept when one of its `sentences` is a statement.
 
-    `is_reply`: it holds a question and its answer, and is kept however short that is. `is_told`: another piece holds it.
+    `is_reply`: it holds a question and its answer, and is kept however short that is. `is_covered`: another piece holds it.
     `note` is said of it besides, such as how often it occurs.
     """
 
@@ -156,7 +156,7 @@ class Piece:
     block: Block
     sentences: tuple[str, ...]
     is_reply: bool = False
-    is_told: bool = False
+    is_covered: bool = False
     note: str = ""
 
 

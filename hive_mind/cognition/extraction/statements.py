@@ -24,7 +24,7 @@ _UNSPACED_MIN = 5
 # A remark this long says something besides being polite.
 _FILLER_WORDS_MAX = 7
 # "No turbine was harmed" says two things after its opener; "Thanks a lot, Ana" and "Yes, we did" say none or one.
-_TELLING_MIN = 2
+_SAYS_MORE_MIN = 2
 
 # A longer run is no word: base64, a hash dump, a broken file.
 _WORD = regex(r"(?<![\w'’-])[^\W\d_][\w'’-]{0,60}(?![\w'’-])")
@@ -109,7 +109,7 @@ def _says_more(remark: str) -> bool:
         rest = rest[opener.end() :]
         if addressed := _ADDRESSED.match(rest):
             rest = rest[addressed.end() :]
-    return len(set(tokenize(rest))) >= _TELLING_MIN
+    return len(set(tokenize(rest))) >= _SAYS_MORE_MIN
 
 
 def is_hedged(sentence: str) -> bool:

@@ -53,8 +53,8 @@ def rows_of(processes: Sequence[ProcessSeen]) -> list[AgentRow]:
 def matching(rows: Sequence[AgentRow], words: str, phase: str) -> list[AgentRow]:
     """Those whose name, group or process has all words, in this phase if one is given."""
     wanted = words.casefold().split()
-    told = ((row, f"{row.name} {row.group} {row.process}".casefold()) for row in rows)
-    return [row for row, text in told if phase in ("", row.phase) and all(word in text for word in wanted)]
+    texts = ((row, f"{row.name} {row.group} {row.process}".casefold()) for row in rows)
+    return [row for row, text in texts if phase in ("", row.phase) and all(word in text for word in wanted)]
 
 
 def _row(process: ProcessSeen, agent: AgentStatus, node: NodeStatus | None) -> AgentRow:

@@ -15,11 +15,11 @@ _AFTERWARDS = "/messages"
 async def show(visit: Visit) -> web.StreamResponse:
     """Of one agent and its hive. An agent that is alone has none, and the page says so."""
     agent = await visit.agent()
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     found: dict[str, Any] = {"letters": [], "queues": []}
     why = ""
     try:
-        told, found = await together(
+        messages, found = await together(
             visit.fleet.call(agent, "told"), visit.fleet.call(agent, "dead_letters", limit=_LETTERS_SHOWN)
         )
     except HiveError as error:
@@ -28,8 +28,8 @@ async def show(visit: Visit) -> web.StreamResponse:
         "messages.html",
         agent=agent,
         agents=await visit.agents(),
-        told=told[: -_MESSAGES_SHOWN - 1 : -1],
-        count=len(told),
+        messages=messages[: -_MESSAGES_SHOWN - 1 : -1],
+        count=len(messages),
         letters=found["letters"],
         queues=found["queues"],
         why=why,

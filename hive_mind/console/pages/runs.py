@@ -53,17 +53,17 @@ async def resume(visit: Visit) -> web.StreamResponse:
 async def _steps(visit: Visit, agent: str, run: str) -> AsyncGenerator[Any, None]:
     async with aclosing(visit.fleet.events(agent, 0)) as events:
         async for event in events:
-            told = msgspec.json.decode(event.data)
-            if event.kind.startswith("run.") and told.get("run") == run:
-                yield {"line": visit.part("_step.html", step=step_shown(event.kind.removeprefix("run."), told))}
+            data = msgspec.json.decode(event.data)
+            if event.kind.startswith("run.") and data.get("run") == run:
+                yield {"line": visit.part("_step.html", step=step_shown(event.kind.removeprefix("run."), data))}
 
 
-def step_shown(kind: str, told: Mapping[str, Any]) -> dict[str, Any]:
+def step_shown(kind: str, event: Mapping[str, Any]) -> dict[str, Any]:
     """A step as a line: its kind, when and where, and in words what it holds besides."""
-    said = told["said"] if isinstance(told.get("said"), dict) else {}
+    said = event["said"] if isinstance(event.get("said"), dict) else {}
     rest = [(name, text) for name, value in said.items() if name not in _IN_COLUMNS and (text := _text(value))]
     where = str(said.get("node") or said.get("place") or "")
-    return {"kind": kind, "seq": told["seq"], "at_us": 1000 * told["at_ms"], "where": where, "rest": rest}
+    return {"kind": kind, "seq": event["seq"], "at_us": 1000 * event["at_ms"], "where": where, "rest": rest}
 
 
 def _text(value: object) -> str:

@@ -61,8 +61,8 @@ async def export(home: Path, fleet: str, path: Path, *, call: Call | None = None
                 count += await asyncio.to_thread(_add_agent, writer, folder, agent, lines)
         root = KeyFolder(folder.path / "keys", fleet).root_if_here()
         writer.finish(fleet, time.time_ns() // 1_000_000, hive_mind.__version__, root)
-    told = root.id.hex() if root is not None else ""
-    return Archived(fleet, tuple(agents), count, len(estate.vouched), len(estate.entries), told)
+    root_id = root.id.hex() if root is not None else ""
+    return Archived(fleet, tuple(agents), count, len(estate.vouched), len(estate.entries), root_id)
 
 
 async def _estate(folder: FleetFolder, state: FleetState) -> JournalSnapshot:
@@ -90,8 +90,8 @@ async def _lines(folder: FleetFolder, state: FleetState, agent: str, call: Call 
     """What an agent remembers, told by itself or read in its place; None for one that remembers nothing."""
     if call is not None and agent in _allocated(state):
         try:
-            told = await call(agent, "export", timeout_s=_CALL_S)
-            return [str(line).encode() for line in told["lines"]]
+            reply = await call(agent, "export", timeout_s=_CALL_S)
+            return [str(line).encode() for line in reply["lines"]]
         except BackendUnavailable:
             pass  # It does not run.
     settings = settings_at(folder.home)

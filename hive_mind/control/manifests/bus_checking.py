@@ -92,8 +92,8 @@ def _one_namespace(bus: Bus) -> Iterator[Finding]:
     if one is None or other is None or {one.backend, other.backend} != {"servicebus", "eventhubs"}:
         return
     if one.host.lower() == other.host.lower() and _AZURE in one.host.lower():
-        told = f"{other.host} can't be a namespace of both Service Bus and Event Hubs; name another one for one of them"
-        yield Finding((*_BUS, "searches"), told, ((*_BUS, "url"),))
+        message = f"{other.host} can't be a namespace of both Service Bus and Event Hubs; name another one for one of them"
+        yield Finding((*_BUS, "searches"), message, ((*_BUS, "url"),))
 
 
 def _reach(manifest: HiveManifest) -> Iterator[Finding]:
@@ -110,8 +110,8 @@ def _reach(manifest: HiveManifest) -> Iterator[Finding]:
         elif address is not None and address.is_loopback:
             yield Finding((*_BUS, "url"), f"{address.host} is each container itself; name the bus by its own host", rests_on)
     elif kind == "compose" and address is not None and address.is_loopback:
-        told = f"{address.host} is each container itself; leave the bus out, and they get a Redis of their own"
-        yield Finding((*_BUS, "url"), told, rests_on)
+        message = f"{address.host} is each container itself; leave the bus out, and they get a Redis of their own"
+        yield Finding((*_BUS, "url"), message, rests_on)
     elif is_memory and not is_one_process(manifest):
-        told = "memory: joins one process; raise platform.agentsPerProcess, or name a bus such as redis://…"
-        yield Finding((*_BUS, "url"), told, rests_on)
+        message = "memory: joins one process; raise platform.agentsPerProcess, or name a bus such as redis://…"
+        yield Finding((*_BUS, "url"), message, rests_on)

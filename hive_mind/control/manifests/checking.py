@@ -69,8 +69,10 @@ def _unfit(topology: Topology) -> Iterator[Finding]:
     for name in sorted(topology.model_fields_set & _MADE_FOR.keys()):
         key, setting = _MADE_FOR[name]
         if not reads(topology.kind, setting):
-            told = f"is for {' and '.join(readers(setting))} hives and this one is {topology.kind}; remove it, or change the kind"
-            yield Finding((*_TOPOLOGY, key), told, (_KIND,))
+            message = (
+                f"is for {' and '.join(readers(setting))} hives and this one is {topology.kind}; remove it, or change the kind"
+            )
+            yield Finding((*_TOPOLOGY, key), message, (_KIND,))
 
 
 def _groups(manifest: HiveManifest) -> Iterator[Finding]:
@@ -79,8 +81,8 @@ def _groups(manifest: HiveManifest) -> Iterator[Finding]:
         grouped = " and ".join(readers("groups"))
         for number, agent in enumerate(agents):
             if agent.group:
-                told = f"groups are for {grouped} hives and this one is {topology.kind}; remove it, or change the kind"
-                yield Finding((*_AGENTS, number, "group"), told, (_KIND,))
+                message = f"groups are for {grouped} hives and this one is {topology.kind}; remove it, or change the kind"
+                yield Finding((*_AGENTS, number, "group"), message, (_KIND,))
         return
     listed = [group.name for group in topology.groups]
     for number, name in _repeated(listed):
@@ -88,8 +90,8 @@ def _groups(manifest: HiveManifest) -> Iterator[Finding]:
     known = set(listed)
     for number, agent in enumerate(agents):
         if known and agent.group and agent.group not in known:
-            told = f"there is no group {agent.group} in spec.topology.groups{_meant(agent.group, listed)}"
-            yield Finding((*_AGENTS, number, "group"), told, ((*_TOPOLOGY, "groups"),))
+            message = f"there is no group {agent.group} in spec.topology.groups{_meant(agent.group, listed)}"
+            yield Finding((*_AGENTS, number, "group"), message, ((*_TOPOLOGY, "groups"),))
     yield from _empty_groups(manifest, listed)
 
 
@@ -100,8 +102,8 @@ def _empty_groups(manifest: HiveManifest, listed: list[str]) -> Iterator[Finding
     empty = [number for number, name in enumerate(listed) if name not in taken]
     free = sum(agent.count or 1 for agent in agents if not agent.group)
     for number in empty[free:]:
-        told = f"no agent is left for group {listed[number]}; give it one, or remove it"
-        yield Finding((*_TOPOLOGY, "groups", number), told, rests_on)
+        message = f"no agent is left for group {listed[number]}; give it one, or remove it"
+        yield Finding((*_TOPOLOGY, "groups", number), message, rests_on)
 
 
 def _shards(manifest: HiveManifest) -> Iterator[Finding]:
@@ -110,27 +112,29 @@ def _shards(manifest: HiveManifest) -> Iterator[Finding]:
         return
     nodes = topology.shards or -(-count // manifest.spec.platform.agents_per_process)
     if topology.shards and topology.shards > count:
-        told = f"{topology.shards} shards need as many agents, and there are {count}; lower shards, or add agents"
-        yield Finding((*_TOPOLOGY, "shards"), told, (_AGENTS, _KIND))
+        message = f"{topology.shards} shards need as many agents, and there are {count}; lower shards, or add agents"
+        yield Finding((*_TOPOLOGY, "shards"), message, (_AGENTS, _KIND))
     is_given = "replicas" in topology.model_fields_set
     # How many nodes a single process has is decided where agents are dealt to them.
     is_counted = topology.shards or not is_one_process(manifest)
     if is_given and is_counted and topology.replicas > nodes:
-        told = f"{topology.replicas} copies need as many nodes, and there are {nodes}; lower replicas, or add agents or processes"
+        message = (
+            f"{topology.replicas} copies need as many nodes, and there are {nodes}; lower replicas, or add agents or processes"
+        )
         rests_on = (_AGENTS, _KIND, (*_TOPOLOGY, "shards"), ("spec", "platform"), ("spec", "bus"))
-        yield Finding((*_TOPOLOGY, "replicas"), told, rests_on)
+        yield Finding((*_TOPOLOGY, "replicas"), message, rests_on)
 
 
 def _processes(manifest: HiveManifest) -> Iterator[Finding]:
     platform = manifest.spec.platform
     if is_in_cloud(manifest) and not platform.image:
-        told = f"{platform.kind} needs an image to run; add image: registry/name:tag"
-        yield Finding(("spec", "platform"), told, (("spec", "platform", "image"), ("spec", "platform", "kind")))
+        message = f"{platform.kind} needs an image to run; add image: registry/name:tag"
+        yield Finding(("spec", "platform"), message, (("spec", "platform", "image"), ("spec", "platform", "kind")))
     environments = [agent.env for agent in manifest.spec.agents]
     for number, env in enumerate(environments):
         if platform.kind == "inprocess" and env != environments[0]:
-            told = "agents in one process can't have an environment each; make them alike, or use platform: local"
-            yield Finding((*_AGENTS, number, "env"), told, ((*_AGENTS, 0, "env"), ("spec", "platform")))
+            message = "agents in one process can't have an environment each; make them alike, or use platform: local"
+            yield Finding((*_AGENTS, number, "env"), message, ((*_AGENTS, 0, "env"), ("spec", "platform")))
         for name in env:
             yield from _variable(name, (*_AGENTS, number, "env", name))
 
@@ -191,8 +195,8 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
         if name and name not in names:
             yield Finding(("spec", key, "agent"), f"there is no agent {name}{_meant(name, names)}", (_AGENTS,))
     if spec.queen.agent and not is_shared(spec.topology.kind):
-        told = "tickets travel through the hive, and nobody shares here; choose another topology"
-        yield Finding(("spec", "queen", "agent"), told, (_KIND,))
+        message = "tickets travel through the hive, and nobody shares here; choose another topology"
+        yield Finding(("spec", "queen", "agent"), message, (_KIND,))
     if not spec.health.warn <= spec.health.degraded <= spec.health.critical:
         yield Finding(("spec", "health"), "warn is at most degraded, and degraded at most critical")
 
@@ -200,8 +204,8 @@ def _watched(manifest: HiveManifest) -> Iterator[Finding]:
 def _encryption(manifest: HiveManifest) -> Iterator[Finding]:
     identity = manifest.spec.identity
     if identity.encryption and identity.mode != "require":
-        told = "is for members that prove who they are: write identity: {mode: require, encryption: true}"
-        yield Finding(("spec", "identity", "encryption"), told, (("spec", "identity", "mode"),))
+        message = "is for members that prove who they are: write identity: {mode: require, encryption: true}"
+        yield Finding(("spec", "identity", "encryption"), message, (("spec", "identity", "mode"),))
 
 
 def _trigger(trigger: Trigger, path: Path) -> Iterator[Finding]:
@@ -237,23 +241,23 @@ def _judged(manifest: HiveManifest) -> Iterator[Finding]:
         yield Finding(("spec", "rules", number, "id"), f"rule {id} stands in the list twice; keep one of them")
     for key, given in (("rules", spec.rules), ("ruleFiles", spec.rule_files)):
         if spec.judge.facts == "off" and given:
-            told = "rules decide nothing while nobody judges facts; set judge.facts to rules or people"
-            yield Finding(("spec", key), told, (facts,))
+            message = "rules decide nothing while nobody judges facts; set judge.facts to rules or people"
+            yield Finding(("spec", key), message, (facts,))
     for number, pattern in enumerate(spec.rule_files):
         if leads_out(pattern):
-            told = "leads out of the manifest's folder; if that is meant, write the whole path from /"
-            yield Finding(("spec", "ruleFiles", number), told)
+            message = "leads out of the manifest's folder; if that is meant, write the whole path from /"
+            yield Finding(("spec", "ruleFiles", number), message)
     if spec.judge.facts != "off" and not is_shared(spec.topology.kind):
-        told = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
-        yield Finding(facts, told, (_KIND,))
+        message = "facts are judged before they are shared, and nobody shares here; set it to off, or choose another topology"
+        yield Finding(facts, message, (_KIND,))
     names = {name for agent in spec.agents for name in names_of(agent)}
     if spec.judge.desk and spec.judge.desk not in names:
         yield Finding(
             ("spec", "judge", "desk"), f"there is no agent {spec.judge.desk}{_meant(spec.judge.desk, names)}", (_AGENTS,)
         )
     if spec.judge.facts != "off" and spec.promotion.open:
-        told = "promotion.open shares everything, so nothing is judged; remove one of the two"
-        yield Finding(facts, told, (("spec", "promotion", "open"),))
+        message = "promotion.open shares everything, so nothing is judged; remove one of the two"
+        yield Finding(facts, message, (("spec", "promotion", "open"),))
 
 
 _HELD_BACK = (
@@ -266,14 +270,14 @@ _HELD_BACK = (
 def _settings(manifest: HiveManifest) -> Iterator[Finding]:
     gossip, promotion = manifest.spec.gossip, manifest.spec.promotion
     if gossip.suspect_after_s <= gossip.beat_s:
-        told = f"a node is silent for {gossip.beat_s:g} s between two beats; make suspectAfterS longer, three beats or more"
+        message = f"a node is silent for {gossip.beat_s:g} s between two beats; make suspectAfterS longer, three beats or more"
         is_given = "suspect_after_s" in gossip.model_fields_set
         key, other = ("suspectAfterS", "beatS") if is_given else ("beatS", "suspectAfterS")
-        yield Finding(("spec", "gossip", key), told, (("spec", "gossip", other),))
+        yield Finding(("spec", "gossip", key), message, (("spec", "gossip", other),))
     for name, key in _HELD_BACK:
         if promotion.open and name in promotion.model_fields_set and getattr(promotion, name):
-            told = "open: true shares everything, so nothing is held back; remove one of the two"
-            yield Finding(("spec", "promotion", key), told, (("spec", "promotion", "open"),))
+            message = "open: true shares everything, so nothing is held back; remove one of the two"
+            yield Finding(("spec", "promotion", key), message, (("spec", "promotion", "open"),))
 
 
 def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
@@ -283,8 +287,8 @@ def _retrieval(retrieval: Retrieval) -> Iterator[Finding]:
         yield Finding(config, "leads out of the manifest's folder; if that is meant, write the whole path from /")
     for name in RANKED if retrieval.config else ():
         if name in retrieval.model_fields_set:
-            told = "is said twice, here and in the file at retrieval.config; leave one out"
-            yield Finding(("spec", "retrieval", Retrieval.model_fields[name].alias or name), told, (config,))
+            message = "is said twice, here and in the file at retrieval.config; leave one out"
+            yield Finding(("spec", "retrieval", Retrieval.model_fields[name].alias or name), message, (config,))
 
 
 def _models(manifest: HiveManifest) -> Iterator[Finding]:
@@ -297,12 +301,12 @@ def _models(manifest: HiveManifest) -> Iterator[Finding]:
         if model and not model.startswith("${") and not all(model.partition(":")):
             yield Finding(path, "names no provider; write it like openai:gpt-5-mini")
     if spec.judge.facts == "model" and not (spec.judge.model or spec.llm.model):
-        told = "model has facts judged by a language model, and none is named; add judge.model or llm.model, or judge by rules"
-        yield Finding(("spec", "judge", "facts"), told, (("spec", "llm"),))
+        message = "model has facts judged by a language model, and none is named; add judge.model or llm.model, or judge by rules"
+        yield Finding(("spec", "judge", "facts"), message, (("spec", "llm"),))
     for key in ("url", "key"):
         if getattr(spec.llm, key) and not any(model for _, model in named):
-            told = "belongs to a language model, and none is named; add model"
-            yield Finding(("spec", "llm", key), told, tuple(path for path, _ in named))
+            message = "belongs to a language model, and none is named; add model"
+            yield Finding(("spec", "llm", key), message, tuple(path for path, _ in named))
 
 
 def _embedding(embedding: Embedding) -> Iterator[Finding]:
@@ -311,8 +315,8 @@ def _embedding(embedding: Embedding) -> Iterator[Finding]:
         if not getattr(embedding, key):
             continue
         if embedding.kind == "none":
-            told = "has no effect with kind: none; name the kind, sentence_transformers or openai"
-            yield Finding((*path, key), told, ((*path, "kind"),))
+            message = "has no effect with kind: none; name the kind, sentence_transformers or openai"
+            yield Finding((*path, key), message, ((*path, "kind"),))
         elif key != "model" and embedding.kind != "openai":
             yield Finding((*path, key), f"is for kind: openai, not {embedding.kind}; remove it", ((*path, "kind"),))
 

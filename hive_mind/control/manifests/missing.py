@@ -56,11 +56,11 @@ def _not_allowed(manifest: HiveManifest) -> Iterator[Finding]:
         # `contradictions` tells of what is no name, and of names of ours.
         named = [name for name in agent.env if name.isidentifier() and not name.startswith("HIVE_MIND_")]
         for name in (name for name in named if not is_allowed(name, more)):
-            told = (
+            message = (
                 "may make its process run other code; name it by what it is (_TOKEN, _URL, _LEVEL, …), or allow it "
                 f"where you run hive-mind: {ALLOWED}={name}"
             )
-            yield Finding(("spec", "agents", number, "env", name), told)
+            yield Finding(("spec", "agents", number, "env", name), message)
 
 
 def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
@@ -69,8 +69,8 @@ def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
             if not source.strip() or "://" in source or leads_out(source):
                 continue
             if is_linked_out(source, folder):
-                told = "is a link out of the manifest's folder; if that is meant, write the whole path from /"
-                yield Finding(("spec", "agents", number, "sources", at), told)
+                message = "is a link out of the manifest's folder; if that is meant, write the whole path from /"
+                yield Finding(("spec", "agents", number, "sources", at), message)
                 continue
             try:
                 is_there = any(True for _ in matching(source, folder))
@@ -79,8 +79,8 @@ def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
                 yield Finding(("spec", "agents", number, "sources", at), str(error))
                 return
             if not is_there:
-                told = f"nothing is there, relative to {folder}; correct the path, or create the file"
-                yield Finding(("spec", "agents", number, "sources", at), told)
+                message = f"nothing is there, relative to {folder}; correct the path, or create the file"
+                yield Finding(("spec", "agents", number, "sources", at), message)
 
 
 ALLOWED = "HIVE_MIND_ENV_ALLOWED"

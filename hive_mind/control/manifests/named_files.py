@@ -118,8 +118,8 @@ def _with_worker(agent: Agent, folder: Path) -> Agent:
     if not agent.worker or agent.worker.startswith("{"):
         return agent
     spec = worker_of(*_worker_text(agent.worker, folder))
-    told = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return agent.model_copy(update={"worker": json.dumps(told, sort_keys=True)})
+    form = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return agent.model_copy(update={"worker": json.dumps(form, sort_keys=True)})
 
 
 def _worker_text(given: str, folder: Path) -> tuple[str, str]:

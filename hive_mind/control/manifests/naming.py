@@ -40,8 +40,8 @@ def _findings(agent: Agent, path: Path) -> Iterator[Finding]:
     if agent.count is not None and not is_pattern:
         yield Finding(path, f"stands for {agent.count} agents by one name; put {{n}} into it: {agent.name}-{{n}}")
     elif agent.count is None and is_pattern:
-        told = "has {n} in it but the entry has no count; add count, or leave {n} out"
-        yield Finding(path, told, rests_on=((*path[:-1], "count"),))
+        message = "has {n} in it but the entry has no count; add count, or leave {n} out"
+        yield Finding(path, message, rests_on=((*path[:-1], "count"),))
     elif not _PLAIN.fullmatch(longest := names_of(agent)[-1]):
         yield Finding(path, _refused(longest))
 
@@ -57,12 +57,12 @@ def _refused(name: str) -> str:
 def _clashes(names: Iterable[tuple[str, int]]) -> Iterator[Finding]:
     """One report per entry is enough: a template clashes with itself a thousand times."""
     first: dict[str, tuple[str, int]] = {}
-    told: set[int] = set()
+    reported: set[int] = set()
     for name, number in names:
         known, where = first.setdefault(name.lower(), (name, number))
-        if (known, where) == (name, number) or number in told or where == number:
+        if (known, where) == (name, number) or number in reported or where == number:
             continue
-        told.add(number)
+        reported.add(number)
         same = "is also the name of" if known == name else f"({name}) differs only by capital letters from {known} of"
         yield Finding((*_AGENTS, number, "name"), f"{same} spec.agents[{where}]; choose another", ((*_AGENTS, where, "name"),))
 

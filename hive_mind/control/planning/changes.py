@@ -120,9 +120,9 @@ _OF_AGENT: Mapping[str, Callable[[AgentConfig], Any]] = {
 
 def _server(server: McpConfig) -> str:
     """Values of its variables are references, where they are secret."""
-    told = " ".join(server.command) or server.url
+    address = " ".join(server.command) or server.url
     more = [f"{name}={value}" for name, value in server.env.items()] + [f"idempotent {one}" for one in server.idempotent]
-    return f"{server.name}: {told}" + (f" ({', '.join(more)})" if more else "")
+    return f"{server.name}: {address}" + (f" ({', '.join(more)})" if more else "")
 
 
 def _trigger(trigger: TriggerConfig) -> str:

@@ -29,11 +29,11 @@ def impact_of_start(config: WorkerConfig) -> str:
 
 def impact_of_update(found: Running, differing: Iterable[Change], config: WorkerConfig, desired: Desired) -> Impact:
     """A process is started again with other settings, perhaps without some of its agents."""
-    told, loses = impact_of_change(differing, config)
+    impact, loses = impact_of_change(differing, config)
     gone = [agent.name for agent in found.config.agents if agent.name not in desired.attached] if found.config else []
     status = {agent.name: agent for agent in found.status.agents} if found.status else {}
     ends = [_impact_of_ending(name, status.get(name), is_shared=config.hive.topology != SINGLE) for name in gone]
-    return "; ".join([*ends, told]), loses
+    return "; ".join([*ends, impact]), loses
 
 
 def _impact_of_ending(name: str, status: AgentStatus | None, *, is_shared: bool) -> str:

@@ -151,11 +151,11 @@ def _lessons(desired: Desired, running: Mapping[str, Running], others: Iterable[
         found = running.get(name)
         if name in again or found is None or found.status is None or found.config is None or not found.is_alive:
             continue
-        told = {agent.name: agent for agent in found.config.agents}
+        configured = {agent.name: agent for agent in found.config.agents}
         status = {agent.name: agent for agent in found.status.agents}
         for agent in config.agents:
             if (one := status.get(agent.name)) is not None and (new := _unlearned(agent, one)):
-                yield _lesson(agent, one, new, told.get(agent.name))
+                yield _lesson(agent, one, new, configured.get(agent.name))
 
 
 def _unlearned(agent: AgentConfig, status: AgentStatus) -> tuple[str, ...]:
@@ -165,10 +165,10 @@ def _unlearned(agent: AgentConfig, status: AgentStatus) -> tuple[str, ...]:
     return tuple(source.path for source in agent.sources if status.learned.get(source.path) != source.digest)
 
 
-def _lesson(agent: AgentConfig, status: AgentStatus, paths: tuple[str, ...], told: AgentConfig | None) -> Action:
+def _lesson(agent: AgentConfig, status: AgentStatus, paths: tuple[str, ...], before: AgentConfig | None) -> Action:
     changed = sum(path in status.learned for path in paths)
     parts = [f"{changed} changed" if changed else "", f"{len(paths) - changed} new" if changed < len(paths) else ""]
-    old = tuple(source.path for source in told.sources) if told else ()
+    old = tuple(source.path for source in before.sources) if before else ()
     new = tuple(source.path for source in agent.sources)
     differing = (Change(f"spec.agents[{agent.name}].sources", old, new),) if old != new else ()
     memory = "what they say is added; nothing that was learned from them before is forgotten"

@@ -73,9 +73,9 @@ class _Reader:
             return _last_of(older, lines)
         self._file = _opened(self._log)
         end = _last_break(self._file)
-        told = _tail(self._file, lines, end)
+        recent = _tail(self._file, lines, end)
         self._file.seek(end)
-        return [*_last_of(older, lines - len(told)), *told]
+        return [*_last_of(older, lines - len(recent)), *recent]
 
     def _more(self) -> list[str]:
         found = self._read()

@@ -92,26 +92,26 @@ def _agents(
     for process, nodes in expected.items():
         seen = running.get(process)
         status = seen.status if seen else None
-        told = {agent.name: agent for agent in status.agents} if status else {}
+        reported = {agent.name: agent for agent in status.agents} if status else {}
         configured = {agent.name: agent for agent in seen.config.agents} if seen and seen.config else {}
         for node, names in nodes.items():
             for name in names:
                 known = configured.get(name)
                 default = AgentStatus(name, node, known.domain if known else "", known.group if known else "")
-                yield agent_view(told.get(name, default), views[process], name in told)
+                yield agent_view(reported.get(name, default), views[process], name in reported)
 
 
-def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> AgentView:
-    """How one agent is; `is_told`: whether its process said so itself."""
+def agent_view(agent: AgentStatus, process: ProcessView, is_reported: bool) -> AgentView:
+    """How one agent is; `is_reported`: whether its process said so itself."""
     node = next((one for one in process.nodes if one.name == agent.node), NodeStatus(agent.node))
-    phase: str = agent.phase if is_told else process.phase if process.phase != "ready" else "starting"
+    phase: str = agent.phase if is_reported else process.phase if process.phase != "ready" else "starting"
     is_served = not process.nodes or node.is_ready
-    is_ready = is_told and agent.phase in ("ready", "asleep") and process.phase == "ready" and is_served
-    since_ms = (agent.since_ms if is_told else 0) or process.since_ms
+    is_ready = is_reported and agent.phase in ("ready", "asleep") and process.phase == "ready" and is_served
+    since_ms = (agent.since_ms if is_reported else 0) or process.since_ms
     if phase in ("ready", "asleep") and not is_served:
         # It could answer, and nobody would hear it.
         phase = "waiting" if node.is_connected else "disconnected"
-    if is_told:
+    if is_reported:
         since_ms = max(since_ms, node.ready_since_ms if is_ready or phase == "waiting" else 0)
         since_ms = node.connected_since_ms or since_ms if phase == "disconnected" else since_ms
     error = agent.error or node.error or process.last_error
@@ -132,13 +132,13 @@ def agent_view(agent: AgentStatus, process: ProcessView, is_told: bool) -> Agent
         conditions=(
             _condition("Ready", is_ready, "Ready" if is_ready else phase.capitalize(), error, since_ms),
             _condition("Running", process.pid > 0, "Running" if process.pid else "NoProcess", "", process.since_ms),
-            _condition("Shared", is_told and agent.pending == 0, *_shared(agent, is_told), is_known=is_told),
+            _condition("Shared", is_reported and agent.pending == 0, *_shared(agent, is_reported), is_known=is_reported),
         ),
     )
 
 
-def _shared(agent: AgentStatus, is_told: bool) -> tuple[str, str]:
-    if not is_told:
+def _shared(agent: AgentStatus, is_reported: bool) -> tuple[str, str]:
+    if not is_reported:
         return "NotKnown", "it does not answer"
     if not agent.pending:
         return "AllConfirmed", ""

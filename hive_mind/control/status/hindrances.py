@@ -78,15 +78,15 @@ def _size(count: int) -> str:
 
 def shortcomings(wanted: Desired, running: Mapping[str, Running], found: Plan) -> Iterator[str]:
     """Processes, nodes and agents that are not ready, and what is still to do."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in sorted(wanted.processes):
         if not is_ready(running.get(name)):
-            told.add(name)
+            reported.add(name)
             yield from _of_process(name, running.get(name))
     if late := behind(running, wanted.processes):
         yield f"not all nodes know who is a member: {', '.join(late)} know of an older membership"
     for action in found.actions:
-        if action.subject not in told:
+        if action.subject not in reported:
             yield f"{action.kind} {action.subject} is still to do: {action.why}"
 
 
@@ -101,18 +101,18 @@ def _of_process(name: str, seen: Running | None) -> Iterator[str]:
 
 def _of_parts(name: str, status: WorkerStatus) -> Iterator[str]:
     # Often the reason for all that follows: a broker that does not answer.
-    is_told = bool(status.error)
+    is_explained = bool(status.error)
     if status.error:
         yield f"{name} is {status.phase}: {status.error}"
     for node in status.nodes:
         if not node.is_ready:
-            is_told = True
+            is_explained = True
             yield f"node {node.name} is not ready{_colon(node.error or ', '.join(node.findings) or _silent(node.silent))}"
     for agent in status.agents:
         if agent.phase not in ("ready", "asleep"):
-            is_told = True
+            is_explained = True
             yield f"agent {agent.name} is {agent.phase}{_colon(agent.error)}"
-    if not is_told:
+    if not is_explained:
         yield f"{name} is {status.phase}"
 
 

@@ -31,7 +31,7 @@ class Watching:
 
     report: Report
     _silent_since_s: dict[str, float] = field(default_factory=dict)
-    _told: str = ""
+    _reported: str = ""
     _waits: dict[tuple[str, str], "_Wait"] = field(default_factory=dict)
 
     async def round(self, converging: Converging) -> None:
@@ -51,9 +51,9 @@ class Watching:
 
     def report_once(self, trouble: str) -> None:
         """Report it, once as long as it stays the same."""
-        if trouble and trouble != self._told:
+        if trouble and trouble != self._reported:
             self.report(trouble)
-        self._told = trouble
+        self._reported = trouble
 
     def _patient(self, actions: Iterable[Action], now_s: float) -> list[Action]:
         """Those that were not tried just before: what does not help is tried ever more seldom."""

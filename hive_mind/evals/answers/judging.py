@@ -121,8 +121,8 @@ def _prompt(question: LabelledQuestion, answer: GivenAnswer, hits: Sequence[Hit]
 def _shown(hit: Hit) -> str:
     """All that the answerer saw of a fact."""
     fact = hit.fact
-    told = [part for part in (fact.speaker, fact.said_at, "no longer true" if fact.superseded_by else "") if part]
-    return f"{fact.content} ({', '.join(told)})" if told else fact.content
+    notes = [part for part in (fact.speaker, fact.said_at, "no longer true" if fact.superseded_by else "") if part]
+    return f"{fact.content} ({', '.join(notes)})" if notes else fact.content
 
 
 def _line(text: str) -> str:

@@ -92,8 +92,8 @@ def _faults_nobody_has(form: ExperimentForm) -> Iterator[Finding]:
 def _untaken(faults: Iterable[Fault], arms: list[Arm], path: Path) -> Iterator[Finding]:
     for fault in faults:
         if arms and not any(takes(arm, fault) for arm in arms):
-            told = "loss and slow need an arm of place: simulator" if fault.loss or fault.slow else _too_many_down(fault)
-            yield Finding(path, f"no arm here can have this fault: {told}")
+            reason = "loss and slow need an arm of place: simulator" if fault.loss or fault.slow else _too_many_down(fault)
+            yield Finding(path, f"no arm here can have this fault: {reason}")
 
 
 def _too_many_down(fault: Fault) -> str:

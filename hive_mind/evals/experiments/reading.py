@@ -58,17 +58,17 @@ def read_experiment(named: str, data: Path | None = None, form: Form[ExperimentF
 def read_text(text: str, folders: Folders, name: str, form: Form[ExperimentForm] = EXPERIMENT) -> ReadExperiment:
     """An experiment without a file. Its paths are looked for in the folders, in their order. Raises `ExperimentError`."""
     found = read(text, form)
-    told, tree = found.value, found.tree
-    if told is None or tree is None:
+    experiment, tree = found.value, found.tree
+    if experiment is None or tree is None:
         raise ExperimentError(in_order([*found.problems, *_also(found.tree, found.problems)]), name)
-    if wrong := [located(one, tree, form) for one in (*contradictions(told), *_missing_files(told, folders))]:
+    if wrong := [located(one, tree, form) for one in (*contradictions(experiment), *_missing_files(experiment, folders))]:
         raise ExperimentError(in_order(wrong), name)
-    absent = tuple(one.name for one in told.data if _is_absent(one, folders))
-    if len(absent) == len(told.data):
+    absent = tuple(one.name for one in experiment.data if _is_absent(one, folders))
+    if len(absent) == len(experiment.data):
         raise ExperimentError(
             [Problem("data", 0, "all of its data sets are missing; give --data the folder that has them")], name
         )
-    return ReadExperiment(_experiment(told, folders, absent), absent, told.about)
+    return ReadExperiment(_experiment(experiment, folders, absent), absent, experiment.about)
 
 
 def _also(tree: Tree | None, problems: Iterable[Problem]) -> Iterator[Problem]:

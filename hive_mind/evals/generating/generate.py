@@ -41,14 +41,14 @@ def generate(turns: int, agents: int, seed: int) -> Dataset:
     world = World(turns, agents, seed)
     exchanges: list[Exchange] = []
     drafts: list[Draft] = []
-    told = 0
+    story_turns = 0
     for story in _stories(world):
-        if told + story.turns > _STORIES_SHARE * turns:
+        if story_turns + story.turns > _STORIES_SHARE * turns:
             break
         exchanges += story.exchanges
         drafts += story.drafts
-        told += story.turns
-    exchanges += small_talk(world, turns - told)
+        story_turns += story.turns
+    exchanges += small_talk(world, turns - story_turns)
     documents = documents_of(world, exchanges)
     name = f"generated-{turns}-{agents}-{seed}"
     scope = Scope(name, tuple(documents.values()), tuple(_questions(drafts, documents)))
@@ -66,20 +66,20 @@ def _check(turns: int, agents: int, seed: int) -> None:
 
 
 def _stories(world: World) -> Iterator[Story]:
-    tell: dict[str, Callable[[int], Story]] = {
-        "project": lambda number: ProjectPair(world, number).tell(),
-        "incident": lambda number: IncidentPair(world, number).tell(),
-        "security": lambda number: SecurityPair(world, number).tell(),
-        "people": lambda number: Colleagues(world, number).tell(),
+    write: dict[str, Callable[[int], Story]] = {
+        "project": lambda number: ProjectPair(world, number).write(),
+        "incident": lambda number: IncidentPair(world, number).write(),
+        "security": lambda number: SecurityPair(world, number).write(),
+        "people": lambda number: Colleagues(world, number).write(),
     }
-    numbers = {kind: count() for kind in tell}
+    numbers = {kind: count() for kind in write}
     people_left = Colleagues.stories(world)
     for kind in cycle(_ROUND):
         if kind == "people":
             if not people_left:
                 continue
             people_left -= 1
-        yield tell[kind](next(numbers[kind]))
+        yield write[kind](next(numbers[kind]))
 
 
 def _questions(drafts: list[Draft], documents: dict[DraftTurn, Document]) -> Iterator[LabelledQuestion]:

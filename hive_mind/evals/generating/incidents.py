@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Intent, Kind, Story
-from hive_mind.evals.generating.telling import SpokenExchange, Subject, Teller
+from hive_mind.evals.generating.narrator import Narrator, SpokenExchange, Subject
 from hive_mind.evals.generating.words import Discovery
 from hive_mind.evals.generating.world import World
 
@@ -38,12 +38,12 @@ class IncidentPair:
         domain = self.chance.randrange(world.domains)
         self.team = world.team(domain, _TEAM, self.chance)
         # One domain's affair, which guests of others join: nobody knows the cause before there is an alarm.
-        self.teller = Teller(world, self.chance, world.words.projects.between, world.words.projects.reactions, domain)
+        self.narrator = Narrator(world, self.chance, world.words.projects.between, world.words.projects.reactions, domain)
         self.slots = sorted(self.chance.sample(range(world.slots), 2))
         self.hosts = world.names.hosts(number)
         self.numbers = world.names.incidents(number, world.day(self.slots[0]).year)
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         found = {part: self.chance.sample(getattr(self.words, part), 2) for part in _PARTS}
         cases = [self._case(at, {part: findings[at] for part, findings in found.items()}) for at in range(2)]
         self._in_order()
@@ -65,7 +65,7 @@ class IncidentPair:
         parts = {}
         for part, speaker in zip(_PARTS, speakers, strict=True):
             finding = findings[part]
-            said = self.teller.state(subject, self._sentences(part, finding), speaker, slot, self.team)
+            said = self.narrator.state(subject, self._sentences(part, finding), speaker, slot, self.team)
             parts[part] = (self._keep(said), finding)
         self._remark(subject, self.words.closed, slot, "ticket", words)
         return _Case(id_, host, [alarm, opened], parts)
@@ -83,7 +83,7 @@ class IncidentPair:
 
     def _remark(self, subject: Subject, patterns: Sequence[str], slot: int, kind: Kind, words: dict[str, str]) -> DraftTurn:
         text = self.chance.choice(patterns).format_map(words)
-        return self._keep(self.teller.remark(subject, text, self.chance.choice(self.team), slot, kind))
+        return self._keep(self.narrator.remark(subject, text, self.chance.choice(self.team), slot, kind))
 
     def _keep(self, said: SpokenExchange) -> DraftTurn:
         self.story.exchanges.append(said.exchange)

@@ -3,7 +3,7 @@
 from random import Random
 
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Story
-from hive_mind.evals.generating.telling import Teller
+from hive_mind.evals.generating.narrator import Narrator
 from hive_mind.evals.generating.words import Topic
 from hive_mind.evals.generating.world import World
 
@@ -23,14 +23,14 @@ class Colleagues:
         first = number % pairs * _PAIR
         self.agents = (first, first + 1)
         self.story = Story()
-        self.teller = Teller(world, self.chance, (), ())
+        self.narrator = Narrator(world, self.chance, (), ())
 
     @staticmethod
     def stories(world: World) -> int:
         """How many there can be: nobody tells the same thing twice."""
         return world.agents // _PAIR * len(world.words.people.topics)
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         values = self.chance.sample(self.topic.values, _PAIR)
         turns = [self._says(agent, value) for agent, value in zip(self.agents, values, strict=True)]
         name = self.world.agent(self.agents[0])
@@ -49,8 +49,8 @@ class Colleagues:
         turn = DraftTurn(chance.choice(self.topic.said).format(value=value), name, name)
         opening = DraftTurn(opener[0].upper() + opener[1:], self.world.agent(other), name)
         slot = chance.randrange(self.world.slots)
-        self.story.exchanges.append(self.teller.exchange(slot, agent, "chat", [opening, turn]))
+        self.story.exchanges.append(self.narrator.exchange(slot, agent, "chat", [opening, turn]))
         remark = chance.choice(self.world.words.people.chatter).format(first=name.split()[0])
         apart = DraftTurn(remark, self.world.agent(other), name)
-        self.story.exchanges.append(self.teller.exchange(chance.randrange(self.world.slots), other, "chat", [apart]))
+        self.story.exchanges.append(self.narrator.exchange(chance.randrange(self.world.slots), other, "chat", [apart]))
         return turn

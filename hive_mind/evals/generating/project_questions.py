@@ -26,16 +26,16 @@ class Asks:
     words: ProjectWords
     name: str
 
-    def plain(self, category: str, told: ValueTurn, twin: ValueTurn | None = None) -> Draft:
+    def plain(self, category: str, statement: ValueTurn, twin: ValueTurn | None = None) -> Draft:
         misleading = [twin] if twin else []
-        return self._asking(category, told, misleading)
+        return self._asking(category, statement, misleading)
 
-    def near_duplicate(self, told: ValueTurn, twin: ValueTurn) -> Draft:
+    def near_duplicate(self, statement: ValueTurn, twin: ValueTurn) -> Draft:
         """The same attribute of a namesake is said in the same words."""
-        return self._asking("near-duplicate", told, [twin], intent="adversarial")
+        return self._asking("near-duplicate", statement, [twin], intent="adversarial")
 
     def current(self, history: Sequence[ValueTurn], twin: ValueTurn) -> Draft:
-        old = tuple(told.value for told in history[:-1])
+        old = tuple(statement.value for statement in history[:-1])
         return self._asking("current-value", history[-1], [*history[:-1], twin], superseded=old)
 
     def former(self, history: Sequence[ValueTurn], twin: ValueTurn) -> Draft:
@@ -45,26 +45,26 @@ class Asks:
     def as_of(self, history: Sequence[ValueTurn], which: int, day: str) -> Draft:
         """What held on a day: that version is neither the first nor the last."""
         text = self._of(self.words.as_of, history[which], day=day)
-        others = [told for told in history if told is not history[which]]
-        superseded = tuple(told.value for told in history[:which])
+        others = [statement for statement in history if statement is not history[which]]
+        superseded = tuple(statement.value for statement in history[:which])
         return self._asking("as-of", history[which], others, text, superseded=superseded)
 
     def contradicted(self, versions: Sequence[ValueTurn]) -> Draft:
         """Two agents say different things, and nobody settled it."""
-        values = tuple(told.value for told in versions)
+        values = tuple(statement.value for statement in versions)
         return Draft(
             "contradiction",
             "cross-source",
             self._of(self.words.contradicted, versions[0]),
-            [told.turn for told in versions],
+            [statement.turn for statement in versions],
             required=tuple(map(core, values)),
             acceptable=values,
             answer=f"Some say {values[0]}, others {values[1]}.",
         )
 
-    def recorded(self, told: ValueTurn, record: DraftTurn, twin: ValueTurn) -> Draft:
+    def recorded(self, statement: ValueTurn, record: DraftTurn, twin: ValueTurn) -> Draft:
         """Said in a chat and written down in the minutes."""
-        draft = self._asking("cross-source", told, [twin], self._of(self.words.recorded, told), intent="cross-source")
+        draft = self._asking("cross-source", statement, [twin], self._of(self.words.recorded, statement), intent="cross-source")
         return _also(draft, record)
 
     def hop(self, lead: ValueTurn, room: ValueTurn, misleading: Sequence[ValueTurn]) -> Draft:
@@ -103,16 +103,16 @@ class Asks:
         required, acceptable = (colours[0],), (f"{colours[0]} {what.answer}",)
         return Draft("how", "how-it-works", text, turns[:1], turns[1:], required, acceptable, (colours[1],), answer=turns[0].text)
 
-    def overview(self, told: Sequence[ValueTurn], outdated: Sequence[ValueTurn]) -> Draft:
+    def overview(self, statements: Sequence[ValueTurn], outdated: Sequence[ValueTurn]) -> Draft:
         """Several current values at once, known by several agents."""
-        nouns = [one.attribute.noun for one in told]
+        nouns = [one.attribute.noun for one in statements]
         listed = ", ".join(nouns[:-1]) + f" and {nouns[-1]}"
-        values = tuple(one.value for one in told)
+        values = tuple(one.value for one in statements)
         return Draft(
             "synthesis",
             "cross-source",
             self.chance.choice(self.words.overview).format(name=self.name, nouns=listed),
-            [one.turn for one in told],
+            [one.turn for one in statements],
             [one.turn for one in outdated],
             required=tuple(map(core, values)),
             acceptable=values,
@@ -121,13 +121,13 @@ class Asks:
             answer="; ".join(f"{noun}: {value}" for noun, value in zip(nouns, values, strict=True)),
         )
 
-    def _of(self, patterns: Sequence[str], told: ValueTurn, **words: str) -> str:
-        return self.chance.choice(patterns).format(noun=told.attribute.noun, name=self.name, **words)
+    def _of(self, patterns: Sequence[str], statement: ValueTurn, **words: str) -> str:
+        return self.chance.choice(patterns).format(noun=statement.attribute.noun, name=self.name, **words)
 
     def _asking(
         self,
         category: str,
-        told: ValueTurn,
+        statement: ValueTurn,
         misleading: Sequence[ValueTurn],
         text: str = "",
         *,
@@ -137,14 +137,14 @@ class Asks:
         return Draft(
             category,
             intent,
-            text or self._of((*told.attribute.asked, *self.words.unknown[:1]), told),
-            [told.turn],
+            text or self._of((*statement.attribute.asked, *self.words.unknown[:1]), statement),
+            [statement.turn],
             [other.turn for other in misleading],
-            required=(core(told.value),),
-            acceptable=tuple(dict.fromkeys((told.value, core(told.value)))),
+            required=(core(statement.value),),
+            acceptable=tuple(dict.fromkeys((statement.value, core(statement.value)))),
             forbidden=tuple(core(other.value) for other in misleading),
             superseded=superseded,
-            answer=told.value,
+            answer=statement.value,
         )
 
 

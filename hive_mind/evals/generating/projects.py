@@ -4,8 +4,8 @@ from itertools import count
 from random import Random
 
 from hive_mind.evals.generating.drafts import DraftTurn, Story
+from hive_mind.evals.generating.narrator import Narrator, SpokenExchange, Subject
 from hive_mind.evals.generating.project_questions import Asks, ValueTurn
-from hive_mind.evals.generating.telling import SpokenExchange, Subject, Teller
 from hive_mind.evals.generating.values import Values
 from hive_mind.evals.generating.words import Attribute, Discovery
 from hive_mind.evals.generating.world import World, spoken
@@ -32,12 +32,12 @@ class ProjectPair:
         self._speakers = count(self.chance.randrange(len(self.team)))
         people = count()
         self.values = Values(world.names, self.chance, lambda: world.outsider(0, number, next(people)))
-        self.teller = Teller(world, self.chance, self.words.between, self.words.reactions)
+        self.narrator = Narrator(world, self.chance, self.words.between, self.words.reactions)
         named = zip(world.names.projects(number), world.names.short_projects(number), strict=True)
         self.first, self.second = (Subject(name, short, self.words.openers, name) for name, short in named)
         self.asks, self.asks_of_second = (Asks(self.chance, self.words, one.name) for one in (self.first, self.second))
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         drawn = self.chance.sample(self.words.attributes, _UNKNOWN + 1)
         drawn = [attribute for attribute in drawn if attribute.key != "lead"]
         drawn += [one for one in self.words.attributes if one.key != "lead" and one not in drawn][: _UNKNOWN + 1 - len(drawn)]
@@ -63,7 +63,7 @@ class ProjectPair:
     def _state(self, subject: Subject, patterns: tuple[str, ...], slot: int, **words: str) -> DraftTurn:
         # In turn, so that what belongs together is known by different agents.
         speaker = self.team[next(self._speakers) % len(self.team)]
-        return self._keep(self.teller.state(subject, patterns, speaker, slot, self.team, **words))
+        return self._keep(self.narrator.state(subject, patterns, speaker, slot, self.team, **words))
 
     def _slots(self, number: int) -> list[int]:
         return sorted(self.chance.sample(range(self.world.slots), number))
@@ -104,17 +104,17 @@ class ProjectPair:
 
     def _recorded(self, attribute: Attribute) -> None:
         slot = self._slot()
-        told = self._valued(self.first, attribute, slot)
+        statement = self._valued(self.first, attribute, slot)
         pattern = self.chance.choice(self.words.minutes)
-        text = pattern.format(name=self.first.name, noun_said=attribute.noun, value=told.value)
-        record = self._keep(self.teller.remark(self.first, text, self.team[0], slot, "minutes"))
+        text = pattern.format(name=self.first.name, noun_said=attribute.noun, value=statement.value)
+        record = self._keep(self.narrator.remark(self.first, text, self.team[0], slot, "minutes"))
         twin = self._valued(self.second, attribute, self._slot())
-        self.story.drafts.append(self.asks.recorded(told, record, twin))
+        self.story.drafts.append(self.asks.recorded(statement, record, twin))
 
     def _twins(self, attribute: Attribute) -> ValueTurn:
-        told, twin = (self._valued(subject, attribute, self._slot()) for subject in (self.first, self.second))
-        self.story.drafts += [self.asks.near_duplicate(told, twin), self.asks_of_second.near_duplicate(twin, told)]
-        return told
+        statement, twin = (self._valued(subject, attribute, self._slot()) for subject in (self.first, self.second))
+        self.story.drafts += [self.asks.near_duplicate(statement, twin), self.asks_of_second.near_duplicate(twin, statement)]
+        return statement
 
     def _unknown(self, attribute: Attribute) -> None:
         twin = self._valued(self.second, attribute, self._slot())
@@ -130,7 +130,7 @@ class ProjectPair:
             about = Subject(leads[-1].value, leads[-1].value, self.words.openers, leads[-1].value)
             text = self.chance.choice(self.words.person_rooms).format(person=about.name, value=room)
             speaker = self.team[next(self._speakers) % len(self.team)]
-            rooms.append(ValueTurn(self._keep(self.teller.remark(about, text, speaker, self._slot())), room, lead))
+            rooms.append(ValueTurn(self._keep(self.narrator.remark(about, text, speaker, self._slot())), room, lead))
         for at, asks in enumerate((self.asks, self.asks_of_second)):
             lead_of_other, room_of_other = leads[1 - at], rooms[1 - at]
             self.story.drafts.append(asks.plain("who", leads[at], lead_of_other))
@@ -145,8 +145,8 @@ class ProjectPair:
             for attribute in attributes:
                 category = "who" if attribute.kind == "person" else "single-fact"
                 self.story.drafts.append(asks.plain(category, self._valued(subject, attribute, self._slot())))
-        told, twin = (self._valued(subject, survey, self._slot()) for subject in (self.first, self.second))
-        self.story.drafts += [self.asks.plain("when", told, twin), self.asks_of_second.plain("when", twin, told)]
+        statement, twin = (self._valued(subject, survey, self._slot()) for subject in (self.first, self.second))
+        self.story.drafts += [self.asks.plain("when", statement, twin), self.asks_of_second.plain("when", twin, statement)]
 
     def _milestones(self) -> None:
         one, other = self.chance.sample(self.words.milestones, 2)
@@ -164,14 +164,14 @@ class ProjectPair:
         """The same procedure for both, with another colour."""
         what = self.chance.choice(self.words.procedures)
         colours = [self.values.draw(what.kind) for _ in range(2)]
-        told = [
+        statements = [
             self._state(subject, what.said, self._slot(), value=colour)
             for subject, colour in zip((self.first, self.second), colours, strict=True)
         ]
-        self.story.drafts.append(self.asks.how(what, told, colours))
-        self.story.drafts.append(self.asks_of_second.how(what, told[::-1], colours[::-1]))
+        self.story.drafts.append(self.asks.how(what, statements, colours))
+        self.story.drafts.append(self.asks_of_second.how(what, statements[::-1], colours[::-1]))
 
     def _chatter(self, subject: Subject, remarks: int) -> None:
         for pattern in self.chance.sample(self.words.chatter, remarks):
             called = self.chance.choice((subject.name, subject.name, subject.short))
-            self._keep(self.teller.remark(subject, pattern.format(it=called), self.chance.choice(self.team), self._slot()))
+            self._keep(self.narrator.remark(subject, pattern.format(it=called), self.chance.choice(self.team), self._slot()))

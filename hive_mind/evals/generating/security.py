@@ -5,7 +5,7 @@ from itertools import count
 from random import Random
 
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Story
-from hive_mind.evals.generating.telling import SpokenExchange, Subject, Teller
+from hive_mind.evals.generating.narrator import Narrator, SpokenExchange, Subject
 from hive_mind.evals.generating.values import Values
 from hive_mind.evals.generating.world import World
 
@@ -26,13 +26,13 @@ class SecurityPair:
         self.story = Story()
         domain = self.chance.randrange(world.domains)
         self.team = world.team(domain, _TEAM, self.chance)
-        self.teller = Teller(world, self.chance, world.words.projects.between, world.words.projects.reactions, domain)
+        self.narrator = Narrator(world, self.chance, world.words.projects.between, world.words.projects.reactions, domain)
         people = count()
         self.values = Values(world.names, self.chance, lambda: world.outsider(1, number, next(people)))
         self.slot = self.chance.randrange(world.slots)
         self.accounts, self.doors = world.names.accounts(number), world.names.doors(number)
 
-    def tell(self) -> Story:
+    def write(self) -> Story:
         self._attempts()
         self._responses()
         self._doors()
@@ -94,11 +94,11 @@ class SecurityPair:
         port = str(self.chance.randint(30_000, 60_000))
         text = self.chance.choice(patterns).format(port=port, **words)
         # The agent that ships the log is always the same one.
-        return self._keep(self.teller.remark(self._subject(topic), text, self.team[0], self.slot, "log"))
+        return self._keep(self.narrator.remark(self._subject(topic), text, self.team[0], self.slot, "log"))
 
     def _answers(self, account: str, patterns: Sequence[str]) -> DraftTurn:
         subject, speaker = self._subject(account), self.chance.choice(self.team)
-        return self._keep(self.teller.state(subject, patterns, speaker, self.slot, self.team))
+        return self._keep(self.narrator.state(subject, patterns, speaker, self.slot, self.team))
 
     def _keep(self, said: SpokenExchange) -> DraftTurn:
         self.story.exchanges.append(said.exchange)

@@ -15,11 +15,11 @@ MISSING = "Drawings are left out, the tables have all figures. To draw, install 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """`name` is its file's without the ending, `told` is its text alternative."""
+    """`name` is its file's without the ending, `caption` is its text alternative."""
 
     name: str
     title: str
-    told: str
+    caption: str
     png: bytes
     svg: str
 

@@ -58,8 +58,8 @@ def page(material: Material) -> str:
 def _about(material: Material) -> Markup:
     known = material.card.environment
     version, started = known.get("hive_mind") or known.get("version"), known.get("started")
-    told = [f"hive-mind {version}" if version else "hive-mind", f"measured {started}" if started else ""]
-    return tag("p", ", ".join(one for one in told if one), class_="about")
+    parts = [f"hive-mind {version}" if version else "hive-mind", f"measured {started}" if started else ""]
+    return tag("p", ", ".join(one for one in parts if one), class_="about")
 
 
 def _missing(material: Material) -> Markup:

@@ -27,7 +27,7 @@ from hive_mind.evals.running.environment import environment_of
 from hive_mind.evals.running.folder import RunFolder, open_run, refuse_other_things
 from hive_mind.evals.running.standing import Standing, spoken, weight_of
 from hive_mind.evals.running.vector_cache import Vectors
-from hive_mind.evals.running.workers import Job, JobProgress, JobResult, Tell, run_jobs
+from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 from hive_mind.runtime.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -103,14 +103,14 @@ def run(order: RunOrder, report: RunListener) -> RunResult:
     return RunResult(order.folder, tuple(_report_of(folder, cell) for cell in cells))
 
 
-def work_on_cell(order: CellOrder, progress: Tell) -> CellReport:
+def work_on_cell(order: CellOrder, progress: ReportProgress) -> CellReport:
     """A cell, in a process of its own; it is found there by this name."""
     folder = RunFolder(order.folder).cell(order.cell.id)
     with folder.held(), noted(folder.notes):
         return asyncio.run(run_cell(order, progress))
 
 
-def work_on_vectors(order: "_FillOrder", progress: Tell) -> Filled:
+def work_on_vectors(order: "_FillOrder", progress: ReportProgress) -> Filled:
     """All vectors, in a process of its own: a model stays in memory for as long as its process lives."""
     return asyncio.run(_filled(order, progress))
 
@@ -122,7 +122,7 @@ class _FillOrder:
     cache: Path
 
 
-async def _filled(order: _FillOrder, progress: Tell) -> Filled:
+async def _filled(order: _FillOrder, progress: ReportProgress) -> Filled:
     experiment = order.experiment
     data = [await asked_of(one, seed, experiment, order.settings) for one in experiment.data for seed in experiment.seeds]
     return await fill(order.cache, data, order.settings, progress)

@@ -52,11 +52,14 @@ class MeasuredCell:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A whole run: a cell for each that was planned, in that order, begun or not. `told` is the experiment as plain JSON."""
+    """A whole run: a cell for each that was planned, in that order, begun or not.
+
+    `plain_experiment` is the experiment as plain JSON.
+    """
 
     folder: Path
     experiment: Experiment
-    told: dict[str, Any]
+    plain_experiment: dict[str, Any]
     environment: dict[str, Any]
     planned: Mapping[str, Cell]
     cells: tuple[MeasuredCell, ...]
@@ -78,12 +81,12 @@ def read_run(folder: Path) -> MeasuredRun:
     """Read a run. Raises `InvalidInput` for a folder without a run, and for damaged or missing files."""
     if not (folder / EXPERIMENT).is_file():
         raise InvalidInput(f"{folder} is not a run: {EXPERIMENT} is missing; begin one with hive-mind eval run --out {folder}")
-    told, environment = (read_plain(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
-    experiment = _experiment_of(told, folder / EXPERIMENT)
+    plain, environment = (read_plain(folder / name) for name in (EXPERIMENT, ENVIRONMENT))
+    experiment = _experiment_of(plain, folder / EXPERIMENT)
     planned = {cell.id: cell for cell in cells_of(experiment)}
     _refuse_strangers(folder, planned)
     cells = tuple(read_cell(folder / "cells" / id) for id in planned)
-    return MeasuredRun(folder, experiment, told, environment, planned, cells)
+    return MeasuredRun(folder, experiment, plain, environment, planned, cells)
 
 
 def read_cell(folder: Path) -> MeasuredCell:
@@ -145,9 +148,9 @@ def _line(folder: Path) -> RunLine:
     return RunLine(str(folder), experiment.name, started, done, failed, len(reports) - done - failed)
 
 
-def _experiment_of(told: dict[str, Any], path: Path) -> Experiment:
+def _experiment_of(plain: dict[str, Any], path: Path) -> Experiment:
     try:
-        return msgspec.convert(told, Experiment, dec_hook=lambda kind, value: kind(value))
+        return msgspec.convert(plain, Experiment, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise InvalidInput(f"{path} is not an experiment: {error}; run again into another folder") from error
 

@@ -21,8 +21,8 @@ from typing import Any
 from hive_mind.errors import HiveError
 from hive_mind.runtime.settings import environment_with, replace_variables, variables_set
 
-Tell = Callable[[str, int, int], None]
-Work = Callable[[Any, Tell], Any]
+ReportProgress = Callable[[str, int, int], None]
+Work = Callable[[Any, ReportProgress], Any]
 
 # What is closed on the way out (databases, processes of an arm) takes seconds, not minutes.
 _STOPS_WITHIN_S = 30.0

@@ -67,22 +67,22 @@ class RunChange:
     tests: int
 
 
-def side_of(told: str) -> Side:
+def side_of(name: str) -> Side:
     """What `RUN` or `RUN:CELL` means. Raises `InvalidInput` where there is no such run or cell."""
-    path, _, cell = told.rpartition(":")
-    if Path(told).is_dir() or not path:
-        run = read_run(Path(told))
-        return Side(told, run, run.cells)
+    path, _, cell = name.rpartition(":")
+    if Path(name).is_dir() or not path:
+        run = read_run(Path(name))
+        return Side(name, run, run.cells)
     run = read_run(Path(path))
-    return Side(told, run, (run.cell(cell),))
+    return Side(name, run, (run.cell(cell),))
 
 
 def compare_sides(before: Side, after: Side, wanted: Sequence[str] = ()) -> RunChange:
     """Compare all cells that both have. Raises `InvalidInput` if no cell is in both, or the cuts differ."""
     limit, other = before.run.experiment.limit, after.run.experiment.limit
     if limit != other:
-        told = f"{before.name} measured the first {limit} results and {after.name} the first {other}"
-        raise InvalidInput(f"{told}: run one of them again with the other's limit")
+        problem = f"{before.name} measured the first {limit} results and {after.name} the first {other}"
+        raise InvalidInput(f"{problem}: run one of them again with the other's limit")
     pairs, left_out = paired_cells(before, after)
     if not pairs:
         raise InvalidInput(f"nothing to compare: {'; '.join(f'{id}: {why}' for id, why in left_out)}")

@@ -51,7 +51,7 @@ def scorecard_of(folder: Path) -> Scorecard:
             against = AgainstSingle(reference, figures[cell.id].get(_IDENTICAL), beside.get(cell.id, {}))
             card = msgspec.structs.replace(card, against_single=against)
         cards.append(card)
-    return Scorecard(run.experiment.name, run.experiment.limit, run.told, run.environment, cards)
+    return Scorecard(run.experiment.name, run.experiment.limit, run.plain_experiment, run.environment, cards)
 
 
 def write_scorecard(folder: Path) -> Scorecard:

@@ -278,18 +278,18 @@ class Membership:
         self._asked_ms = now.mono_ms
         return [Send((whom,), ArrangementRequest(self._past.epoch))]
 
-    def _learn(self, sender: str, told: Arrangement, now: Now) -> list[Effect]:
-        if told.epoch <= self._past.epoch:
+    def _learn(self, sender: str, arrangement: Arrangement, now: Now) -> list[Effect]:
+        if arrangement.epoch <= self._past.epoch:
             return []
-        steps = steps_of(told)
-        if is_too_far(told.epoch, self._past.epoch):
+        steps = steps_of(arrangement)
+        if is_too_far(arrangement.epoch, self._past.epoch):
             self.refuse(_TOO_FAR)
             return []
         if not is_believed(self._seal, self._hive, self._past, steps, self._heartbeats):
             self.refuse("a topology that no member of the one before it made and sealed")
             return []
-        is_next = steps[0].told.follows == self._past.epoch != 0
-        if told.follows and self._past.epoch and not is_next:
+        is_next = steps[0].arranged.follows == self._past.epoch != 0
+        if arrangement.follows and self._past.epoch and not is_next:
             # Something came between that would be missed.
             return self._ask(sender, now)
         return [self._keep(steps if is_next else steps[-1:], now, is_next=is_next)]
@@ -330,8 +330,8 @@ class Membership:
         """The next beat."""
         self._number += 1
         wants_in, past = self._joins is not None and not self.is_leaving, self._past
-        told = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._joins or "")
-        beat = sealed_beat(self._seal, self._hive, self.name, Beat(*told, asks=asks, answers=answers))
+        head = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._joins or "")
+        beat = sealed_beat(self._seal, self._hive, self.name, Beat(*head, asks=asks, answers=answers))
         self._heartbeats.touch(beat, now.mono_ms)
         return beat
 

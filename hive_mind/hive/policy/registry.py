@@ -391,8 +391,8 @@ class Registry:
 
 def _digest_of(entry: RegistryEntry) -> bytes:
     # What bears no appointment has the digest that members of an earlier version give it.
-    told = (entry.key, entry.value, entry.stamp, entry.by, entry.seal)
-    whole = _encode(told if entry.appointment is None else entry)
+    fields = (entry.key, entry.value, entry.stamp, entry.by, entry.seal)
+    whole = _encode(fields if entry.appointment is None else entry)
     return blake2b(whole, digest_size=_DIGEST_BYTES).digest()
 
 

@@ -72,8 +72,8 @@ class RegistryService:
             outcome = self._partitions.retract(fact_id, event.by, stamp, taken, at, is_for_all=is_for_all)
             # Also what was asserted before this node lost its memory.
             if is_for_all or not (outcome.removed or outcome.refused):
-                told, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp, at)
-                entries += told
+                retractions, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp, at)
+                entries += retractions
                 outcome = replace(outcome, refused=reason)
             outcomes.append(outcome)
         return outcomes, entries

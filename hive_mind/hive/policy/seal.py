@@ -189,8 +189,8 @@ def _of_removal(partition: str, removal: Removal) -> bytes:
 
 
 def _of_entry(entry: RegistryEntry) -> bytes:
-    told = ("entry/1", entry.key, entry.value, entry.stamp, entry.by)
-    return _encode(told if entry.appointment is None else (*told, entry.appointment))
+    fields = ("entry/1", entry.key, entry.value, entry.stamp, entry.by)
+    return _encode(fields if entry.appointment is None else (*fields, entry.appointment))
 
 
 def _of_head(partition: str, head: Head) -> bytes:

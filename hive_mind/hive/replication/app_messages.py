@@ -134,10 +134,10 @@ class AppMessages:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; send more when it is back")
         return to
 
-    def _act(self, told: IncomingMessage) -> Sequence[Record]:
+    def _act(self, message: IncomingMessage) -> Sequence[Record]:
         assert self.handler is not None  # noqa: S101 - the only caller has looked
         try:
-            records = list(self.handler(told))
+            records = list(self.handler(message))
             if any(not record.table.startswith(APPLICATION) for record in records):
                 raise InvalidInput(f"the names of an application's tables begin with {APPLICATION!r}")
         except Exception:  # noqa: BLE001 - a guest: what it can't take now it can't take later

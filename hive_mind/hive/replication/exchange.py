@@ -221,8 +221,8 @@ class Exchanges:
         """
         if registry.fingerprint(offer.session) == offer.registry:
             return (), ()
-        told = announced(registry.entries(), self._settings.step_bytes_max)
-        return (told[0].entries, ()) if len(told) == 1 else ((), told)
+        announcements = announced(registry.entries(), self._settings.step_bytes_max)
+        return (announcements[0].entries, ()) if len(announcements) == 1 else ((), announcements)
 
     def _digest(self, share: Share) -> Digest:
         members, proofs, known = share.members, share.proofs(), self._outlines.get(share.partition)
@@ -278,13 +278,13 @@ class Exchanges:
         """What of what was seen here the other has not seen."""
         there, mine = SeenThere(step), digest.seen()
         up_to = tuple([last for last in mine.up_to if last > there.last.get(actor_of(last), b"")])
-        told = {actor_of(dot) for dot in up_to}
+        actors = {actor_of(dot) for dot in up_to}
         beyond = tuple([dot for dot in mine.beyond if not there.covers(dot)])
-        told.update(map(actor_of, beyond))
-        if len(told) > self._actors_max:
-            told = set(some_actors(sorted(told), self._actors_max, step.session))
-            up_to, beyond = (tuple([dot for dot in dots if actor_of(dot) in told]) for dots in (up_to, beyond))
-        return SeenDigest(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in told and not there.covers(dot)]))
+        actors.update(map(actor_of, beyond))
+        if len(actors) > self._actors_max:
+            actors = set(some_actors(sorted(actors), self._actors_max, step.session))
+            up_to, beyond = (tuple([dot for dot in dots if actor_of(dot) in actors]) for dots in (up_to, beyond))
+        return SeenDigest(up_to, beyond, tuple([dot for dot in mine.proved if actor_of(dot) in actors and not there.covers(dot)]))
 
     @property
     def _actors_max(self) -> int:
@@ -301,9 +301,9 @@ class Exchanges:
         wants: bytes = b"",
     ) -> SyncStep:
         seen = self._digest(share).seen_in(span for span in spans if span.dots is not None) if spans else SeenDigest()
-        told = [*[add.dot for add in adds], *[dot for removal in removals for dot in removal.dots], *seen.up_to, *seen.beyond]
+        dots = [*[add.dot for add in adds], *[dot for removal in removals for dot in removal.dots], *seen.up_to, *seen.beyond]
         head = answered.session, self._incarnation, answered.incarnation, share.partition
-        return SyncStep(*head, spans, adds, removals, wants, heads_of(told, share), seen.up_to, seen.beyond, pack(seen.proved))
+        return SyncStep(*head, spans, adds, removals, wants, heads_of(dots, share), seen.up_to, seen.beyond, pack(seen.proved))
 
     def _note_seen(
         self,

@@ -287,8 +287,8 @@ def size_of_span(span: Span) -> int:
 
 def is_well_formed(step: SyncStep) -> bool:
     """Whether what stands for dots can be dots. Spans are checked where they are read."""
-    told = (*step.seen_up_to, *step.seen_beyond)
-    return all(len(dot) == DOT_BYTES and dot[ACTOR_BYTES:] != _NO_COUNTER for dot in told)
+    dots = (*step.seen_up_to, *step.seen_beyond)
+    return all(len(dot) == DOT_BYTES and dot[ACTOR_BYTES:] != _NO_COUNTER for dot in dots)
 
 
 def before(dot: Dot) -> Dot:

@@ -74,7 +74,7 @@ class Resettlement:
         self._written: dict[str, _Written] = {}
         self._seal = seal
         self._latest = _latest_believable(estate, now.wall_ms)
-        self.untold = 0
+        self.undelivered = 0
         """Messages to nodes that no longer exist; they are undeliverable."""
 
     def journals(self) -> Iterator[Journal]:
@@ -122,13 +122,13 @@ class Resettlement:
             is_gone = former not in self._topology.nodes
             for record in records:
                 if former == name:
-                    is_told = record.table in (LANES, SAID)
-                    if not is_told or self._receiver(record) in self._topology.nodes:
+                    is_message = record.table in (LANES, SAID)
+                    if not is_message or self._receiver(record) in self._topology.nodes:
                         yield record
                     else:
-                        self.untold += record.table == SAID
+                        self.undelivered += record.table == SAID
                 elif is_gone and name == self._topology.nodes[0]:
-                    self.untold += record.table == SAID
+                    self.undelivered += record.table == SAID
                     if record.table == META and record.key.startswith(ACTOR):
                         yield record
 

@@ -87,17 +87,17 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     text = _SEAMS.sub(" ", _unshortened(unicodedata.normalize("NFC", text)))
     raw = _labelled([_plain(token) for token in _TOKEN.findall(text)])
     verb = _verb_at(raw) or _heading_end(text, raw)
-    told = [(place, term) for place, token in enumerate(raw) for term in _terms(token)]
-    if not told:
+    terms = [(place, term) for place, token in enumerate(raw) for term in _terms(token)]
+    if not terms:
         return None
-    values = [term for _, term in told if _is_value(term)]
+    values = [term for _, term in terms if _is_value(term)]
     return Wording(
-        words=frozenset(term for _, term in told),
-        frame=tuple("#" if _is_value(term) else term for _, term in told),
+        words=frozenset(term for _, term in terms),
+        frame=tuple("#" if _is_value(term) else term for _, term in terms),
         values=tuple(values),
         dated=frozenset(number for number, value in enumerate(values) if _is_date(value)),
-        subject=frozenset(term for place, term in told if place < verb),
-        predicate=tuple(term for place, term in told if place >= verb) if verb else (),
+        subject=frozenset(term for place, term in terms if place < verb),
+        predicate=tuple(term for place, term in terms if place >= verb) if verb else (),
         is_identity=bool(verb) and raw[verb] in _COPULAS and raw[verb + 1 : verb + 2] == ["the"],
         denies=sum(token in _DENIALS for token in raw) % 2 == 1,
         is_first_person=any(token in _FIRST_PERSON for token in raw),

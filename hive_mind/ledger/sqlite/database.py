@@ -112,9 +112,9 @@ class _Row(NamedTuple):
 class Database:
     """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
 
-    def __init__(self, path: Path, tell: Callable[[], None], is_shared: bool) -> None:
+    def __init__(self, path: Path, notify: Callable[[], None], is_shared: bool) -> None:
         form = replace(FORMAT, is_exclusive=False, is_shared=True) if is_shared else FORMAT
-        self._file, self._tell = File(path, form), tell
+        self._file, self._notify = File(path, form), notify
         try:
             if self._file.is_first:
                 self._refuse_damaged()
@@ -138,7 +138,7 @@ class Database:
                 if item.is_kept:
                     connection.executemany(_INSERT, _rows(item.stream, seq, item.entries, pos + 1))
                     pos += len(item.entries)
-        self._tell()
+        self._notify()
 
     def read(self, stream: str, since: int) -> list[Entry]:
         """A stream's entries from number `since` on. Raises `DatabaseUnreadable` where one is damaged or missing."""

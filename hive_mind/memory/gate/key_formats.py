@@ -1,7 +1,7 @@
 """The published forms of keys and tokens, by vendor: a prefix nobody writes by chance, then a fixed number of random characters.
 
 Forms that are random characters and nothing else look like a checksum; they are found by the words around them
-(`told_secrets`). A new form is one line here and one sentence in `tests/data/gate`.
+(`stated_secrets`). A new form is one line here and one sentence in `tests/data/gate`.
 """
 
 from hive_mind.regex import regex

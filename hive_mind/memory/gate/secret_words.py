@@ -1,6 +1,6 @@
 """What secrets are called and what is said about them, in six languages of Europe; in others what a password is called.
 
-Only words; `told_secrets` knows what to do with them. To tune, add a sentence to `tests/data/gate/development.jsonl` first.
+Only words; `stated_secrets` knows what to do with them. To tune, add a sentence to `tests/data/gate/development.jsonl` first.
 """
 
 PASSWORDS = (

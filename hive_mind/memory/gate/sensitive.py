@@ -11,8 +11,8 @@ from math import log2
 
 from hive_mind.memory.gate.identities import holds_identity_number
 from hive_mind.memory.gate.key_formats import holds_key
+from hive_mind.memory.gate.stated_secrets import states_secret
 from hive_mind.memory.gate.telephone import holds_telephone_number
-from hive_mind.memory.gate.told_secrets import states_secret
 from hive_mind.regex import regex
 
 CREDENTIAL, CARD, EMAIL = "a credential", "a card number", "an e-mail address"

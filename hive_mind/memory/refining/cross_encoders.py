@@ -84,8 +84,8 @@ def _load(model: str) -> CrossEncoder:
     except (BackendError, BackendNotInstalled):
         raise
     except Exception as error:
-        told = f"cross-encoder {model!r} can't be loaded ({_line(error)}); name a folder or a model"
-        raise BackendUnavailable("rerank", told) from error
+        message = f"cross-encoder {model!r} can't be loaded ({_line(error)}); name a folder or a model"
+        raise BackendUnavailable("rerank", message) from error
 
 
 def _line(error: Exception) -> str:

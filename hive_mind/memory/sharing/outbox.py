@@ -101,11 +101,11 @@ class Outbox:
         async with self._local.awake() as awake:
             known = awake.recall.facts
             facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
-            told = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
+            in_hive = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
             # A source of which the hive has not heard says something new.
-            self._again.update(fact_id for fact_id in told if set(known[fact_id].sources) == set(known[fact_id].offered))
-            for start in range(0, len(told), _BATCH_FACTS):
-                await self._local.revise(awake, told[start : start + _BATCH_FACTS], proposed_again)
+            self._again.update(fact_id for fact_id in in_hive if set(known[fact_id].sources) == set(known[fact_id].offered))
+            for start in range(0, len(in_hive), _BATCH_FACTS):
+                await self._local.revise(awake, in_hive[start : start + _BATCH_FACTS], proposed_again)
         await self.settle()
 
     async def close(self) -> None:
@@ -173,9 +173,9 @@ class Outbox:
                 return fact
             return replace(fact, held_back=refusals[fact.id]) if refusals[fact.id] else proposed(fact, roots_to_offer(fact))
 
-        is_told = {fact_id: bool(roots_to_offer(awake.recall.facts[fact_id])) for fact_id in fact_ids}
+        offers = {fact_id: bool(roots_to_offer(awake.recall.facts[fact_id])) for fact_id in fact_ids}
         facts = await self._local.revise(awake, fact_ids, decided)
-        return [fact for fact in facts if fact.is_current and not fact.held_back and is_told[fact.id]]
+        return [fact for fact in facts if fact.is_current and not fact.held_back and offers[fact.id]]
 
     def _promotions_of(self, awake: Awake, fact: Fact) -> list[Promotion]:
         vector = awake.recall.current.vector(fact.id) if fact.id in awake.recall.current else None
@@ -189,8 +189,8 @@ class Outbox:
     async def _promote(self, awake: Awake, promotions: Sequence[Sequence[Promotion]]) -> None:
         self._shared_early.clear()
         answers = iter(await self._hive.promote([one for some in promotions for one in some]))
-        told = [[next(answers) for _ in some] for some in promotions]
-        by_id = {held[0].fact_id: held for held in told}
+        outcomes = [[next(answers) for _ in some] for some in promotions]
+        by_id = {held[0].fact_id: held for held in outcomes}
         self._again.difference_update(by_id)
         await self._local.revise(awake, list(by_id), lambda fact: answered(fact, by_id[fact.id]))
         if early := self._shared_early.intersection(by_id):

@@ -91,28 +91,28 @@ async def import_all(
 
     Raises `InvalidInput` naming the bad lines; then nothing was taken in.
     """
-    tell = progress or _no_progress
-    examined = await _examined(lines, tell)
+    report = progress or _no_progress
+    examined = await _examined(lines, report)
     start = _reached(meta, examined)
     added, has_marker = 0, BEGUN_KEY in meta and bool(meta[BEGUN_KEY])
-    tell(_lines_before(start, examined), examined.end, "importing")
+    report(_lines_before(start, examined), examined.end, "importing")
     for batch, reached in _batches(lines, examined, start, batch_records):
         is_last = reached == _end_of(examined)
         # What is one batch leaves no trace: there is nothing to go on with.
         marker = [] if is_last and not has_marker else [SetMeta(BEGUN_KEY, "" if is_last else _encoded(reached))]
-        told = partial(tell, _lines_before(reached, examined), examined.end, "importing")
+        report_batch = partial(report, _lines_before(reached, examined), examined.end, "importing")
         if batch.facts or batch.changes or marker:
-            added += await _finished(keep(batch.facts, [*batch.changes, *marker]), told)
+            added += await _finished(keep(batch.facts, [*batch.changes, *marker]), report_batch)
             has_marker = bool(marker)
-        told()
+        report_batch()
     return Imported(examined.lines, examined.facts, added, _lines_before(start, examined))
 
 
-async def _examined(lines: Lines, tell: Progress) -> Examined:
+async def _examined(lines: Lines, report: Progress) -> Examined:
     with Examination() as examination:
         for line in lines():
             if examination.taken % _LINES_AT_ONCE == 0:
-                tell(examination.taken, 0, "checking")
+                report(examination.taken, 0, "checking")
                 await asyncio.sleep(0)
             examination.take(line)
         return examination.result()
@@ -179,7 +179,7 @@ def _encoded(reached: _Reached) -> str:
     return msgspec.json.encode(reached).decode()
 
 
-async def _finished(write: Awaitable[int], told: Callable[[], None]) -> int:
+async def _finished(write: Awaitable[int], report: Callable[[], None]) -> int:
     """Its outcome. A cancelled caller finishes it first, and reports it."""
     task = asyncio.ensure_future(write)
     try:
@@ -187,7 +187,7 @@ async def _finished(write: Awaitable[int], told: Callable[[], None]) -> int:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         if not task.cancelled() and task.exception() is None:
-            told()
+            report()
         raise
 
 

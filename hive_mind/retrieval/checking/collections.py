@@ -8,7 +8,7 @@ from hive_mind.forms.tree import Finding, Path
 from hive_mind.retrieval.files.collection import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery
 from hive_mind.suggestions import did_you_mean
 
-_TOLD_MAX = 20
+_REPORTED_MAX = 20
 
 # Comparing letter by letter with ten thousand names takes seconds.
 
@@ -23,17 +23,17 @@ def _chunking(collection: Collection) -> Iterator[Finding]:
     chunking = collection.chunking
     tokens, overlap = chunking.max_tokens, chunking.overlap_tokens
     if overlap >= tokens:
-        told = f"is {overlap} and max_tokens is {tokens}: chunks would never advance; lower it, a tenth is usual"
-        yield Finding(("chunking", "overlap_tokens"), told)
+        message = f"is {overlap} and max_tokens is {tokens}: chunks would never advance; lower it, a tenth is usual"
+        yield Finding(("chunking", "overlap_tokens"), message)
     elif overlap * 2 > tokens:
-        told = f"is {overlap} and max_tokens is {tokens}: most text is found twice; a tenth is usual"
-        yield Finding(("chunking", "overlap_tokens"), told, is_warning=True)
+        message = f"is {overlap} and max_tokens is {tokens}: most text is found twice; a tenth is usual"
+        yield Finding(("chunking", "overlap_tokens"), message, is_warning=True)
     if chunking.strategy == "by_heading" and chunking.format == "plain":
-        told = "is plain, where no line is a heading; use markdown, or strategy fixed"
-        yield Finding(("chunking", "format"), told)
+        message = "is plain, where no line is a heading; use markdown, or strategy fixed"
+        yield Finding(("chunking", "format"), message)
     if chunking.strategy == "fixed" and chunking.heading_level != 2:
-        told = "has no effect with strategy fixed; use by_heading, or remove it"
-        yield Finding(("chunking", "heading_level"), told, is_warning=True)
+        message = "has no effect with strategy fixed; use by_heading, or remove it"
+        yield Finding(("chunking", "heading_level"), message, is_warning=True)
 
 
 def _declared(collection: Collection) -> Iterator[Finding]:
@@ -46,22 +46,22 @@ def _declared(collection: Collection) -> Iterator[Finding]:
             yield Finding(("filterable_fields", number), f"{name} can filter here and can't in fields.{name}; keep one of them")
     for name, one in collection.fields.items():
         if one.filterable and one.type == "text":
-            told = "is text, whose values hardly ever repeat, and can filter; make it a keyword, or not filterable"
-            yield Finding(("fields", name, "type"), told, is_warning=True)
+            message = "is text, whose values hardly ever repeat, and can filter; make it a keyword, or not filterable"
+            yield Finding(("fields", name, "type"), message, is_warning=True)
 
 
 def documents_findings(collection: Collection, documents: Iterable[tuple[str, Mapping[str, Iterable[str]]]]) -> Iterator[Finding]:
     """What its documents, given with id and fields, do not bear out."""
     known = {name: one.type for name, one in collection.known_fields.items()}
     seen: set[str] = set()
-    is_empty, told = True, 0
+    is_empty, reported = True, 0
     for document, values in documents:
         is_empty = False
         seen.update(name for name, some in values.items() if any(some))
         for name, type in known.items():
             wrong = next((value for value in values.get(name, ()) if not _is(type, value)), None)
-            if wrong is not None and told < _TOLD_MAX:
-                told += 1
+            if wrong is not None and reported < _REPORTED_MAX:
+                reported += 1
                 yield Finding(
                     _place(collection, name), f'is a {type} and in {document} it is "{wrong[:40]}"; correct one of them'
                 )
@@ -104,8 +104,8 @@ def golden_findings(golden: Golden, documents: Some[str], left_out: Mapping[str,
 
 def _repeated(golden: Golden) -> Iterator[Finding]:
     given = ("id", lambda one: one.id), ("query", lambda one: " ".join(one.query.casefold().split()))
-    told: dict[str, Callable[[GoldenQuery], str]] = dict(given)
-    for field, value_of in told.items():
+    keys: dict[str, Callable[[GoldenQuery], str]] = dict(given)
+    for field, value_of in keys.items():
         first: dict[str, int] = {}
         for number, query in enumerate(golden.queries):
             value = value_of(query)
@@ -126,14 +126,14 @@ def _labels(path: Path, query: GoldenQuery, documents: Some[str], left_out: Mapp
         for number, name in enumerate(names):
             if name in left_out:
                 yield Finding((*path, field, number), f"{name} can't be found: it {left_out[name]}; fix it, or remove it")
-            elif told := _wrong(name, before, documents):
-                yield Finding((*path, field, number), told)
+            elif message := _wrong(name, before, documents):
+                yield Finding((*path, field, number), message)
             before.add(name)
     relevant = set(query.relevant)
     for number, name in enumerate(query.distractors):
         if name in relevant:
-            told = f"{name} is relevant too, in queries[{path[-1]}].relevant; a document is one or the other"
-            yield Finding((*path, "distractors", number), told)
+            message = f"{name} is relevant too, in queries[{path[-1]}].relevant; a document is one or the other"
+            yield Finding((*path, "distractors", number), message)
 
 
 def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
@@ -150,20 +150,20 @@ def _wrong(name: str, before: Some[str], documents: Some[str]) -> str:
 def _split(golden: Golden) -> Iterator[Finding]:
     without = [number for number, one in enumerate(golden.queries) if one.split is None]
     if without and len(without) < len(golden.queries):
-        told = f"has no split and others do; write train or test ({len(without)} without)"
-        yield Finding(("queries", without[0], "split"), told)
+        message = f"has no split and others do; write train or test ({len(without)} without)"
+        yield Finding(("queries", without[0], "split"), message)
         return
     for part in ("train", "test"):
         count = sum(one.split == part for one in golden.queries)
         if not without and count < QUESTIONS_MIN:
-            told = f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN} are needed for an interval"
-            yield Finding(("queries",), told, is_warning=True)
+            message = f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN} are needed for an interval"
+            yield Finding(("queries",), message, is_warning=True)
 
 
 def _whole(golden: Golden) -> Iterator[Finding]:
     if len(golden.queries) < QUESTIONS_MIN:
-        told = f"so few questions ({len(golden.queries)}) that differences will look like chance; thirty are a good beginning"
-        yield Finding(("queries",), told, is_warning=True)
+        message = f"so few questions ({len(golden.queries)}) that differences will look like chance; thirty are a good beginning"
+        yield Finding(("queries",), message, is_warning=True)
     if not any(one.distractors for one in golden.queries):
         yield Finding(("queries",), "no question names distractors, so contamination can't be seen; name some", is_warning=True)
     if not any(one.relevant for one in golden.queries):

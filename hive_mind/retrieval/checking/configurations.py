@@ -42,26 +42,26 @@ def _bounds(config: RetrievalConfig, tree: Tree | None) -> Iterator[Finding]:
     is_written = tree.at(path)[1] == path if tree else dynamic.max_results != RESULTS_MAX
     most = dynamic.max_results if is_written else min(dynamic.max_results, top_k)
     if most > top_k:
-        told = f"is {most} and retrieval.top_k is {top_k}; lower it to {top_k}, or raise top_k"
-        yield Finding(path, told)
+        message = f"is {most} and retrieval.top_k is {top_k}; lower it to {top_k}, or raise top_k"
+        yield Finding(path, message)
     if dynamic.min_results > most:
         whose = "max_results" if is_written or most < top_k else "retrieval.top_k"
-        told = f"is {dynamic.min_results} and {whose} is {most}; lower it to at most {most}, or raise {whose}"
-        yield Finding(("dynamic_k", "min_results"), told)
+        message = f"is {dynamic.min_results} and {whose} is {most}; lower it to at most {most}, or raise {whose}"
+        yield Finding(("dynamic_k", "min_results"), message)
 
 
 def _embeddings(config: RetrievalConfig, *, has_embeddings: bool) -> Iterator[Finding]:
     method = config.retrieval.method
     if method != "keyword" and not has_embeddings:
-        told = f"{method} needs embeddings and collection {config.collection} has none; {_EMBED}, or use keyword"
-        yield Finding(("retrieval", "method"), told)
+        message = f"{method} needs embeddings and collection {config.collection} has none; {_EMBED}, or use keyword"
+        yield Finding(("retrieval", "method"), message)
 
 
 def _detection(config: RetrievalConfig) -> Iterator[Finding]:
     method, detection = config.retrieval.method, config.distraction_detection
     if detection.enabled and method != "hybrid" and detection.signal != "coverage":
-        told = f"compares words with meaning, and the method is {method}; use hybrid, signal coverage, or switch it off"
-        yield Finding(("distraction_detection", "enabled"), told)
+        message = f"compares words with meaning, and the method is {method}; use hybrid, signal coverage, or switch it off"
+        yield Finding(("distraction_detection", "enabled"), message)
 
 
 def _without_effect(config: RetrievalConfig) -> Iterator[Finding]:
@@ -100,8 +100,8 @@ def _switched_off(config: RetrievalConfig) -> Iterator[Finding]:
 def _extremes(config: RetrievalConfig) -> Iterator[Finding]:
     retrieval, dynamic, detection = config.retrieval, config.dynamic_k, config.distraction_detection
     if retrieval.depth < retrieval.top_k:
-        told = f"is {retrieval.depth} and top_k is {retrieval.top_k}: it is taken as {retrieval.top_k}; raise it"
-        yield _warning(("retrieval", "depth"), told)
+        message = f"is {retrieval.depth} and top_k is {retrieval.top_k}: it is taken as {retrieval.top_k}; raise it"
+        yield _warning(("retrieval", "depth"), message)
     if dynamic.enabled and dynamic.gap_threshold_factor <= 1:
         yield _warning(("dynamic_k", "gap_threshold_factor"), "counts any gap above the mean as a cliff; 2 to 6 are usual")
     if dynamic.enabled and dynamic.min_results == config.results_max:
@@ -113,18 +113,18 @@ def _extremes(config: RetrievalConfig) -> Iterator[Finding]:
     if config.diversity.enabled and config.diversity.lambda_ == 1:
         yield _warning(("diversity", "lambda"), "chooses by relevance alone, as without diversity; lower it, or switch it off")
     if config.rerank.model and config.rerank.top_n < retrieval.top_k:
-        told = f"is {config.rerank.top_n} and top_k is {retrieval.top_k}: results behind it keep their place; raise it"
-        yield _warning(("rerank", "top_n"), told)
+        message = f"is {config.rerank.top_n} and top_k is {retrieval.top_k}: results behind it keep their place; raise it"
+        yield _warning(("rerank", "top_n"), message)
 
 
 def _boosts(config: RetrievalConfig, collection: Collection) -> Iterator[Finding]:
     """Without these fields every document counts alike."""
     for boost, names in (("trust", ("trust",)), ("recency", DATE_FIELDS)):
         if getattr(config.boosts, boost) and not collection.known_fields.keys() & set(names):
-            told = (
+            message = (
                 f"lifts nothing: collection {collection.name} declares no field {' or '.join(names)}; declare it, or remove this"
             )
-            yield _warning(("boosts", boost), told)
+            yield _warning(("boosts", boost), message)
 
 
 def _changed(part: BaseModel, *names: str) -> list[str]:
@@ -148,8 +148,8 @@ def filter_findings(
         if name not in collection.known_fields:
             yield Finding(path, f"is not a field of collection {collection.name}; {_fields(name, collection)}")
         elif name not in collection.filterable:
-            told = f'can\'t filter; give it "filterable": true in collections/{collection.name}.json, or remove the filter'
-            yield Finding(path, told)
+            message = f'can\'t filter; give it "filterable": true in collections/{collection.name}.json, or remove the filter'
+            yield Finding(path, message)
         elif not values:
             yield Finding(
                 path, f"is an empty list and would match nothing; name values, or remove it{_there(facets.get(name, {}))}"

@@ -165,21 +165,21 @@ def _collection_of(config: RetrievalConfig, workspace: Workspace) -> Collection:
         workspace.documents_folder(collection)
     except WorkspaceError as error:
         first = error.problems[0]
-        told = f"collections/{name}.json can't be used: {first.path}: {first.message}"
-        raise WorkspaceError([Problem("collection", 0, told)]) from error
+        message = f"collections/{name}.json can't be used: {first.path}: {first.message}"
+        raise WorkspaceError([Problem("collection", 0, message)]) from error
     return collection
 
 
 def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tree | None, tuple[FileFinding, ...]]:
     text, problems = workspace.text_of(file, form)
     got = None if problems else read(text, form)
-    told = got.problems if got else problems
-    return got.value if got else None, got.tree if got else None, tuple(FileFinding("error", *one) for one in told)
+    found = got.problems if got else problems
+    return got.value if got else None, got.tree if got else None, tuple(FileFinding("error", *one) for one in found)
 
 
 def _named(name: str, file: Path) -> list[Unlocated]:
-    told = f"is {name} and the file is {file.name}; make them equal, or results can't be distinguished"
-    return [] if name == file.stem else [Unlocated(("name",), told)]
+    message = f"is {name} and the file is {file.name}; make them equal, or results can't be distinguished"
+    return [] if name == file.stem else [Unlocated(("name",), message)]
 
 
 def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:

@@ -34,8 +34,8 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
     Expected trouble is a ground of the verdict. Raises `HiveError` where the workspace, its index or its model can't be used.
     """
     if active is not None and is_same(active, candidate):
-        told = f"{candidate.name!r} is identical to the configuration in use: nothing to deploy"
-        return Verdict("semantic", (Ground("unchanged", told),))
+        reason = f"{candidate.name!r} is identical to the configuration in use: nothing to deploy"
+        return Verdict("semantic", (Ground("unchanged", reason),))
     golden = _measurable(bench, candidate)
     if isinstance(golden, Verdict):
         return golden
@@ -47,8 +47,8 @@ async def judge(bench: Bench, active: RetrievalConfig | None, candidate: Retriev
         try:
             former = await _former(bench, active, golden, candidate.collection, index)
         except ConfigError as error:
-            told = f"the configuration in use can't be measured ({error}): fix that, or replace it by force"
-            return Verdict("behavioural", (Ground("unmeasurable", told),), candidate=measured)
+            reason = f"the configuration in use can't be measured ({error}): fix that, or replace it by force"
+            return Verdict("behavioural", (Ground("unmeasurable", reason),), candidate=measured)
     verdict = decide(former, measured)
     return replace(verdict, remarks=(*(f"{one.path}: {one.message}" for one in findings), *verdict.remarks))
 

@@ -42,8 +42,8 @@ class Deployment:
         try:
             return RetrievalConfig.model_validate(self.deployed)
         except ValidationError as error:
-            told = f"this version can't read the configuration deployed at {self.at}"
-            raise InvalidInput(f"{told} ({str(error).splitlines()[1]}): deploy a file of configs/") from error
+            message = f"this version can't read the configuration deployed at {self.at}"
+            raise InvalidInput(f"{message} ({str(error).splitlines()[1]}): deploy a file of configs/") from error
 
     def is_of(self, config: RetrievalConfig) -> bool:
         try:
@@ -96,5 +96,5 @@ def _entry(line: bytes, number: int, file: Path) -> Deployment:
     try:
         return decoded(line)
     except ValueError as error:
-        told = f"is not an entry of the history ({error}); restore it, or remove the line"
-        raise WorkspaceError([Problem("history", number, told)], str(file)) from error
+        message = f"is not an entry of the history ({error}); restore it, or remove the line"
+        raise WorkspaceError([Problem("history", number, message)], str(file)) from error

@@ -44,7 +44,7 @@ def beyond_a_memory(config: RetrievalConfig) -> tuple[str, ...]:
     """What of a configuration a memory can't do, one clause each."""
     boosts = config.boosts
     total = boosts.confirmations + boosts.trust
-    told = {
+    limits = {
         "filters: facts have no fields to filter by": bool(config.filters),
         "dynamic_k: a memory returns as many facts as are asked for": config.dynamic_k.enabled,
         "distraction_detection: a memory flags nothing": config.distraction_detection.enabled,
@@ -62,4 +62,4 @@ def beyond_a_memory(config: RetrievalConfig) -> tuple[str, ...]:
         ),
         "diversity: a memory ranks each fact by itself": config.diversity.enabled,
     }
-    return tuple(sentence for sentence, is_so in told.items() if is_so)
+    return tuple(sentence for sentence, is_so in limits.items() if is_so)

@@ -52,13 +52,13 @@ def converted_collection(value: Object, documents_dir: str) -> Converted:
     found = Converted(dict(value))
     named = value.get("filterable_fields")
     if isinstance(named, dict):
-        fields = {name: {"type": _type_of(told), "filterable": True} for name, told in named.items()}
+        fields = {name: {"type": _type_of(declared), "filterable": True} for name, declared in named.items()}
         found.value["fields"] = {**fields, **_object(value, "fields")}
         del found.value["filterable_fields"]
         found.changes.append(f"filterable_fields is not a list: {', '.join(fields)} declared under fields")
-    if (told := value.get("documents_dir", "documents")) != documents_dir:
+    if (written := value.get("documents_dir", "documents")) != documents_dir:
         found.value["documents_dir"] = documents_dir
-        found.changes.append(f"documents_dir {told} is {documents_dir}, as seen from the workspace")
+        found.changes.append(f"documents_dir {written} is {documents_dir}, as seen from the workspace")
     return found
 
 
@@ -95,8 +95,8 @@ def _ids(paths: list[Any], folders: Sequence[str]) -> Iterator[Any]:
         yield next(inside, path)
 
 
-def _type_of(told: Any) -> str:
-    type = str(told.get("type")) if isinstance(told, dict) else ""
+def _type_of(declared: Any) -> str:
+    type = str(declared.get("type")) if isinstance(declared, dict) else ""
     return type if type in _TYPES and type != "text" else "keyword"
 
 
@@ -119,10 +119,10 @@ class TakenOver:
     files: dict[str, str] = field(default_factory=dict)
     changes: list[str] = field(default_factory=list)
 
-    def take(self, name: str, text: str, converted: Converted, told: str = "") -> None:
+    def take(self, name: str, text: str, converted: Converted, label: str = "") -> None:
         """A file; as it stands, comments and all, where nothing is changed."""
         self.files[name] = f"{json.dumps(converted.value, indent=2, ensure_ascii=False)}\n" if converted.changes else text
-        self.changes += [f"{told or name}: {change}" for change in converted.changes]
+        self.changes += [f"{label or name}: {change}" for change in converted.changes]
 
 
 def taken_over(source: Path) -> TakenOver:
@@ -131,10 +131,10 @@ def taken_over(source: Path) -> TakenOver:
     folders: dict[str, Path] = {}
     named: set[str] = set()
     for name, text, value in _files(project, "collections", COLLECTION):
-        told = str(value.get("documents_dir", "documents"))
-        folder, place = _documents(project, f"collections/{name}.json", told)
+        written = str(value.get("documents_dir", "documents"))
+        folder, place = _documents(project, f"collections/{name}.json", written)
         folders[folder] = place
-        named |= {told.strip("/"), folder}
+        named |= {written.strip("/"), folder}
         found.take(f"collections/{name}.json", text, converted_collection(value, folder).without_unknown(COLLECTION))
     for name, text, value in _files(project, "configs", CONFIG):
         _take_config(found, name, text, value)
@@ -175,15 +175,15 @@ def _take_documents(found: TakenOver, folder: str, place: Path) -> None:
                 found.changes.append(f"{name} is left out: {error}")
 
 
-def _documents(project: Workspace, file: str, told: str) -> tuple[str, Path]:
+def _documents(project: Workspace, file: str, written: str) -> tuple[str, Path]:
     """Where a collection's documents are to be, and where they are: a path may begin at the repository, above the project."""
-    root, parts = project.root.resolve(), Path(told).parts
-    if ".." not in parts and not Path(told).is_absolute():
+    root, parts = project.root.resolve(), Path(written).parts
+    if ".." not in parts and not Path(written).is_absolute():
         inner = [(root, parts[start:]) for start in range(len(parts))]
         for above, some in (*inner, (root.parent, parts)):
             if some and above.joinpath(*some).is_dir():
                 return "/".join(some), above.joinpath(*some)
-    raise InvalidInput(f"{project.root / file}: there is no folder {told} in {root} or beside it: correct documents_dir")
+    raise InvalidInput(f"{project.root / file}: there is no folder {written} in {root} or beside it: correct documents_dir")
 
 
 def _files(project: Workspace, folder: str, form: Form[Any]) -> Iterator[tuple[str, str, Object]]:
@@ -195,6 +195,6 @@ def _read(project: Workspace, file: Path, form: Form[Any]) -> tuple[str, Object]
     text, problems = project.text_of(file, form)
     tree, wrong = tree_of(text, form) if not problems else (None, problems)
     if tree is None or wrong or not isinstance(tree.value, dict):
-        told = "; ".join(f"line {one.line}: {one.message}" for one in wrong) or "it is not an object {…}"
-        raise InvalidInput(f"{file} can't be read: {told}: fix it first")
+        reason = "; ".join(f"line {one.line}: {one.message}" for one in wrong) or "it is not an object {…}"
+        raise InvalidInput(f"{file} can't be read: {reason}: fix it first")
     return text, deepcopy(tree.value)

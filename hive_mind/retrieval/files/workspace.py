@@ -98,13 +98,13 @@ class Workspace:
 
     def active(self) -> RetrievalConfig | None:
         """The configuration in use; None where none was deployed yet."""
-        told = self.deployment()
-        if told is None:
+        deployment = self.deployment()
+        if deployment is None:
             return None
-        if told.deployed:
-            return told.deployed
+        if deployment.deployed:
+            return deployment.deployed
         try:
-            return self.config(told.config)
+            return self.config(deployment.config)
         except InvalidInput as error:
             way_out = "correct the name there, or take that file away and deploy another configuration"
             raise InvalidInput(f"configs/{_ACTIVE}.json names what is not there: {error}; {way_out}") from error

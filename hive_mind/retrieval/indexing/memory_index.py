@@ -153,14 +153,14 @@ class MemoryIndex:
     def _before(self, document: DocumentRow, chunks: Sequence[ChunkRow], place: int) -> str:
         wanted = self._form.neighbours
         earlier = [tail(chunk.text, _BEFORE_TOKENS) for chunk in chunks[max(0, place - wanted) : place]]
-        if wanted > place and (told := first(document, "before")):
-            earlier.insert(0, told)
+        if wanted > place and (before := first(document, "before")):
+            earlier.insert(0, before)
         return "\n".join(earlier)
 
     def _vector(self, document: DocumentRow, chunk: ChunkRow, vectors: Mapping[bytes, Vector]) -> Vector | None:
         own = vectors.get(chunk.key)
-        told = first(document, "before") if self._form.neighbours and chunk.ordinal == 0 else ""
-        return None if own is None else mixed_vector(own, vectors.get(text_key(told)) if told else None)
+        before = first(document, "before") if self._form.neighbours and chunk.ordinal == 0 else ""
+        return None if own is None else mixed_vector(own, vectors.get(text_key(before)) if before else None)
 
 
 def _named(id: str) -> str:

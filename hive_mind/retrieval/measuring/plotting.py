@@ -56,13 +56,13 @@ def drawn(evaluations: Sequence[Evaluation], kind: str = "svg") -> bytes:
         _against(axes["n"], same, hints)
         _key(
             figure,
-            told := [f"{one.config.name}: nUDCG {one.nudcg:.3f}, {counted(one.distractors, 'distractor')}" for one in same],
+            labels := [f"{one.config.name}: nUDCG {one.nudcg:.3f}, {counted(one.distractors, 'distractor')}" for one in same],
         )
-        return as_file(figure, kind, "Retrieval: " + ", ".join(one.config.name for one in same), "; ".join(told), hints)
+        return as_file(figure, kind, "Retrieval: " + ", ".join(one.config.name for one in same), "; ".join(labels), hints)
 
 
-def _key(figure: Figure, told: Sequence[str]) -> None:
-    series = [Line2D([], [], label=words, **_series(number)) for number, words in enumerate(told)]
+def _key(figure: Figure, labels: Sequence[str]) -> None:
+    series = [Line2D([], [], label=words, **_series(number)) for number, words in enumerate(labels)]
     figure.legend(handles=series, loc="outside upper left")
     figure.legend(
         handles=[Line2D([], [], label=name, **style) for name, style in _MARKS.values()], loc="outside lower left", ncols=3
@@ -86,8 +86,8 @@ def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
         aside = _SPREAD * ((number + 0.5) / len(one.rows) - 0.5)
         for rank, (shown, share) in enumerate(zip(row.shown, _shares(row), strict=True), 1):
             label = row.label(shown.document)
-            told = f"{row.id}: {row.query} → {shown.document}{f' ({label})' if label else ''}, score {shown.score:.4g}"
-            dots[label].append((rank + aside, share, told))
+            hint = f"{row.id}: {row.query} → {shown.document}{f' ({label})' if label else ''}, score {shown.score:.4g}"
+            dots[label].append((rank + aside, share, hint))
     for label, (what, style) in _MARKS.items():
         if some := dots[label]:
             _marks(axes, some, style, f"scores-{name}-{what}", hints)
@@ -100,7 +100,7 @@ def _scores(axes: Axes, one: Evaluation, name: str, hints: Hints) -> None:
 def _marks(axes: Axes, some: Sequence[tuple[float, float, str]], style: dict[str, Any], gid: str, hints: Hints) -> None:
     """Marks, each with its tooltip."""
     axes.plot([x for x, _, _ in some], [y for _, y, _ in some], gid=gid, **style)
-    hints[gid] = [told for _, _, told in some]
+    hints[gid] = [hint for _, _, hint in some]
 
 
 def _by_number(axes: Axes, words: str) -> None:
@@ -139,8 +139,8 @@ def _against(axes: Axes, evaluations: Sequence[Evaluation], hints: Hints) -> Non
                 places[round(measures.ndcg, 3), round(measures.nudcg, 3)].append(row.id)
         by_count: defaultdict[int, list[tuple[float, float, str]]] = defaultdict(list)
         for (ndcg, nudcg), ids in sorted(places.items()):
-            told = f"{one.config.name}: {', '.join(ids)} (nDCG {ndcg}, nUDCG {nudcg})"
-            by_count[len(ids)].append((ndcg, nudcg, told))
+            hint = f"{one.config.name}: {', '.join(ids)} (nDCG {ndcg}, nUDCG {nudcg})"
+            by_count[len(ids)].append((ndcg, nudcg, hint))
         for count, some in by_count.items():
             style = _series(number) | {"markersize": min(6 + 2.2 * (count - 1) ** 0.5, 18), "alpha": 0.8}
             _marks(axes, some, style, f"against-{number}-{count}", hints)

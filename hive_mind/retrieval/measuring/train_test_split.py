@@ -62,7 +62,7 @@ def _parted(questions: Sequence[GoldenQuery]) -> TrainTestSplit:
         raise InvalidInput("one golden question can't be tuned on and decide as well: label more, thirty are a good beginning")
     ordered = mixed(questions)
     if len(ordered) < CROSSED_BELOW:
-        told = "all {} questions tune, since none is marked and they are few: figures are cross-validated"
-        return TrainTestSplit(ordered, ordered, CROSSED, told.format(len(ordered)))
+        template = "all {} questions tune, since none is marked and they are few: figures are cross-validated"
+        return TrainTestSplit(ordered, ordered, CROSSED, template.format(len(ordered)))
     note = 'no question is marked: every other one was held out here. Mark them "train" and "test", or deploy measures with all'
     return TrainTestSplit(ordered[::2], ordered[1::2], "unmarked", note)

@@ -80,8 +80,8 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     """What is against it, or else why it may."""
-    if told := _too_few(comparison.after):
-        return [Ground("too_few_questions", told), *_losses(comparison)], ""
+    if reason := _too_few(comparison.after):
+        return [Ground("too_few_questions", reason), *_losses(comparison)], ""
     if grounds := _losses(comparison):
         return grounds, ""
     if _is_tie(comparison):
@@ -103,17 +103,17 @@ def _losses(comparison: Comparison) -> list[Ground]:
     grounds = []
     nudcg = comparison.nudcg
     if nudcg.difference and nudcg.difference.difference < -SAME:
-        told = f"nUDCG is lower: {_change(comparison)}{_losers(comparison)}"
-        grounds.append(Ground("lower_nudcg", told))
+        reason = f"nUDCG is lower: {_change(comparison)}{_losers(comparison)}"
+        grounds.append(Ground("lower_nudcg", reason))
     elif nudcg.loss_max > SAME:
-        told = (
+        reason = (
             f"a loss of up to {nudcg.loss_max:.3f} nUDCG can't be ruled out: {_change(comparison)}"
             f"{_losers(comparison)}: mend those, or label more questions"
         )
-        grounds.append(Ground("loss_possible", told))
+        grounds.append(Ground("loss_possible", reason))
     if comparison.more_distractors > 0:
-        told = f"more distractors are shown: {_distractors(comparison)}{_newcomers(comparison)}"
-        grounds.append(Ground("more_distractors", told))
+        reason = f"more distractors are shown: {_distractors(comparison)}{_newcomers(comparison)}"
+        grounds.append(Ground("more_distractors", reason))
     return grounds
 
 
@@ -124,7 +124,7 @@ def _first(candidate: Evaluation) -> Verdict:
     if candidate.nudcg < -SAME:
         grounds.append(Ground("misleads", f"it misleads more than it helps ({found}): showing nothing would be better"))
     why = "" if grounds else f"nothing was in use before; {found}"
-    few = [f"it is taken because nothing was in use; {told}"] if (told := _too_few(candidate)) and why else []
+    few = [f"it is taken because nothing was in use; {reason}"] if (reason := _too_few(candidate)) and why else []
     return Verdict("behavioural", tuple(grounds), why, candidate, None, (*few, *_remarks(candidate)))
 
 
@@ -134,8 +134,8 @@ def _is_tie(comparison: Comparison) -> bool:
 
 def _tie(comparison: Comparison) -> Ground:
     names = comparison.before.config.name, comparison.after.config.name
-    told = "every one of the {} questions has the same nUDCG as with {!r}, and {!r} costs no less: there is nothing to gain"
-    return Ground("tie", told.format(len(comparison.after.rows), *names))
+    template = "every one of the {} questions has the same nUDCG as with {!r}, and {!r} costs no less: there is nothing to gain"
+    return Ground("tie", template.format(len(comparison.after.rows), *names))
 
 
 def _cheaper(comparison: Comparison) -> str:
@@ -173,15 +173,15 @@ def _is_of_a_failure(note: str) -> bool:
 
 
 def _remarks(*evaluations: Evaluation) -> tuple[str, ...]:
-    told = [
+    remarks = [
         f"{one.config.name}: {note}"
         for one in evaluations
         for note in one.notes
         if not (_is_of_a_failure(note) or note.startswith("only identifiers"))
     ]
     if evaluations[-1].split not in ("test", CROSSED):
-        told.append('no question is marked "split": "test", so what was tuned on may have decided; mark some')
-    return tuple(told)
+        remarks.append('no question is marked "split": "test", so what was tuned on may have decided; mark some')
+    return tuple(remarks)
 
 
 def _change(comparison: Comparison) -> str:
@@ -198,5 +198,5 @@ def _losers(comparison: Comparison) -> str:
 
 
 def _newcomers(comparison: Comparison) -> str:
-    told = [f"{one.id} ({', '.join(one.came[:_NAMED_MAX])})" for one in comparison.moves if one.came]
-    return f"; new at {first_of(told)}" if told else ""
+    newcomers = [f"{one.id} ({', '.join(one.came[:_NAMED_MAX])})" for one in comparison.moves if one.came]
+    return f"; new at {first_of(newcomers)}" if newcomers else ""

@@ -86,8 +86,8 @@ def _detections() -> Iterator[Change]:
         for threshold in (0.5, 0.7, 0.9):
             for action in ("demote", "drop"):
                 detection = {"enabled": True, "signal": signal, "disagreement_threshold": threshold, "action": action}
-                told = f"{action} what looks like a distraction ({signal} above {threshold:g})"
-                yield Change("distraction_detection", {("distraction_detection",): detection}, told)
+                description = f"{action} what looks like a distraction ({signal} above {threshold:g})"
+                yield Change("distraction_detection", {("distraction_detection",): detection}, description)
     yield Change("distraction_detection", {("distraction_detection",): None}, "do not judge distractions")
 
 

@@ -169,8 +169,8 @@ def _same_keys(spec: WorkerSpec, targets: list[str]) -> Iterator[Finding]:
         for id in _branch(spec, target):
             for key in spec.by_id[id].may_write:
                 if owners.setdefault(key, target) != target:
-                    told = f"{key!r} is set in the branches of {owners[key]!r} and {target!r}, which run at once"
-                    yield Finding(("spec", "nodes", _number(spec, id), "outputs"), told)
+                    message = f"{key!r} is set in the branches of {owners[key]!r} and {target!r}, which run at once"
+                    yield Finding(("spec", "nodes", _number(spec, id), "outputs"), message)
 
 
 def _branch(spec: WorkerSpec, begin: str) -> list[str]:
@@ -188,12 +188,16 @@ def _meetings(spec: WorkerSpec, opener: str, targets: list[str]) -> Iterator[Fin
     """All branches of a node meet at one node, and at no node where branches inside them meet."""
     met, inside = _met(spec, targets, frozenset([opener]))
     for id in met[1:]:
-        told = f"the branches of {opener!r} also meet at {met[0]!r}, and only one of both would begin; let them meet at one node"
-        yield Finding(("spec", "nodes", _number(spec, id), "join"), told)
+        message = (
+            f"the branches of {opener!r} also meet at {met[0]!r}, and only one of both would begin; let them meet at one node"
+        )
+        yield Finding(("spec", "nodes", _number(spec, id), "join"), message)
     for id in dict.fromkeys(inside):
         if id in met:
-            told = f"branches inside those of {opener!r} meet here, too, and it would begin twice; give them a node of their own"
-            yield Finding(("spec", "nodes", _number(spec, id), "join"), told)
+            message = (
+                f"branches inside those of {opener!r} meet here, too, and it would begin twice; give them a node of their own"
+            )
+            yield Finding(("spec", "nodes", _number(spec, id), "join"), message)
 
 
 def _met(spec: WorkerSpec, begin: list[str], around: frozenset[str]) -> tuple[list[str], list[str]]:

@@ -57,8 +57,8 @@ def _node(node: NodeSpec) -> str:
 
 
 def _edge(edge: EdgeSpec) -> str:
-    told = edge.when or edge.description if edge.on in ("condition", "model") else "" if edge.on == "success" else edge.on
-    return f"{edge.source} -->|{_quoted(told)}| {edge.target}" if told else f"{edge.source} --> {edge.target}"
+    label = edge.when or edge.description if edge.on in ("condition", "model") else "" if edge.on == "success" else edge.on
+    return f"{edge.source} -->|{_quoted(label)}| {edge.target}" if label else f"{edge.source} --> {edge.target}"
 
 
 def _quoted(text: str) -> str:

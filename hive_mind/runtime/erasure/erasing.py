@@ -54,7 +54,7 @@ class Eraser:
         self._node, self._runner = node, runner
         self._done: set[Erasure] = set()
         self._turn = asyncio.Lock()
-        self._told = ""
+        self._reported = ""
 
     async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int) -> None:
         """Carry out what was not carried out yet in this boot, and confirm it. What fails is tried at the next look."""
@@ -65,11 +65,11 @@ class Eraser:
             try:
                 await self._carry_out(registry, wanted, agents, now_ms)
             except HiveError as error:
-                if str(error) != self._told:
+                if str(error) != self._reported:
                     _log.warning("%s can't erase what it should, and tries again: %s", self._node, error)
-                self._told = str(error)
+                self._reported = str(error)
             else:
-                self._told = ""
+                self._reported = ""
                 self._done.update(wanted)
 
     async def _carry_out(self, registry: Registry, wanted: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int) -> None:

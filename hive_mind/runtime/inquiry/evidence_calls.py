@@ -28,9 +28,9 @@ class EvidenceCalls(AskedAgent):
         if not call.text.strip():
             raise InvalidInput("say which fact was expected: its id, or what it says")
         found, name = await why_not(self._agent, call.question, call.text, call.limit, call.method), self._agent.name
-        told = {"step": found.step, "told": found.told, "place": found.place, "answer": answer_reply(found.answer, name)}
-        told |= {"fact": fact_reply(found.fact) if found.fact else None}
-        return told | {"hit": hit_reply(found.hit, name), "last": hit_reply(found.last, name)}
+        reply = {"step": found.step, "told": found.explanation, "place": found.place, "answer": answer_reply(found.answer, name)}
+        reply |= {"fact": fact_reply(found.fact) if found.fact else None}
+        return reply | {"hit": hit_reply(found.hit, name), "last": hit_reply(found.last, name)}
 
     @request(needs=("fact_id",), gives=EvidenceTold)
     async def _do_evidence(self, call: Call) -> Any:
@@ -41,15 +41,15 @@ class EvidenceCalls(AskedAgent):
         found = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
         rivals = {one.id: one for hit in found if hit.fact.id == fact.id for one in hit.rivals}
         rivals |= {id: one for id in (shared.disputed_by[:_RIVALS_MAX] if shared else ()) if (one := await memory.get_fact(id))}
-        told = self._shared_evidence(shared) if shared else self._own_evidence(fact)
-        return told | {"disputed": [fact_reply(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}
+        reply = self._shared_evidence(shared) if shared else self._own_evidence(fact)
+        return reply | {"disputed": [fact_reply(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}
 
     def _own_evidence(self, fact: Fact) -> dict[str, Any]:
         """Of a fact that this agent has for itself."""
         at_ms = fact.learned_at_us // 1000
         vouchers = [Voucher(agent=self._agent.name, source=one, confidence=fact.confidence, at_ms=at_ms) for one in fact.sources]
-        told = {"vouchers": vouchers, "confidence": fact.confidence, "confirmations": fact.confirmations, "trust": 1.0}
-        return told | {"status": fact.sharing.value, "kept_by": [self._agent.name], "silent": []}
+        evidence = {"vouchers": vouchers, "confidence": fact.confidence, "confirmations": fact.confirmations, "trust": 1.0}
+        return evidence | {"status": fact.sharing.value, "kept_by": [self._agent.name], "silent": []}
 
     def _shared_evidence(self, found: HiveFact) -> dict[str, Any]:
         vouchers = [

@@ -58,8 +58,8 @@ class QueueCalls(AskedAgent):
             return {"facts": [], "count": 0}
         written = self._given.member.node.registry.with_prefix("quarantine/")
         reasons = {key.partition("/")[2]: why for key, value in written.items() if (why := msgspec.json.decode(value))}
-        told = [await self._quarantined_reply(fact_id, why) for fact_id, why in list(reasons.items())[: call.limit]]
-        return {"facts": told, "count": len(reasons)}
+        facts = [await self._quarantined_reply(fact_id, why) for fact_id, why in list(reasons.items())[: call.limit]]
+        return {"facts": facts, "count": len(reasons)}
 
     @request("because", needs=("fact_id", "good"), gives=Shared)
     async def _do_quarantine(self, call: Call) -> Any:
@@ -77,8 +77,8 @@ class QueueCalls(AskedAgent):
             return {"items": [], "count": 0, "agent": self._agent.name}
         async with self._given_runs.desk() as desk:
             views = await desk.open() if desk else []
-        told = [msgspec.to_builtins(view.item) for view in views[: call.limit]]
-        return {"items": told, "count": len(views), "agent": self._given_runs.desk_agent}
+        items = [msgspec.to_builtins(view.item) for view in views[: call.limit]]
+        return {"items": items, "count": len(views), "agent": self._given_runs.desk_agent}
 
     @request("text", "because", needs=("title", "kind", "source"), gives=ItemDecided, kinds=("approve", "answer", "reject"))
     async def _do_decide(self, call: Call) -> Any:
@@ -96,8 +96,8 @@ class QueueCalls(AskedAgent):
 
     async def _quarantined_reply(self, fact_id: str, why: object) -> dict[str, Any]:
         fact = await self._agent.memory.get_fact(fact_id)
-        told = why if isinstance(why, str) else ""
-        return {"fact_id": fact_id, "why": told, "fact": fact_reply(fact) if fact else None}
+        reason = why if isinstance(why, str) else ""
+        return {"fact_id": fact_id, "why": reason, "fact": fact_reply(fact) if fact else None}
 
 
 def _decision(view: "ItemView", call: Call) -> "Decision":

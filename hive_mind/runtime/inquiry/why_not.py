@@ -33,7 +33,7 @@ class WhyNot:
     """
 
     step: Step
-    told: str
+    explanation: str
     answer: Answer
     fact: Fact | None = None
     place: int = 0
@@ -50,8 +50,8 @@ async def why_not(agent: LearningAgent, question: str, expected: str, limit: int
     if fact.is_retracted:
         return WhyNot("retracted", "It was taken back, so no search finds it.", answer, fact)
     if fact.superseded_by and not intent.wants_superseded:
-        told = "It holds no longer: another statement took its place, or its source does not say it any more."
-        return WhyNot("superseded", f"{told} Only a question about the past finds it.", answer, fact)
+        explanation = "It holds no longer: another statement took its place, or its source does not say it any more."
+        return WhyNot("superseded", f"{explanation} Only a question about the past finds it.", answer, fact)
     query = Query(question, _PLACES_MAX, method, with_superseded=intent.wants_superseded, also=other_words(question))
     found = await agent.memory.search_facts(query)
     return _placed(fact, found, answer, max(limit, intent.hits))
@@ -65,14 +65,16 @@ def _placed(fact: Fact, found: SearchResult, answer: Answer, limit: int) -> WhyN
     if fact.id in used:
         return WhyNot("used", "It is one of the sources of this answer.", answer, fact, place, hit, last)
     if hit is None and len(found) >= _PLACES_MAX:
-        told = f"It is not among the first {_PLACES_MAX:,} that the search finds, and the answer looks at the first {limit}."
-        return WhyNot("ranked below", told, answer, fact, last=last)
+        explanation = (
+            f"It is not among the first {_PLACES_MAX:,} that the search finds, and the answer looks at the first {limit}."
+        )
+        return WhyNot("ranked below", explanation, answer, fact, last=last)
     if hit is None:
-        told = "The search did not find it: it shares no word with the question, and its meaning is too far from it."
-        return WhyNot("not found", told, answer, fact)
+        explanation = "The search did not find it: it shares no word with the question, and its meaning is too far from it."
+        return WhyNot("not found", explanation, answer, fact)
     if place > limit:
-        told = f"It was found at place {place}, and the answer looks at the first {limit}."
-        return WhyNot("ranked below", told, answer, fact, place, hit, last)
+        explanation = f"It was found at place {place}, and the answer looks at the first {limit}."
+        return WhyNot("ranked below", explanation, answer, fact, place, hit, last)
     return WhyNot("not used", f"It was found at place {place}, {_why_unused(answer)}", answer, fact, place, hit, last)
 
 

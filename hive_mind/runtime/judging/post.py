@@ -64,11 +64,11 @@ class Post:
         self._receivers: dict[str, Receive] = {}
         self._news = asyncio.Event()
 
-    def write(self, told: IncomingMessage) -> Sequence[Record]:
+    def write(self, message: IncomingMessage) -> Sequence[Record]:
         """Keep it: the handler of `AppMessages`. Raises `InvalidInput` for what is no letter though it says so."""
-        if told.kind != KIND:
-            return self._otherwise(told)
-        letter = _checked(told)
+        if message.kind != KIND:
+            return self._otherwise(message)
+        letter = _checked(message)
         waiting = self._waiting
         if len(waiting) >= _WAITING_MAX:
             raise BackendThrottled("hive", f"{_WAITING_MAX:,} letters wait here for desks that take none")
@@ -132,14 +132,14 @@ async def _is_taken(receive: Receive, letter: DeskLetter) -> bool:
         return False
 
 
-def _checked(told: IncomingMessage) -> DeskLetter:
+def _checked(message: IncomingMessage) -> DeskLetter:
     """Nothing is believed of it but that it came."""
     try:
-        letter = msgspec.msgpack.decode(told.data, type=DeskLetter)
+        letter = msgspec.msgpack.decode(message.data, type=DeskLetter)
         _check(letter)
     except (msgspec.MsgspecError, HiveError) as error:
-        raise InvalidInput(f"{told.sender} sent a letter that can't be read: {error}") from None
-    return msgspec.structs.replace(letter, sender=told.sender)
+        raise InvalidInput(f"{message.sender} sent a letter that can't be read: {error}") from None
+    return msgspec.structs.replace(letter, sender=message.sender)
 
 
 def _check(letter: DeskLetter) -> None:

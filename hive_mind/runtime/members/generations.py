@@ -30,12 +30,12 @@ UNFINISHED, REPLACED = ".partial", ".replaced"
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How much the new generation begins with. `untold`: things said to nodes that are no more, which nobody will hear."""
+    """How much the new generation begins with. `undelivered`: things said to nodes that are no more, which nobody will hear."""
 
     facts: int = 0
     assertions: int = 0
     registry: int = 0
-    untold: int = 0
+    undelivered: int = 0
 
 
 def founded(hive: HiveConfig) -> Topology | None:
@@ -109,7 +109,7 @@ async def settle(
     finally:
         await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
     facts = await asyncio.to_thread(facts_of, estate, tuning, fresh_chance(), system_clock())
-    return Moved(len(facts), len(estate.vouched), len(estate.entries), work.untold)
+    return Moved(len(facts), len(estate.vouched), len(estate.entries), work.undelivered)
 
 
 async def estate_of(

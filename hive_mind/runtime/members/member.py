@@ -40,7 +40,7 @@ from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.judging.post import Post
 from hive_mind.runtime.members.members_seen import MembersSeen, members_seen
 from hive_mind.runtime.members.nodes import Borrowed, News, fresh_chance, make_node, open_journal
-from hive_mind.runtime.node.app_message_log import ToldLog
+from hive_mind.runtime.node.app_message_log import AppMessageLog
 from hive_mind.runtime.node.base import HIVE, RunnerSettings, system_clock
 from hive_mind.runtime.node.encrypted_bus import encrypted
 from hive_mind.runtime.node.outgoing import OutgoingSettings
@@ -117,7 +117,7 @@ class RunningMember:
     plan: MemberPlan
     member: Member
     app_messages: AppMessages
-    told: ToldLog
+    message_log: AppMessageLog
     post: Post
     runner: NodeRunner
     _release: Callable[[], Awaitable[None]]
@@ -308,9 +308,9 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
             chance,
             is_there=lambda name, now: name not in membership.suspects and membership.hears(name, now),
         )
-        told = ToldLog(lambda: app_messages.kept)
+        message_log = AppMessageLog(lambda: app_messages.kept)
         # Before anything can come.
-        post = Post(plan.name, told.write, lambda: app_messages.kept)
+        post = Post(plan.name, message_log.write, lambda: app_messages.kept)
         app_messages.handler = post.write
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
@@ -329,7 +329,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         plan,
         member,
         app_messages,
-        told,
+        message_log,
         post,
         runner,
         release,

@@ -23,7 +23,7 @@ class AppMessageEntry:
     times: int
 
 
-class ToldLog:
+class AppMessageLog:
     """The last `_KEPT_MAX` things told, oldest first. `kept` gives what a journal had, once that was read."""
 
     def __init__(self, kept: Callable[[], Iterable[Put]] = tuple) -> None:
@@ -41,14 +41,14 @@ class ToldLog:
     def entries(self) -> list[AppMessageEntry]:
         return [entry for _, entry in self._entries.values()]
 
-    def write(self, told: IncomingMessage) -> Sequence[Record]:
+    def write(self, message: IncomingMessage) -> Sequence[Record]:
         """Keep it: the handler of `AppMessages`."""
         entries = self._entries
-        number, former = entries.get(told.id, (0, None))
+        number, former = entries.get(message.id, (0, None))
         number = number or next(reversed(entries.values()), (0, None))[0] + 1
-        text = told.data.decode("utf-8", "replace")
-        entry = AppMessageEntry(told.id, told.sender, told.kind, text, former.times + 1 if former else 1)
-        entries[told.id] = number, entry
+        text = message.data.decode("utf-8", "replace")
+        entry = AppMessageEntry(message.id, message.sender, message.kind, text, former.times + 1 if former else 1)
+        entries[message.id] = number, entry
         records: list[Record] = [Put(TABLE, number.to_bytes(8, "big"), msgspec.msgpack.encode(entry))]
         while len(entries) > _KEPT_MAX:
             oldest, _ = entries.pop(next(iter(entries)))

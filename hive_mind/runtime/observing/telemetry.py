@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 # The standard's own: what people ask may be personal, so spans have it only where a person says so.
-_TELL_QUERIES = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_CAPTURE_QUERIES = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _FORMS = "'console', or the URL of an OTLP collector such as http://127.0.0.1:4318"
 
 
@@ -38,7 +38,7 @@ def send_spans(to: str, service: str) -> Callable[[], None]:
     exporter = ConsoleSpanExporter(out=sys.stderr) if to == "console" else _otlp(to)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
-    if variable(_TELL_QUERIES) == "true":
+    if variable(_CAPTURE_QUERIES) == "true":
         record_queries()
     return provider.shutdown
 

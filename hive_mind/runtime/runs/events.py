@@ -26,8 +26,8 @@ async def events_of(ledger: Ledger, since: int) -> AsyncIterator[bytes]:
 def event_of(entry: Entry) -> bytes:
     """One event: its kind is that of the entry after what it is about, "run.judged"; its data one line of JSON."""
     about, _, name = entry.stream.partition("/")
-    told = {about: name, "seq": entry.seq, "at_ms": entry.at_ms, "said": msgspec.Raw(entry.body)}
-    data = msgspec.json.encode(told)
+    fields = {about: name, "seq": entry.seq, "at_ms": entry.at_ms, "said": msgspec.Raw(entry.body)}
+    data = msgspec.json.encode(fields)
     return b"id: %d\nevent: %s.%s\ndata: %s\n\n" % (entry.pos, about.encode(), entry.kind.encode(), data)
 
 

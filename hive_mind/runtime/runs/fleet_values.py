@@ -27,8 +27,8 @@ class RegistryValues:
         registry = self._registry()
         stamps = registry.in_force("state")
         # The latest last.
-        told = sorted(registry.with_prefix(_OF_ALL).items(), key=lambda one: stamps[one[0]])
-        known = {key.rpartition("/")[2]: value.get("value") for key, value in told}
+        values = sorted(registry.with_prefix(_OF_ALL).items(), key=lambda one: stamps[one[0]])
+        known = {key.rpartition("/")[2]: value.get("value") for key, value in values}
         return {key: known[key] for key in keys if key in known}
 
     async def write(self, written: Values) -> None:

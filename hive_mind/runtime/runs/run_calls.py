@@ -59,7 +59,7 @@ class RunCalls:
         shown = {one.name: {"description": one.spec.description, "idempotent": one.traits.is_idempotent} for one in self._toolbox}
         return {"tools": shown}
 
-    async def told(self, run: str, text: str) -> Reply:
+    async def say(self, run: str, text: str) -> Reply:
         """A word for one that waits for one."""
         found = await run_called(self.ledger, run)
         await self._keeper.say(found, text)

@@ -165,7 +165,7 @@ def _stream(trigger: TriggerConfig) -> str:
 def _inputs_of(event: ServerEvent) -> dict[str, Any]:
     """The fields of an event that is a JSON object; any other is `data`. `event` is what kind it is."""
     try:
-        told = msgspec.json.decode(event.data)
+        fields = msgspec.json.decode(event.data)
     except (msgspec.DecodeError, RecursionError):
-        told = None
-    return {"event": event.kind, **(told if isinstance(told, dict) else {"data": event.data})}
+        fields = None
+    return {"event": event.kind, **(fields if isinstance(fields, dict) else {"data": event.data})}

@@ -47,7 +47,7 @@ def nested_text(text: str) -> str | None:
         return text
     if not any(": " in line for _, line in found):
         return text
-    comments = [(number, told["text"].strip()) for number, line in enumerate(lines) if (told := _COMMENT.match(line))]
+    comments = [(number, comment["text"].strip()) for number, line in enumerate(lines) if (comment := _COMMENT.match(line))]
     return "\n\n".join(line for _, line in sorted([*found, *comments], key=lambda line: line[0]))
 
 
@@ -85,8 +85,8 @@ class _Walk:
         elif isinstance(node, yaml.SequenceNode) and not all(isinstance(one, yaml.ScalarNode) for one in node.value):
             for number, one in enumerate(node.value, 1):
                 yield from self.lines(one, _below(path, _name_of(one) or str(number)), depth + 1)
-        elif told := _value_text(node):
-            line = f"{path}: {told}" if path else told
+        elif text := _value_text(node):
+            line = f"{path}: {text}" if path else text
             yield node.start_mark.line, line + self._comment_behind(node)
 
     def _comment_behind(self, node: yaml.Node) -> str:

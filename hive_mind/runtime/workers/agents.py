@@ -65,7 +65,7 @@ class WorkerAgent:
         self._using = 0
         self._used_s = time.monotonic()
         self._tidied: tuple[tuple[int, int], str] | None = None
-        self._told = ""
+        self._reported = ""
         self._facts = self._pending = 0
 
     @property
@@ -264,11 +264,11 @@ class WorkerAgent:
         try:
             await work
         except HiveError as error:
-            if str(error) != self._told:
+            if str(error) != self._reported:
                 _log.warning("%s: %s", self.name, error)
-            self._told = str(error)
+            self._reported = str(error)
             return False
-        self._told = ""
+        self._reported = ""
         return True
 
     def _count(self) -> None:

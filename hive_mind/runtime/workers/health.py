@@ -119,8 +119,8 @@ class WorkerServer:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
             await self._runner.cleanup()
-            told = f"port {port} on {host} can't be listened on: {error.strerror}; give another one"
-            raise BackendError("http", told) from error
+            message = f"port {port} on {host} can't be listened on: {error.strerror}; give another one"
+            raise BackendError("http", message) from error
         self.port = self._runner.addresses[0][1]
 
     async def close(self) -> None:
@@ -136,8 +136,8 @@ class WorkerServer:
         if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):
             return _refused(401, ConfigError("a request needs the header Authorization: Bearer <token>"))
         if self._is_full_for(request):
-            told = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
-            return _refused(503, BackendBusy(self._worker.config.process, told, _AGAIN_S))
+            message = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
+            return _refused(503, BackendBusy(self._worker.config.process, message, _AGAIN_S))
         # A task of its own: a caller who goes away stops nothing that was begun, and a defect ends this request alone.
         task = asyncio.ensure_future(handler(request))
         if _is_of_agents(request):

@@ -68,9 +68,9 @@ def document() -> Schema:
 
 def _operation(name: str, summary: str, reply: Schema, tag: str) -> Schema:
     first, _, rest = summary.partition("\n")
-    told = {"summary": first} | ({"description": rest.strip()} if rest.strip() else {})
+    texts = {"summary": first} | ({"description": rest.strip()} if rest.strip() else {})
     done = {"description": "Done.", "content": {"application/json": {"schema": reply}}}
-    return {"operationId": name, **told, "tags": [tag], "responses": {"200": done, **_refusals()}}
+    return {"operationId": name, **texts, "tags": [tag], "responses": {"200": done, **_refusals()}}
 
 
 def _fields(asked: Request, known: Mapping[str, Schema]) -> Schema:
@@ -100,8 +100,8 @@ def _body(properties: Mapping[str, Schema], *needs: str) -> Schema:
 def _events() -> Schema:
     since = {"name": "since", "in": "query", "schema": {"type": "integer", "minimum": 0}}
     done = {"description": "Until the caller goes away.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-    told = {"operationId": "agent_events", "summary": "What happens in the runs of an agent, as server-sent events."}
-    return {**told, "tags": ["agents"], "parameters": [since], "responses": {"200": done, **_refusals()}}
+    operation = {"operationId": "agent_events", "summary": "What happens in the runs of an agent, as server-sent events."}
+    return {**operation, "tags": ["agents"], "parameters": [since], "responses": {"200": done, **_refusals()}}
 
 
 def _ok(reply: Schema) -> Schema:

@@ -141,7 +141,7 @@ class WorkerParts:
 
     def _runs(self, config: AgentConfig, agent: LearningAgent, node: WorkerNode | None) -> AgentRuns:
         review, member = self.config.review, node.running if node else None
-        told = RunsConfig(
+        runs_config = RunsConfig(
             config,
             review.desk,
             posts=review.facts == "off",
@@ -151,7 +151,7 @@ class WorkerParts:
             mcp=self.config.mcp,
             hidden=self._hidden,
         )
-        return AgentRuns(told, self.settings, agent, member, self._model)
+        return AgentRuns(runs_config, self.settings, agent, member, self._model)
 
     def _reviewing(self, agent: str, memory: Memory, node: WorkerNode | None) -> "Reviewing | None":
         if self.config.review.facts == "off" or node is None or not isinstance(memory, DistributedCognitiveMemory):
@@ -171,7 +171,9 @@ class WorkerParts:
         if not name:
             return ExtractiveReader()
         model = await self._model(name)
-        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(told=config.prompt)))
+        return QuotingInstead(
+            PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(instructions=config.prompt))
+        )
 
     async def _model(self, name: str) -> LanguageModel:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):

@@ -23,12 +23,12 @@ def rooms(folders: Iterable[Path]) -> tuple[Room, ...]:
     for folder in folders:
         try:
             there = next(one for one in (folder, *folder.parents) if one.exists())
-            device, told = there.stat().st_dev, os.statvfs(there)
+            device, disk = there.stat().st_dev, os.statvfs(there)
         except (OSError, StopIteration):
             # A write there reports what is wrong; it is no matter of free space.
             continue
-        left = told.f_favail if told.f_files else -1
-        found.setdefault(device, Room(str(folder), told.f_bavail * told.f_frsize, told.f_blocks * told.f_frsize, left))
+        left = disk.f_favail if disk.f_files else -1
+        found.setdefault(device, Room(str(folder), disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, left))
     return tuple(found.values())
 
 

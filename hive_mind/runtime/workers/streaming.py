@@ -16,11 +16,11 @@ _WAITING_MAX = 1000
 
 async def replying(work: Callable[[OnEvent], Coroutine[Any, Any, Any]]) -> AsyncIterator[bytes]:
     """Events of one request. It goes on where the reader stops."""
-    told: asyncio.Queue[bytes] = asyncio.Queue(_WAITING_MAX)
+    events: asyncio.Queue[bytes] = asyncio.Queue(_WAITING_MAX)
 
     def on_event(name: str, says: object) -> None:
-        if not told.full():
-            told.put_nowait(_event(name, says))
+        if not events.full():
+            events.put_nowait(_event(name, says))
 
     async def done() -> bytes:
         try:
@@ -30,14 +30,14 @@ async def replying(work: Callable[[OnEvent], Coroutine[Any, Any, Any]]) -> Async
 
     asked = asyncio.ensure_future(done())
     while not asked.done():
-        coming = asyncio.ensure_future(told.get())
+        coming = asyncio.ensure_future(events.get())
         await asyncio.wait([asked, coming], return_when=asyncio.FIRST_COMPLETED)
         if coming.done():
             yield coming.result()
         else:
             coming.cancel()
-    while not told.empty():
-        yield told.get_nowait()
+    while not events.empty():
+        yield events.get_nowait()
     yield asked.result()
 
 

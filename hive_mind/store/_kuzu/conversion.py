@@ -39,7 +39,7 @@ MEMORY, META = "Memory", "Meta"
 TABLES = frozenset({MEMORY, META})
 VERSION_KEY, VERSION_MAX = "schema:version", 2
 _NAMED = "named:"
-_TOLD_CHARACTERS = 60
+_SHOWN_CHARACTERS = 60
 _FIELDS = get_type_hints(Fact).keys()
 _LISTS = {name for name, hint in get_type_hints(Fact).items() if hint == tuple[str, ...]}
 
@@ -262,5 +262,5 @@ def _prove(given: str, computed: str) -> None:
 
 def _name(table: str, row: Row) -> str:
     if table == META:
-        return f"value {str(row['key'])[:_TOLD_CHARACTERS]!r}"
-    return f"{row['kind'] or 'row'} {row['id']} {str(row['content'])[:_TOLD_CHARACTERS]!r}"
+        return f"value {str(row['key'])[:_SHOWN_CHARACTERS]!r}"
+    return f"{row['kind'] or 'row'} {row['id']} {str(row['content'])[:_SHOWN_CHARACTERS]!r}"

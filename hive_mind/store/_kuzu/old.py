@@ -13,7 +13,7 @@ from hive_mind.store._kuzu.engine import Engine, EngineError
 from hive_mind.store._kuzu.pipe import Parent
 
 # Rows are sent a few at a time, so that neither side holds many long texts.
-_TOLD_ROWS, _TOLD_CHARACTERS = 500, 1 << 20
+_SENT_ROWS, _SENT_CHARACTERS = 500, 1 << 20
 _PAGE_ROWS = 8192
 # Of more in one statement each takes longer.
 _CREATED_ROWS = 512
@@ -95,7 +95,7 @@ def _in_parts(rows: Rows) -> Iterator[list[list[Any]]]:
         some.append(row)
         characters += sum(len(value) for value in row if isinstance(value, str))
         # An empty one is a sign of life.
-        if not row or len(some) >= _TOLD_ROWS or characters >= _TOLD_CHARACTERS:
+        if not row or len(some) >= _SENT_ROWS or characters >= _SENT_CHARACTERS:
             yield some
             some, characters = [], 0
     yield some

@@ -54,12 +54,12 @@ class GraphLocation:
         self.unfinished = self._workshop / "graph.kuzu"
 
     @contextmanager
-    def locked(self, tell: Callable[[str], None]) -> Iterator[None]:
+    def locked(self, report: Callable[[str], None]) -> Iterator[None]:
         """One process at a time makes or opens a graph; the next one waits, and says so first."""
         descriptor = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if not try_lock(descriptor):
-                tell("another process is making the graph; waiting for it")
+                report("another process is making the graph; waiting for it")
                 lock(descriptor)
             yield
         finally:

@@ -30,8 +30,8 @@ _POOL_BYTES = 256 << 20
 class Server:
     """One graph, opened when first asked for."""
 
-    def __init__(self, record: Path, tell: Callable[..., None]) -> None:
-        self._record, self._tell = record, tell
+    def __init__(self, record: Path, report: Callable[..., None]) -> None:
+        self._record, self._report = record, report
         self._place = GraphLocation(Path())
         self._engine: Engine | None = None
         self._opened: tuple[object, ...] = ()
@@ -41,7 +41,7 @@ class Server:
         """The last message to a query, after progress and notices. `anew` says why not to trust the graph that is there."""
         try:
             engine = self._current(anew)
-            self._tell("begun")
+            self._report("begun")
             return "answer", _queried(engine, **query)
         except HiveError as error:
             return "refused", type(error).__name__, str(error)
@@ -57,7 +57,7 @@ class Server:
             held = reader.record, reader.fingerprint()
             if self._engine is not None and not anew and self._opened == (*held, self._place.stamp()):
                 return self._engine
-            with self._place.locked(partial(self._tell, "notice")):
+            with self._place.locked(partial(self._report, "notice")):
                 self.close()
                 if why := anew or self._place.distrust(*held, VERSION):
                     self._make(reader, held, why)
@@ -66,10 +66,10 @@ class Server:
                 return self._engine
 
     def _make(self, reader: RecordReader, held: tuple[str, str], why: str) -> None:
-        self._tell("notice", f"making the graph of {self._record}: {why}")
+        self._report("notice", f"making the graph of {self._record}: {why}")
         self._place.discard()
         with self._place.workshop():
-            making.make(reader, self._place.unfinished, partial(self._tell, "progress"))
+            making.make(reader, self._place.unfinished, partial(self._report, "progress"))
             self._place.publish(Seal(*held, VERSION))
 
     def close(self) -> None:

@@ -211,8 +211,8 @@ class RecordReader(Reading):
 
     def check(self) -> None:
         """Look at all of it: SQLite's own check of its trees, the checksum of each row, and whether rows are missing."""
-        told = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(100)")]
-        self.damaged += [] if told == ["ok"] else told
+        lines = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(100)")]
+        self.damaged += [] if lines == ["ok"] else lines
         # Trees that are damaged lead readers in circles.
         if self.damaged:
             return

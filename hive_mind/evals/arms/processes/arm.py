@@ -77,8 +77,8 @@ class _Remote:
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
         asked = query if isinstance(query, Query) else Query(query, limit)
-        told = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
-        found = msgspec.convert(told, SearchFound)
+        reply = await self.ask("find", query=asked.text, limit=asked.limit, method=asked.method, inputs=self.given)
+        found = msgspec.convert(reply, SearchFound)
         self.fan_out, self.completeness = max(self.fan_out, found.fan_out), min(self.completeness, found.completeness)
         self.cpu_s, self.wall_s = self.cpu_s + found.cpu_s, self.wall_s + found.wall_s
         return SearchResult(found.hits, completeness=found.completeness)
@@ -188,8 +188,8 @@ class ProcessesArm(PerAgentArm):
             await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "who is down is known")
 
     async def _states(self) -> list[MembersState]:
-        told = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))
-        return msgspec.convert(told, list[MembersState])
+        replies = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))
+        return msgspec.convert(replies, list[MembersState])
 
     async def _running(self) -> list[Running]:
         return list((await self._platform.observe()).values())

@@ -18,9 +18,9 @@ _LINES = {"in-process": "-", "redis": "--", "simulator": ":"}
 _SHORT = 29
 
 
-def finished(figure: Figure, name: str, title: str, told: str) -> Plot:
+def finished(figure: Figure, name: str, title: str, caption: str) -> Plot:
     """Both forms of a figure."""
-    return Plot(name, title, told, as_png(figure, title, told), as_part(figure, name, title, told))
+    return Plot(name, title, caption, as_png(figure, title, caption), as_part(figure, name, title, caption))
 
 
 def key(figure: Figure, entries: Sequence[tuple[str, str, str]]) -> None:

@@ -101,8 +101,8 @@ def _grouped(
 
 
 def _series_of(name: str, kind: str, place: str, points: list[Point]) -> Series:
-    told = KINDS[kind] if place == "in-process" else f"{KINDS[kind]}, {PLACES[place].split(',')[0]}"
-    return Series(name, told, kind, place, tuple(sorted(points, key=lambda one: (one.x, one.y))))
+    label = KINDS[kind] if place == "in-process" else f"{KINDS[kind]}, {PLACES[place].split(',')[0]}"
+    return Series(name, label, kind, place, tuple(sorted(points, key=lambda one: (one.x, one.y))))
 
 
 def draw(

@@ -30,14 +30,14 @@ def examples(material: Material) -> Markup:
             rows = [row for row in material.run.cell(cell.id).rows.values() if row.answer]
             if rows:
                 name = cell_name(cell, with_seed=setting.has_seeds)
-                told = f"Of {name} on {setting.name}, answered by {cell.answerer or 'nobody'}."
+                introduction = f"Of {name} on {setting.name}, answered by {cell.answerer or 'nobody'}."
                 columns: tuple[Column[Row], ...] = (
                     words("question", lambda row: row.asked or row.question),
                     words("answer", lambda row: _clipped(row.answer)),
                     words("by its labels", lambda row: _verdict(row) or "not labelled"),
                 )
                 shown = table("Three questions", columns, chosen(rows))
-                return section("answers", "Questions and their answers", paragraph(told), shown)
+                return section("answers", "Questions and their answers", paragraph(introduction), shown)
     return Markup()
 
 

@@ -10,13 +10,13 @@ from hive_mind.evals.report.values import MESSAGES, RAN, against, drawings, mean
 
 def failures(material: Material) -> Markup:
     """Completeness and quality with faults, beside the single memory without any."""
-    told = (
+    introduction = (
         "Everything was learned before anything failed. Completeness is the share of the hive that an answer says it reached; "
         "lost messages and slow members are simulated, so their times are virtual."
     )
     found = [_of_setting(material, setting) for setting in material.settings]
     return (
-        section("failures", "Under failures", paragraph(told), drawings(material.drawings.failures), *found)
+        section("failures", "Under failures", paragraph(introduction), drawings(material.drawings.failures), *found)
         if any(found)
         else Markup()
     )

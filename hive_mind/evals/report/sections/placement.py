@@ -21,14 +21,14 @@ _Row = tuple[Setting, CellCard, CellCard, list[Difference | None]]
 
 def fan_out(material: Material) -> Markup:
     """Beside single; and each coherent placement beside the same arm dealt round robin."""
-    told = (
+    introduction = (
         "A coordinator (the arm routed) asks only the agents whose facts are nearest to the question by their centroid. Where "
         "related facts lie together (dealt by session, speaker or topic), few agents know the answer and are found; dealt round "
         "robin, everyone knows a little. The exact topologies under the same dealing stand beside it. Beside single:"
     )
     kinds = ("routed", *EXACT)
     title = "Asking the nearest agents only, and placing together what belongs together"
-    return beside_single(material, kinds, "fan-out", title, told, wanted=_is_about_placement, more=_coherent(material))
+    return beside_single(material, kinds, "fan-out", title, introduction, wanted=_is_about_placement, more=_coherent(material))
 
 
 def _is_about_placement(cell: CellCard, setting: Setting) -> bool:

@@ -78,8 +78,8 @@ def _failed(material: Material) -> Markup:
 def _too_few(material: Material) -> Finding:
     few = {data_name(material.card, cell.data): cell.questions for cell in material.card.done if cell.has_too_few_questions}
     for name, questions in few.items():
-        told = f" {name} has {counted(questions, 'question')}, and from {JUDGED_MIN} on anything is judged."
-        yield joined(tag("strong", "Too few questions to judge.", class_="bad"), told)
+        text = f" {name} has {counted(questions, 'question')}, and from {JUDGED_MIN} on anything is judged."
+        yield joined(tag("strong", "Too few questions to judge.", class_="bad"), text)
 
 
 def _parity(material: Material) -> Finding:
@@ -164,12 +164,12 @@ def _spread(material: Material, kinds: tuple[str, ...], title: str) -> Finding:
         return
     ordered = sorted(beside, key=lambda one: (one[0].difference, one[1].id))
     real = sum(one.is_real and one.difference < 0 for one, _, _ in beside)
-    told = f": {metric_name(metric)} {_against(ordered[0])}"
+    text = f": {metric_name(metric)} {_against(ordered[0])}"
     if len(ordered) > 1:
-        told += f"; at the other end {_against(ordered[-1])}"
+        text += f"; at the other end {_against(ordered[-1])}"
     how_many = "none" if not real else "all" if real == len(beside) else figures.number(real)
     where = f" in {how_many} of {counted(len(beside), 'cell')}" if len(beside) > 1 else ""
-    yield joined(tag("strong", title), told, f". Worse than single beyond chance{where}." if where or real else ".")
+    yield joined(tag("strong", title), text, f". Worse than single beyond chance{where}." if where or real else ".")
 
 
 def _glance(material: Material) -> Markup:

@@ -29,9 +29,9 @@ def parity(material: Material) -> Markup:
         words("which differ", lambda row: row.named),
         words("ran", lambda row: PLACES[row.cell.arm.place]),
     )
-    told = "The same facts in the same order as one memory that holds everything. Facts are compared, not documents."
+    introduction = "The same facts in the same order as one memory that holds everything. Facts are compared, not documents."
     return (
-        section("parity", "Parity", paragraph(told), table(f"Identical top {k} against single", columns, rows))
+        section("parity", "Parity", paragraph(introduction), table(f"Identical top {k} against single", columns, rows))
         if rows
         else Markup()
     )
@@ -39,21 +39,21 @@ def parity(material: Material) -> Markup:
 
 def merged_by_rank(material: Material) -> Markup:
     """The arm of the first design, with its loss."""
-    told = (
+    introduction = (
         "The design that hive-mind began with (document 004) merges what groups found by reciprocal rank fusion of a keyword "
         "list and a list ordered by confidence. It runs here as an arm of its own (seed-federated), on the same facts and "
         "questions. Beside single:"
     )
-    return beside_single(material, ("seed-federated",), "merged-by-rank", "What merging lists by rank loses", told)
+    return beside_single(material, ("seed-federated",), "merged-by-rank", "What merging lists by rank loses", introduction)
 
 
 def baselines(material: Material) -> Markup:
     """What the same questions get without any of this."""
-    told = (
+    introduction = (
         "No figure stands alone: keywords over one memory, a draw by chance, and, where a model answers, everything as its "
         "context, which ranks nothing. Beside single:"
     )
-    return beside_single(material, BASELINES, "baselines", "Baselines", told)
+    return beside_single(material, BASELINES, "baselines", "Baselines", introduction)
 
 
 def beside_single(
@@ -61,7 +61,7 @@ def beside_single(
     kinds: tuple[str, ...],
     id: str,
     title: str,
-    told: str,
+    introduction: str,
     *,
     wanted: Callable[[CellCard, Setting], bool] = lambda _cell, _setting: True,
     more: Markup | str = "",
@@ -79,7 +79,7 @@ def beside_single(
             MESSAGES,
         )
         found.append(table(f"Beside single, {setting.name}", columns, (*setting.of_kind(SINGLE), *cells) if cells else ()))
-    return section(id, title, paragraph(told), *found, more) if any(found) else Markup()
+    return section(id, title, paragraph(introduction), *found, more) if any(found) else Markup()
 
 
 class _Parity:

@@ -40,7 +40,7 @@ async def test_what_it_tells_is_durable_already(ledger: Ledger) -> None:
     told: list[tuple[Step, int]] = []
     executor: RunExecutor
     executor = RunExecutor(
-        "r", parts_over(ledger, conversation=[sets("x", 1)]), tell=lambda step: told.append((step, executor.state.seq))
+        "r", parts_over(ledger, conversation=[sets("x", 1)]), on_step=lambda step: told.append((step, executor.state.seq))
     )
     await executor.start(worker(TALK), {})
     await executor.drive()

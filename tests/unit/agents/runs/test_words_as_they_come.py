@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.agents.runs.executor import RunExecutor
-from hive_mind.cli.runs.run_shown import Heard, Teller
+from hive_mind.cli.runs.run_shown import Heard, StepPrinter
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger import memory
 from hive_mind.ledger.base import Ledger
@@ -48,7 +48,7 @@ def driven(model: ScriptedModel) -> tuple[list[tuple[str, str]], list[s.Step]]:
     async def story() -> None:
         parts = parts_over(await memory.open(), conversation=[])
         parts = replace(parts, model=model, retry=RetrySettings(attempts_max=2, delay_first_s=0.001))
-        executor = RunExecutor("r", parts, tell=steps.append, listen=lambda node: lambda text: heard.append((node, text)))
+        executor = RunExecutor("r", parts, on_step=steps.append, listen=lambda node: lambda text: heard.append((node, text)))
         await executor.start(TALK, {})
         await executor.drive()
 
@@ -138,9 +138,9 @@ def test_each_word_is_shown_once_however_often_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    teller = Teller(is_silent=False)
-    heard = Heard(teller)
+    printer = StepPrinter(is_silent=False)
+    heard = Heard(printer)
     for turn, text in ((1, "The "), (1, "The pump"), (1, "The pump"), (2, "The"), (2, "The end.")):
-        heard.tell([{"node": "talk", "turn": turn, "text": text}])
-    teller.end_line()
+        heard.show_new([{"node": "talk", "turn": turn, "text": text}])
+    printer.end_line()
     assert capsys.readouterr().err == "talk: The pump\ntalk: The end.\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hive_mind.cognition.answering.answer_forms import holds_telling, may_answer
+from hive_mind.cognition.answering.answer_forms import holds_distinctive, may_answer
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_what_a_question_of_a_form_is_answered_with(question: str, text: str, ma
     ],
 )
 def test_a_version_and_the_number_of_a_permit_need_no_word_for_it(question: str, telling: str, other: str):
-    assert holds_telling(question, telling)
-    assert not holds_telling(question, other)
+    assert holds_distinctive(question, telling)
+    assert not holds_distinctive(question, other)
     assert may_answer(question, other)
 
 

@@ -78,7 +78,7 @@ def test_what_is_told_of_a_drawing_are_its_figures(drawings, folder):
     singles = [cell.metrics["recall@10"].mean for cell in read_scorecard(folder).done if cell.arm.kind == "single"]
 
     assert len(singles) == 2
-    assert f"single: {sum(singles) / 2:.3g}; flat" in drawings.settings[0][1].told
+    assert f"single: {sum(singles) / 2:.3g}; flat" in drawings.settings[0][1].caption
 
 
 def test_no_two_roles_have_one_colour_in_light():

@@ -8,28 +8,28 @@ import psutil
 import pytest
 
 from hive_mind.errors import InvalidInput
-from hive_mind.evals.running.workers import Job, JobProgress, JobResult, Tell, run_jobs
+from hive_mind.evals.running.workers import Job, JobProgress, JobResult, ReportProgress, run_jobs
 
 
-def doubled(given: int, tell: Tell) -> int:
-    tell("doubling", 1, 1)
+def doubled(given: int, report: ReportProgress) -> int:
+    report("doubling", 1, 1)
     return 2 * given
 
 
-def refusing(given: str, _: Tell) -> None:
+def refusing(given: str, _: ReportProgress) -> None:
     raise InvalidInput(given)
 
 
-def broken(given: int, _: Tell) -> float:
+def broken(given: int, _: ReportProgress) -> float:
     return 1 / given
 
 
-def killed(given: int, _: Tell) -> None:
+def killed(given: int, _: ReportProgress) -> None:
     os.kill(os.getpid(), given)
 
 
-def endless(_: None, tell: Tell) -> None:
-    tell(str(os.getpid()), 0, 0)
+def endless(_: None, report: ReportProgress) -> None:
+    report(str(os.getpid()), 0, 0)
     signal.pause()
 
 
@@ -73,9 +73,9 @@ def test_whoever_stops_listening_stops_the_jobs():
     assert not psutil.pid_exists(child)
 
 
-def leaving_a_note(path: Path, tell: Tell) -> None:
+def leaving_a_note(path: Path, report: ReportProgress) -> None:
     try:
-        endless(None, tell)
+        endless(None, report)
     finally:
         path.write_text("put away")
 

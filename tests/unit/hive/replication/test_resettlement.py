@@ -308,7 +308,7 @@ def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[
     work = Resettlement(estate, topology, lambda _: topology.nodes[0], HiveSettings(), Random(1), NOW)
     tables = (LANES, SAID, HEARD, "app.told", "meta")
     found = {node: {(one.table, one.key) for one in records if one.table in tables} for node, records in work.journals()}
-    return found, work.untold
+    return found, work.undelivered
 
 
 def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
@@ -321,19 +321,19 @@ def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
     ]
     kept += [Put(HEARD, b"lane", number), Put("app.told", b"1", b"x")]
 
-    found, untold = own_records(JournalSnapshot(own={"n0": tuple(kept)}), flat("n0", "n1"))
+    found, undelivered = own_records(JournalSnapshot(own={"n0": tuple(kept)}), flat("n0", "n1"))
 
     assert {(LANES, b"n1"), (SAID, number + b"n1"), (HEARD, b"lane"), ("app.told", b"1")} <= found["n0"]
     assert (SAID, number + b"n9") not in found["n0"]
-    assert untold == 1
+    assert undelivered == 1
 
 
 def test_boots_of_nodes_that_are_no_more_are_answered_for_by_the_first_one():
     own = {"n1": (Put("meta", b"actor/1", b""),), "gone": (Put("meta", b"actor/2", b""), Put(SAID, bytes(8) + b"n0", b""))}
-    found, untold = own_records(JournalSnapshot(own=own), flat("n0", "n1"))
+    found, undelivered = own_records(JournalSnapshot(own=own), flat("n0", "n1"))
     assert ("meta", b"actor/2") in found["n0"]
     assert ("meta", b"actor/1") in found["n1"]
-    assert untold == 1
+    assert undelivered == 1
 
 
 def test_a_value_that_no_node_writes_is_an_error():

@@ -140,11 +140,11 @@ async def test_what_was_told_is_kept_and_one_that_comes_back_goes_on_with_it(tow
     ann = await town.begin(plan("ann", "ann", "bob"), store="sqlite")
     assert await ann.runner.tell(["*"], "note", b"hello") == ("bob",)
     bob = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
-    await until(lambda: bool(bob.told.entries()))
+    await until(lambda: bool(bob.message_log.entries()))
     await bob.close()
 
     again = await town.begin(plan("bob", "ann", "bob"), store="sqlite")
-    assert [(one.sender, one.text, one.times) for one in again.told.entries()] == [("ann", "hello", 1)]
+    assert [(one.sender, one.text, one.times) for one in again.message_log.entries()] == [("ann", "hello", 1)]
     await until(lambda: not ann.app_messages.unconfirmed)
 
 

@@ -43,8 +43,8 @@ def read(body: bytes) -> Document:
 def _encrypted(archive: ZipFile) -> set[str]:
     if _ENCRYPTION not in archive.NameToInfo:
         return set()
-    told = ET.fromstring(archive.read(_ENCRYPTION))  # noqa: S314 - see `reading`
-    return {unquote(one.attrib.get("URI", "")) for one in _named(told, "CipherReference")}
+    encryption = ET.fromstring(archive.read(_ENCRYPTION))  # noqa: S314 - see `reading`
+    return {unquote(one.attrib.get("URI", "")) for one in _named(encryption, "CipherReference")}
 
 
 def _named(root: ET.Element, name: str) -> Iterator[ET.Element]:

@@ -74,8 +74,8 @@ def _states(name: re.Match[str], text: str) -> bool:
         return False
     # Where a key opens something it may be digits, as a code is.
     kinds = ("key", "code") if opens and kind == "key" else (kind,)
-    told = [said for said in _all_said(kind, before, after) if not PLACEHOLDER.fullmatch(said.value)]
-    return any(LOOKS[one](said, name[0]) for one in kinds for said in told)
+    stated = [said for said in _all_said(kind, before, after) if not PLACEHOLDER.fullmatch(said.value)]
+    return any(LOOKS[one](said, name[0]) for one in kinds for said in stated)
 
 
 def _is_any_code(name: str) -> bool:

@@ -27,7 +27,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
+class Narrator:
     """Tells one story's statements. `between` and `reactions` are what others say before and after.
 
     Something is said in a session of the speaker's `domain`, or of this one where it is only talked about there.
