@@ -46,11 +46,11 @@ def can_handle(words: Iterable[str], domains: Iterable[str], tools: Iterable[str
     best, name = max(((_share(task, one), one) for one in (*domains, *tools)), default=(0.0, ""))
     if best <= 0.0:
         return Capability(CapabilityLevel.CANNOT_HANDLE, 0.0, "it shares no word with what it knows about")
-    told = f"the task names {best:.0%} of {name!r}"
+    reason = f"the task names {best:.0%} of {name!r}"
     if best >= 1.0:
-        return Capability(CapabilityLevel.BEST_FIT, 1.0, told)
+        return Capability(CapabilityLevel.BEST_FIT, 1.0, reason)
     level = CapabilityLevel.CAN_HANDLE if best >= CAN_FROM else CapabilityLevel.UNCERTAIN
-    return Capability(level, best, told)
+    return Capability(level, best, reason)
 
 
 def _share(task: frozenset[str], domain: str) -> float:

@@ -56,8 +56,8 @@ class Case:
     def digest(self) -> str:
         """Of the result and the goal: another result, or another goal, is another case."""
         goal = self.goal.model_dump(mode="json", by_alias=True) if self.goal else None
-        told = json.dumps([self.kind, goal, self.result], sort_keys=True, default=str)
-        return sha256(told.encode()).hexdigest()
+        content = json.dumps([self.kind, goal, self.result], sort_keys=True, default=str)
+        return sha256(content.encode()).hexdigest()
 
     def satisfaction(self, grades: Grades | None = None) -> Satisfaction | None:
         """How far the goal is reached; None where there is none."""

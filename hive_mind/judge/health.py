@@ -103,7 +103,7 @@ class EscalationTicket(Struct, frozen=True, kw_only=True):
 
 def ticket_of(summary: HealthSummary, found: HealthFinding) -> EscalationTicket:
     """About a run. Raises `InvalidInput` where nothing is wrong."""
-    told = {
+    text = {
         "stall": f"run {summary.run} has not moved for {summary.stall_ms / 60_000:.1f} minutes",
         "loop": f"run {summary.run} makes the same calls again and again",
         "retries": f"run {summary.run} made {summary.without_accept} steps without anything being accepted",
@@ -114,7 +114,7 @@ def ticket_of(summary: HealthSummary, found: HealthFinding) -> EscalationTicket:
         cause=found.cause,
         severity=found.severity,
         window=found.window,
-        told=told,
+        told=text,
         evidence=summary.evidence or (f"{summary.steps} steps",),
     )
 

@@ -253,8 +253,8 @@ def _cut(text: str, most: int, where: str) -> str:
     if len(body) <= most:
         return text
     # The number in the final note has at most as many digits as this one.
-    told = f"… [{len(body):,} more bytes{where}]".encode()
-    kept = _begun(body, most - len(told))
+    note = f"… [{len(body):,} more bytes{where}]".encode()
+    kept = _begun(body, most - len(note))
     return f"{kept}… [{len(body) - len(kept.encode()):,} more bytes{where}]"
 
 

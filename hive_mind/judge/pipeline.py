@@ -127,9 +127,9 @@ def _by_outputs(judged: _Judged) -> Judgment | Need | None:
     if judged.case.is_working:
         return Need(TOOLS)
     if missing := judged.case.missing:
-        told = f"missing outputs: {', '.join(missing)}"
+        reasoning = f"missing outputs: {', '.join(missing)}"
         return Judgment(
-            action=JudgmentAction.RETRY, reasoning=told, cause="outputs", feedback=f"set these outputs: {', '.join(missing)}"
+            action=JudgmentAction.RETRY, reasoning=reasoning, cause="outputs", feedback=f"set these outputs: {', '.join(missing)}"
         )
     return None
 
@@ -143,8 +143,8 @@ def _by_constraints(judged: _Judged) -> Judgment | None:
         return _escalated(f"constraint {failed[0].id} can't be checked: {failed[0].why}", "broken")
     hard = [id for id in seen.violated if constraints[id].constraint_type == "hard"]
     if hard:
-        told = "; ".join(f"{id}{_described(constraints[id].description)}" for id in hard)
-        return _escalated(f"violates hard constraint {told}", "constraint")
+        violated = "; ".join(f"{id}{_described(constraints[id].description)}" for id in hard)
+        return _escalated(f"violates hard constraint {violated}", "constraint")
     return None
 
 
@@ -158,8 +158,10 @@ def _by_rules(judged: _Judged) -> Judgment | None:
     seen = judged.seen()
     if rule.action is JudgmentAction.ACCEPT and seen and (unchecked := judged.unchecked(seen)):
         return replace(_unchecked(unchecked), rule=rule.id)
-    told = f"rule {rule.id}{_described(rule.description)}"
-    return Judgment(action=rule.action, reasoning=told, cause="rule", rule=rule.id, feedback=rule.feedback or rule.description)
+    reasoning = f"rule {rule.id}{_described(rule.description)}"
+    return Judgment(
+        action=rule.action, reasoning=reasoning, cause="rule", rule=rule.id, feedback=rule.feedback or rule.description
+    )
 
 
 def _by_criteria(judged: _Judged) -> Judgment | None:
@@ -208,14 +210,14 @@ def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
     if signal.confidence is None:
         if signal.name != CUSTOM:
             return _escalated(f"{signal.name} does not say how sure it is", "broken")
-        told = signal.reasoning or "the custom judge decided"
+        reasoning = signal.reasoning or "the custom judge decided"
         return Judgment(
-            action=signal.action or JudgmentAction.ESCALATE, reasoning=told, cause="custom", feedback=signal.reasoning
+            action=signal.action or JudgmentAction.ESCALATE, reasoning=reasoning, cause="custom", feedback=signal.reasoning
         )
     found = pooled(judged.given, judged.settings.weights_of(judged.case.goal_kind))
     if found is None or found.confidence is None:
-        told = "; ".join(f"{one.name}: {one.action} ({one.confidence})" for one in judged.given if one.action)
-        return _escalated(f"independent signals contradict each other: {told}", "disagreement")
+        actions = "; ".join(f"{one.name}: {one.action} ({one.confidence})" for one in judged.given if one.action)
+        return _escalated(f"independent signals contradict each other: {actions}", "disagreement")
     return _decided(judged, found, found.confidence, signal, cause)
 
 
@@ -250,8 +252,8 @@ def _unsure(judged: _Judged, action: JudgmentAction, share: float, signal: Signa
     """Below the threshold: `share` of it is reached."""
     if judged.settings.degrade and judged.case.attempts_left > 0 and action is JudgmentAction.ACCEPT and share >= _REPLAN_FROM:
         lesser = JudgmentAction.RETRY if share >= _RETRY_FROM else JudgmentAction.REPLAN
-        told = f"too unsure to accept: {signal.reasoning}"
-        return Judgment(action=lesser, reasoning=told, cause="threshold", feedback=signal.reasoning)
+        reasoning = f"too unsure to accept: {signal.reasoning}"
+        return Judgment(action=lesser, reasoning=reasoning, cause="threshold", feedback=signal.reasoning)
     return _escalated(TOO_UNSURE, "threshold")
 
 
@@ -259,11 +261,11 @@ def _scored(judged: _Judged, seen: Satisfaction) -> Judgment:
     goal = judged.case.goal
     if goal is None or seen.score >= goal.accept_at:
         return _accepted("criteria", f"reaches {seen.score:.2f} of the goal", "criteria")
-    told = f"reaches {seen.score:.2f} of the goal; not met: {', '.join(seen.unmet)}"
+    reasoning = f"reaches {seen.score:.2f} of the goal; not met: {', '.join(seen.unmet)}"
     descriptions = {one.id: one.description for one in judged.case.criteria if not one.hidden}
     unmet = [f"{id}{_described(descriptions[id])}" for id in seen.unmet if id in descriptions]
     feedback = f"not met: {'; '.join(unmet)}" if unmet else "it is not good enough yet"
-    return Judgment(action=JudgmentAction.RETRY, reasoning=told, cause="criteria", feedback=feedback)
+    return Judgment(action=JudgmentAction.RETRY, reasoning=reasoning, cause="criteria", feedback=feedback)
 
 
 def _accepted(signal: str, reasoning: str, cause: Cause) -> Judgment:
@@ -282,14 +284,14 @@ def _unchecked(ids: Sequence[str]) -> Judgment:
 def _attended(settings: JudgeSettings, judgment: Judgment) -> Judgment:
     if judgment.action is not JudgmentAction.ESCALATE or settings.unattended == "escalate" or judgment.cause in _NEVER_ALONE:
         return judgment
-    told = f"nobody attends ({settings.unattended}): {judgment.reasoning}"
+    reasoning = f"nobody attends ({settings.unattended}): {judgment.reasoning}"
     if settings.unattended == "hold":
-        return replace(judgment, reasoning=told)
-    said = Signal(name="unattended", origin="unattended", action=JudgmentAction.ACCEPT, reasoning=told)
+        return replace(judgment, reasoning=reasoning)
+    said = Signal(name="unattended", origin="unattended", action=JudgmentAction.ACCEPT, reasoning=reasoning)
     return replace(
         judgment,
         action=JudgmentAction.ACCEPT,
-        reasoning=told,
+        reasoning=reasoning,
         cause="unattended",
         confidence=None,
         signals=(*judgment.signals, said),

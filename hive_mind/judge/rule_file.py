@@ -84,6 +84,6 @@ spec:
 
 def text_of_rules(rules: Sequence[EvaluationRule]) -> str:
     """A file with these rules."""
-    told = [rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules]
-    body = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": told}}
+    written = [rule.model_dump(mode="json", by_alias=True, exclude_defaults=True) for rule in rules]
+    body = {"apiVersion": "hive-mind/v1", "kind": "Rules", "spec": {"rules": written}}
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=130)

@@ -304,8 +304,7 @@ class Retrieval(ManifestSection):
     """How candidates become a ranking."""
 
     config: str = Field(
-        "",
-        description="A configuration of a retrieval workspace, relative to the manifest; it says semanticWeight to rerankModel.",
+        "", description="Configuration of a retrieval workspace, relative to the manifest; it says semanticWeight to rerankModel."
     )
     semantic_weight: Share = Field(
         _RANKING.semantic_weight, description="Weight of meaning against that of words, where there are embeddings."
