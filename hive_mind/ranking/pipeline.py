@@ -30,6 +30,8 @@ from hive_mind.ranking.related.neighbours import gained
 from hive_mind.ranking.vector import floor_of_best
 
 Parts = NDArray[np.floating[Any]]
+Rows = NDArray[np.intp]
+Shares = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,6 @@ class RankingSettings:
     def depth_for(self, method: Method, limit: int) -> int:
         """How many candidates each arm gives."""
         return max(self.depth, limit) if method == "hybrid" else self.depth_per_hit * limit
-
-
-Rows = NDArray[np.intp]
-Shares = NDArray[np.float64]
 
 
 class Support(NamedTuple):

@@ -269,10 +269,9 @@ def moderators_rated_by_all() -> Iterator[None]:
 @protection
 def moderators_silenced() -> Iterator[None]:
     """Enough bad ratings hide what a moderator says, too."""
-    of = trust_book.TrustBook.reputation
 
     def silenced(self, agent, now_ms):
-        return of(self, agent, now_ms).trust < self._settings.quarantine_trust
+        return self.of(agent, now_ms) < self._settings.quarantine_trust
 
     with patch.object(trust_book.TrustBook, "is_quarantined", silenced):
         yield
