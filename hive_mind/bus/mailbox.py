@@ -61,7 +61,7 @@ class Mailbox(Generic[N]):
 
     @property
     def has_room(self) -> bool:
-        return len(self._waiting) < self.subscription.waiting_max and not self.is_heavy
+        return len(self._waiting) < self.subscription.waiting_max and self._held_bytes < self.subscription.held_bytes_max
 
     @property
     def is_heavy(self) -> bool:

@@ -18,6 +18,7 @@ from hive_mind.hive.index.compacting_index import CompactingIndex, Indexed, Inde
 from hive_mind.hive.index.concepts import Concepts
 from hive_mind.hive.policy.admission import answerable, is_comparable
 from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.trust.ratings import TRUST_DEFAULT
 from hive_mind.hive.trust.trust_book import k_eff
 from hive_mind.hive.trust.voting import Claim, fused
 from hive_mind.model.aggregation import moment_ms, row
@@ -374,7 +375,7 @@ class Replica:
             statement=min(given, key=_age).assertion.statement,
             provenance=tuple(Provenance(a.agent, a.root, a.confidence, a.stamp) for a in ordered),
             confidence=max(judge.faded(a.confidence, a.stamp) for a in ordered),
-            confirmations=round(k_eff(ordered, _alike, judge.voucher)),
+            confirmations=round(k_eff(ordered, _alike, judge.voucher)) if len(ordered) > 1 else 0,
             trust=max(judge.trust(a.agent) for a in ordered),
             status=status,
             disputed_by=tuple(rivals[:_RIVALS_MAX]),
@@ -395,11 +396,13 @@ def _confirmed(assertions: Sequence[Assertion], judge: AssertionPolicy) -> float
 
 
 def _alike(_: str) -> float:
-    return 1.0
+    return TRUST_DEFAULT
 
 
 def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy) -> float | None:
     """What speaks for a fact; None where nothing is known of those who say it, so that their number says it all."""
+    if all(judge.trust(one.agent) == TRUST_DEFAULT and judge.voucher(one.agent) == one.agent for one in assertions):
+        return None
     claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]
     votes = fused(claims, judge.trust, judge.voucher)[fact_id]
     return None if votes == fused(claims, _alike)[fact_id] else votes
