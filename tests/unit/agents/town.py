@@ -22,7 +22,7 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.llm.base import Prompt
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.distributed import DistributedCognitiveMemory
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, Sharing
 from hive_mind.retry import RetrySettings
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
@@ -77,6 +77,11 @@ class Town:
             while not holds(found := await self.now(fact)):  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0.002)
         return found
+
+
+def is_taken(fact: Fact) -> bool:
+    """Whether the agent's node has it; one that is only proposed nobody else can find."""
+    return fact.sharing in (Sharing.HELD, Sharing.SHARED)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from hive_mind.judge.rules import RuleSet
 from hive_mind.llm.scripted import ScriptedModel
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.model.fact import Sharing
-from tests.unit.agents.town import by_text, reply, rule, shown, town, verdict
+from tests.unit.agents.town import by_text, is_taken, reply, rule, shown, town, verdict
 from tests.waiting import until
 
 ACCEPT, RETRY, REPLAN, ESCALATE = JudgmentAction
@@ -32,7 +32,7 @@ async def test_what_a_model_accepts_is_shared_what_it_keeps_stays_and_what_it_as
         assert good.held_back == "awaiting judgement"
         bad, asked = await one.store("Pump nine is made of cheese."), await one.store("The price of a pump is 23 pounds.")
 
-        await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(good, is_taken)
         await one.until(bad, lambda fact: fact.held_back == "plausible")
         await one.until(asked, lambda fact: fact.held_back.startswith("asked a person"))
         assert [await one.is_seen_by_ben(fact) for fact in (good, bad, asked)] == [True, False, False]
@@ -40,7 +40,7 @@ async def test_what_a_model_accepts_is_shared_what_it_keeps_stays_and_what_it_as
         assert [(signal.name, signal.confidence) for signal in view.item.signals] == [("model", 0.9)]
 
         await one.decide(asked, ACCEPT)
-        await one.until(asked, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(asked, is_taken)
         assert await one.is_seen_by_ben(asked)
 
 
@@ -69,14 +69,14 @@ def test_beyond_so_many_calls_a_minute_facts_are_held_and_judged_by_themselves_w
         model = ScriptedModel(by_text({}))
         async with town(tmp_path, "flat", model=model, pace=Pace(1, lambda: now_s, wait)) as one:
             first = await one.store("The gate is painted blue.")
-            await one.until(first, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            await one.until(first, is_taken)
             others = [await one.store(f"Boat number {number} is painted green.") for number in range(30)]
             assert {(await one.now(fact)).held_back for fact in others} == {"awaiting judgement"}
             assert len(model.prompts) == 1
 
             is_over.set()
             for fact in others:
-                await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+                await one.until(fact, is_taken)
             assert [len(shown(prompt)) for prompt in model.prompts] == [1, 20, 10]
 
     asyncio.run(work())
@@ -92,7 +92,7 @@ async def test_a_model_that_fails_leads_to_a_question_and_not_to_silence(tmp_pat
         assert not await one.is_seen_by_ben(fact)
 
         await one.decide(fact, ACCEPT)
-        await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(fact, is_taken)
 
 
 async def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlives_no_rule(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_a_model_is_not_asked_about_what_a_rule_decides_and_its_no_outlive
 
         one.rules = RulesAtWork(RuleSet())
         await one.ann.reconsider()
-        await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(fact, is_taken)
         assert len(model.prompts) == 1
 
         one.rules = RulesAtWork(RuleSet([rule(RETRY)]))
@@ -150,7 +150,7 @@ async def test_a_fact_that_an_audit_finds_wrong_is_taken_back_and_the_audit_held
     async with town(tmp_path, topology, model=ScriptedModel(by_text({})), audit_share=1.0) as one:
         good, bad = await one.store("The gate is painted blue."), await one.store("Pump nine is made of cheese.")
         for fact in (good, bad):
-            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            await one.until(fact, is_taken)
             await one.until_asked(fact)
         assert [await one.is_seen_by_ben(fact) for fact in (good, bad)] == [True, True]
         assert {view.item.kind for view in await one.desk.open()} == {"audit"}
@@ -176,7 +176,7 @@ async def test_an_audit_that_found_no_room_is_laid_down_when_there_is_some_also_
     async with town(tmp_path, "flat", model=ScriptedModel(by_text({})), audit_share=1.0) as one:
         facts = [await one.store(f"Boat number {number} is painted green.") for number in range(3)]
         for fact in facts:
-            await one.until(fact, lambda fact: fact.sharing is not Sharing.PRIVATE)
+            await one.until(fact, is_taken)
 
     async with town(tmp_path, "flat", model=ScriptedModel([]), audit_share=1.0) as one:
         seen = set()

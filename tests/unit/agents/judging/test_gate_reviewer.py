@@ -16,7 +16,7 @@ from hive_mind.judge.rules import EvaluationRule, RuleSet
 from hive_mind.memory.gate.review import ALLOWED, Ruling
 from hive_mind.model.content import Candidate
 from hive_mind.model.fact import Fact, Sharing
-from tests.unit.agents.town import PATIENCE_S, rule, town
+from tests.unit.agents.town import PATIENCE_S, is_taken, rule, town
 from tests.waiting import until
 
 ACCEPT, RETRY, ESCALATE = JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.ESCALATE
@@ -49,7 +49,7 @@ async def test_a_person_is_asked_once_and_what_they_say_takes_effect_here_and_ev
 
         await one.decide(good, ACCEPT)
         await one.decide(bad, ESCALATE, "cheese melts")
-        await one.until(good, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(good, is_taken)
         await one.until(bad, lambda fact: fact.held_back == "olga said no: cheese melts")
         assert await one.is_seen_by_ben(good)
         assert not await one.is_seen_by_ben(bad)
@@ -73,7 +73,7 @@ async def test_what_people_decided_holds_after_a_restart_and_what_they_did_not_i
 
     async with town(tmp_path, topology, asks_people=True) as one:
         await one.ann.search_facts("anything")
-        await one.until(kept, lambda fact: fact.sharing is not Sharing.PRIVATE)
+        await one.until(kept, is_taken)
         assert await one.is_seen_by_ben(kept)
         assert [view.item.subject for view in await one.desk.open()] == [waiting.id]
         assert not await one.is_seen_by_ben(waiting)
@@ -160,7 +160,7 @@ async def test_more_than_a_desk_takes_waits_until_there_is_room(tmp_path: Path, 
                     decided += await one.desk.decide(Decision(item=view.item.id, action=ACCEPT, by="olga"))
                 await asyncio.sleep(0.002)
         for fact in facts:
-            await one.until(fact, lambda found: found.sharing is not Sharing.PRIVATE)
+            await one.until(fact, is_taken)
 
 
 async def decided_before(home: Path, *actions: JudgmentAction) -> Fact:
