@@ -8,7 +8,9 @@ import pytest
 from hive_mind.memory.recall import Recall
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.model.ids import fact_id
+from hive_mind.model.probe import NOWHERE
 from hive_mind.model.query import Query
+from hive_mind.ranking.sealed import KnownTerms
 from hive_mind.ranking.vector import ExactVectors
 
 VECTORS = {"on": np.array([1, 0], np.float32), "off": np.array([0, 1], np.float32)}
@@ -57,3 +59,30 @@ def test_what_was_taken_back_stays_out_when_the_rest_is_made_anew():
 
     assert len(recall.current._ids) < 300
     assert [hit.fact.id for hit in recall.search(Query("thing door"), None)] == [DOOR.id]
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_places_are_known_of_what_was_said_in_a_conversation_kept_or_loaded(is_loaded):
+    recall, turn = Recall(lambda: None), fact("Ana: I sold it.", speaker="Ana", said_at="2023-05-08")
+    assert recall.places([DOOR.id]) == b""
+    if is_loaded:
+        list(recall.load([DOOR, turn], {}, KnownTerms()))
+    else:
+        recall.keep(DOOR)
+        assert recall.places([DOOR.id]) == b""
+        recall.keep(turn)
+
+    assert len(recall.places([DOOR.id, turn.id])) == 2 * len(NOWHERE)
+    assert recall.places([DOOR.id]) == b""
+
+
+def test_five_further_sources_are_complete_confirmation():
+    recall = Recall(lambda: None)
+    sources = [replace(fact(f"Told by {count}."), sources=tuple(map(str, range(count)))) for count in (1, 3, 6, 9)]
+    for one in sources:
+        recall.keep(one)
+
+    support = recall.support([one.id for one in sources])
+
+    assert support.confirmations.tolist() == [0.0, 0.4, 1.0, 1.0]
+    assert support.confidence.tolist() == [0.8] * 4

@@ -27,6 +27,7 @@ class Verdicts:
         self.hidden: set[str] = set()
         self.quarantined: set[str] = set()
         self.trusted: dict[str, float] = {}
+        self.vouchers: dict[str, str] = {}
         self.half_life = 0
         self.forgets = False
 
@@ -40,7 +41,7 @@ class Verdicts:
         return self.trusted.get(agent, 1.0)
 
     def voucher(self, agent: str) -> str:
-        return agent
+        return self.vouchers.get(agent, agent)
 
     def faded(self, confidence: float, stamp: Stamp) -> float:
         del stamp
@@ -108,6 +109,21 @@ def test_a_fact_is_the_statement_first_made_with_everybody_behind_it():
         ("ines", 0.4, FIRST_MS),
         ("bo", 0.9, FIRST_MS + 5),
     ]
+
+
+def test_votes_are_counted_where_anything_is_known_of_one_who_says_it():
+    desk = Desk()
+    desk.say(assertion(agent="ines"), assertion(agent="bo"))
+    assert desk.fact().votes is None
+
+    desk.changed(trusted={"bo": 1.5})
+    trusted = desk.fact().votes
+    desk.changed(trusted={}, vouchers={"ines": "voucher/x", "bo": "voucher/x"})
+    of_one_voucher = desk.fact().votes
+
+    assert trusted is not None
+    assert of_one_voucher is not None
+    assert of_one_voucher < trusted
 
 
 def test_what_nobody_vouches_for_any_more_is_no_fact():
