@@ -6,7 +6,7 @@ back. A memory remembers what was erased from it, so one that is restored from a
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -20,6 +20,8 @@ from hive_mind.memory.erasure.erasing import ErasureScope
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 
 _log = logging.getLogger(__name__)
+
+Held = Callable[[], Collection[str]]
 
 
 class Memory(Protocol):
@@ -56,14 +58,17 @@ class Eraser:
         self._turn = asyncio.Lock()
         self._reported = ""
 
-    async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int) -> None:
-        """Carry out what was not carried out yet in this boot, and confirm it. What fails is tried at the next look."""
+    async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int, held: Held) -> None:
+        """Carry out what was not carried out yet in this boot, and confirm it. What fails is tried at the next look.
+
+        `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
+        """
         wanted = [one for one in erasures_of(registry) if one not in self._done]
         if not wanted or self._turn.locked():
             return
         async with self._turn:
             try:
-                await self._carry_out(registry, wanted, agents, now_ms)
+                await self._carry_out(registry, wanted, agents, now_ms, held)
             except HiveError as error:
                 if str(error) != self._reported:
                     _log.warning("%s can't erase what it should, and tries again: %s", self._node, error)
@@ -72,7 +77,9 @@ class Eraser:
                 self._reported = ""
                 self._done.update(wanted)
 
-    async def _carry_out(self, registry: Registry, wanted: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int) -> None:
+    async def _carry_out(
+        self, registry: Registry, wanted: Sequence[Erasure], agents: Mapping[str, Memory], now_ms: int, held: Held
+    ) -> None:
         facts = episodes = 0
         for name, memory in agents.items():
             for one in await lacking(memory.local, wanted):
@@ -81,6 +88,8 @@ class Eraser:
         unconfirmed = [one for one in wanted if registry.get(erased_key(self._node, one)) is None]
         if not unconfirmed:
             return
+        if held():
+            raise BackendUnavailable(self._node, "its journal still has some of it")
         await self._runner.scrub()
         value = msgspec.json.encode({"agents": sorted(agents), "facts": facts, "episodes": episodes, "at_ms": now_ms}).decode()
         refusals = await self._runner.write([(erased_key(self._node, one), value) for one in unconfirmed], self._node)

@@ -176,7 +176,8 @@ class RunningMember:
         """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
         if self.is_in:
             agents = {name: cast(DistributedCognitiveMemory, agent.memory) for name, agent in self.agents.items()}
-            await self._eraser.look(self.member.node.registry, agents, system_clock().wall_ms)
+            node = self.member.node
+            await self._eraser.look(node.registry, agents, system_clock().wall_ms, node.partitions.erased)
 
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""

@@ -48,8 +48,8 @@ def test_a_disk_that_takes_nothing_more_is_told_and_no_defect(capsys, number):
 
 
 def test_a_place_of_somebody_else_is_told_and_no_defect(capsys):
-    assert ending(PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/root/x")) == 1
-    assert capsys.readouterr().err == "error: /root/x: Permission denied; name another place, or change its permissions\n"
+    assert ending(PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/srv/x")) == 1
+    assert capsys.readouterr().err == "error: /srv/x: Permission denied; name another place, or change its permissions\n"
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.rights import erased_key
 from hive_mind.hive.settings import HiveSettings
@@ -57,8 +59,26 @@ async def test_also_what_a_member_that_was_away_had_told_nobody(tmp_path: Path, 
     cleo = await town.begin(member("cleo"), "sqlite")
     await cleo.until_ready(10, lambda _: None)
     await until(lambda: cleo.member.node.registry.get(f"erasure/{SUBJECT.key}"))
-    await cleo.erase()
-    await until(lambda: has_confirmed(ann, "cleo"))
+
+    async def cleo_has_confirmed() -> bool:
+        await cleo.erase()
+        return has_confirmed(ann, "cleo")
+
+    await until(cleo_has_confirmed)
 
     assert files_with(tmp_path, "lovelace") == []
     assert [fact.content for fact in await cleo.memory.get_all_facts()] == [FERRY]
+
+
+async def test_nobody_confirms_while_its_node_still_has_some_of_it(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = await town.begin(member("ann"))
+    calls, partitions = AgentCalls(ann.agent, ann, is_kept=True), ann.member.node.partitions
+    # As one that does not know the time yet.
+    monkeypatch.setattr(partitions, "erased", lambda: {"f" * 32})
+    await calls.do(Call("erase", erasures=(SUBJECT.key,)))
+    await ann.erase()
+    assert not has_confirmed(ann, "ann")
+
+    monkeypatch.setattr(partitions, "erased", set)
+    await ann.erase()
+    assert has_confirmed(ann, "ann")
