@@ -291,9 +291,8 @@ class Trust(ManifestSection):
         None,
         ge=1,
         le=_HIVE.standing.quota_per_agent,
-        description="Facts that an agent may share, of which the newest stay. "
-        f"By default {worker.QUOTA_OF_THE_PROVEN:,} in a new fleet that requires "
-        f"identity, else {_HIVE.standing.quota_per_agent:,}.",
+        description="Facts that an agent may share, of which the newest stay. By default "
+        f"{worker.QUOTA_OF_THE_PROVEN:,} in a new fleet that requires identity, else {_HIVE.standing.quota_per_agent:,}.",
     )
     quarantine_below: float = Field(
         _TRUST.quarantine_trust, ge=0, le=2, description="Trust (0 to 2) below which what an agent says is not found."
