@@ -10,6 +10,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.bus.base import Envelope
+from hive_mind.bus.servicebus.dead_letters import taken_off
 from hive_mind.model.messages import Receipt
 from tests.contract.bus_builders import World, only_where, texts
 from tests.contract.buses.servicebus import Harness as ServiceBus
@@ -85,3 +86,26 @@ async def test_of_what_is_to_be_forgotten_nothing_stays_where_a_broker_deletes_a
     if isinstance(world.harness, ServiceBus):
         assert said == [FERRY, "the end"]
         assert not any(b"Lovelace" in data for data in reached(world.harness.broker.broker))
+
+
+async def test_what_comes_meanwhile_goes_as_well(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_where(isinstance(world.harness, ServiceBus), "be looked through more than once")
+    cleo = await world.listener("cleo")
+    await cleo.inbox.close()
+    await world.publish(ADA, FERRY, to=("cleo",))
+    later = [ADA]
+
+    async def taken_off_while_another_comes(*args: Any) -> int:
+        taken = await taken_off(*args)
+        if later:
+            await world.publish(later.pop(), to=("cleo",))
+        return taken
+
+    monkeypatch.setattr("hive_mind.bus.servicebus.scrubbing.taken_off", taken_off_while_another_comes)
+    why = await backends.load("bus", "servicebus").scrub(
+        world.harness.address(), world.harness.settings(), [world.hive], ["cleo"], is_meant
+    )
+    assert (why, later) == ("", [])
+    again = await world.listener("cleo")
+    await world.publish("the end", to=("cleo",))
+    assert texts(await again.take(2)) == [FERRY, "the end"]

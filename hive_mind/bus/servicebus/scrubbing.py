@@ -15,6 +15,9 @@ from hive_mind.bus.servicebus.dead_letters import READ_MAX, forget, peek, taken_
 from hive_mind.bus.servicebus.messages import envelope_of, subscription_of
 from hive_mind.errors import WireError
 
+# Members go on meanwhile: they pass on what is to be forgotten, and read what they have in hand.
+_PASSES = 3
+
 IsMeant = Callable[[Envelope], bool]
 
 
@@ -47,11 +50,12 @@ async def _scrubbed(
     line = account.from_subscription(path, sub_queue=queue)
     try:
         receiver = await line.open()
-        wanted = {one.sequence_number for one in _meant(await peek(receiver, READ_MAX), is_meant)}
-        if not wanted:
-            return []
-        await taken_off(receiver, wanted, forget)
-        return list(_meant(await peek(receiver, READ_MAX), is_meant))
+        found = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        for _ in range(_PASSES):
+            if found:
+                await taken_off(receiver, {one.sequence_number for one in found}, forget)
+                found = list(_meant(await peek(receiver, READ_MAX), is_meant))
+        return found
     except Exception as error:
         if isinstance(failure := translated(error, f"subscription {path!r}"), Missing):
             return []

@@ -177,6 +177,10 @@ class NodeRunner(Requests):
 
     async def scrub(self) -> None:
         """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
+        self._check_running()
+        # What it just let go of may be on its way there.
+        request = next(self._ids)
+        await self._wait_for(request, lambda: self._barrier.hold([Done(request, ())]))
         await self._journal.scrub()
 
     async def close(self, *, drain_s: float = DRAIN_S) -> None:
@@ -269,9 +273,12 @@ class NodeRunner(Requests):
     # ── events in ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _answer(self, request: str, event: Event, then: Sequence[Effect] = ()) -> Outcome:
+        self._check_running()
+        return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
+
+    def _check_running(self) -> None:
         if not self._tasks or self._closing is not None or self._is_ending:
             raise self._stopped()
-        return await self._wait_for(request, lambda: self._handle(event, self._clock(), tracing.traceparent(), then))
 
     async def _wait_for(self, request: str, begin: Callable[[], None]) -> Outcome:
         requests = self._executor.requests

@@ -102,6 +102,10 @@ class TestedJournal(MemoryJournal):
         await super().write(records)
         self.trace.append("wrote")
 
+    async def scrub(self) -> None:
+        await super().scrub()
+        self.trace.append("scrubbed")
+
     async def close(self) -> None:
         self.is_closed_now = True
         await super().close()

@@ -144,6 +144,27 @@ async def test_an_event_that_writes_nothing_still_waits_for_what_is_being_writte
         assert await stage.said() == [Receipt("promise")]
 
 
+async def test_scrubbing_waits_for_what_is_on_its_way_to_the_journal() -> None:
+    trace: list[str] = []
+    async with on_stage(ScriptedNode(keep), trace) as stage:
+        stage.journal.hold()
+        promoting = asyncio.create_task(stage.runner.promote([PROMOTION]))
+        await turns()
+        again = asyncio.create_task(stage.runner.promote([PROMOTION]))
+        scrubbing = asyncio.create_task(stage.runner.scrub())
+        await turns()
+        assert "scrubbed" not in trace
+
+        stage.journal.allow()
+        await asyncio.gather(promoting, again, scrubbing)
+        assert trace[-3:] == ["wrote", "wrote", "scrubbed"]
+
+        await stage.runner.scrub()
+        assert trace[-2:] == ["scrubbed", "scrubbed"]
+    with pytest.raises(BackendUnavailable, match="not running"):
+        await stage.runner.scrub()
+
+
 async def test_searches_do_not_wait_for_the_disk() -> None:
     async with on_stage(ScriptedNode(keep)) as stage:
         stage.journal.hold()
