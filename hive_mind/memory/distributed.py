@@ -145,7 +145,7 @@ class DistributedCognitiveMemory:
             known = awake.recall.facts.copy().held
         try:
             tallied = await self._hive.tally(wanted.about)
-            self._log_reached(tallied.completeness, f"silent: {_listed_names(tallied.silent)}")
+            self._log_reached(tallied.completeness, _why_not_all(tallied.silent))
             moments, own = together(wanted, known, tallied)
             ids = first_of(wanted, moments)
             away = [(fact_id, "") for fact_id in ids if fact_id not in own]
@@ -371,7 +371,7 @@ class DistributedCognitiveMemory:
         asking, look = Asking(self._hive, self._home_of(awake)), await self._local.refining.begin(query)
         await self._local.look_back(awake, query)
         found = await self._candidates(awake, asking, look.query)
-        self._log_reached(found.gathered.completeness, f"silent: {_listed_names(found.gathered.silent)}")
+        self._log_reached(found.gathered.completeness, _why_not_all(found.gathered.silent))
         return await asking.result(found, look)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
@@ -427,9 +427,11 @@ def _another_agents(fact_id: str) -> InvalidInput:
     return InvalidInput(f"fact {fact_id!r} is another agent's: only who said it, or a moderator of the hive, can take it back")
 
 
-def _listed_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN]) or "nobody"
-    return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"
+def _why_not_all(silent: Sequence[str]) -> str:
+    if not silent:
+        return "nobody is silent: members still fetch what they are to hold, or this process was too busy to search in time"
+    shown = ", ".join(silent[:_NAMES_SHOWN])
+    return f"silent: {shown}" if len(silent) <= _NAMES_SHOWN else f"silent: {shown} and {len(silent) - _NAMES_SHOWN} more"
 
 
 def _is_id(text: str) -> bool:

@@ -24,13 +24,14 @@ from tests.builders import BagOfWords, Home, found, run, said
 from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
 
 
-def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_itself(caplog):
+@pytest.mark.parametrize(("silent", "why"), [((), "too busy to search in time"), (("bob", "cleo"), "(silent: bob, cleo)")])
+def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_itself(caplog, silent, why):
     home = SharedHome()
 
     class Silent(SmallHive):
         async def ask(self, probe, **options):
             nothing = await SmallHive().ask(probe, **options)
-            return replace(nothing, missing=("p1",))
+            return replace(nothing, missing=("p1",), silent=silent)
 
     async def whole() -> None:
         async with home.memory() as memory:
@@ -38,7 +39,7 @@ def test_a_partial_answer_says_so_once_and_holds_at_least_what_the_agent_knows_i
             for _ in range(3):
                 assert await found(memory, "pump") == [RED]
             assert memory.completeness == (await memory.search_facts("pump")).completeness == 0.75
-            assert [line for line in warnings_in(caplog) if "75.0 %" in line] == warnings_in(caplog)
+            assert [line for line in warnings_in(caplog) if "75.0 %" in line and why in line] == warnings_in(caplog)
             assert len(warnings_in(caplog)) == 1
 
     home.hive = Silent()
