@@ -16,7 +16,17 @@ from hive_mind.identity.certificate import Certificate, Revocations, Revoked, is
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Announce, Arrangement, Beat, FactsReply, FactsRequest, Replicate, SyncOffer, SyncState, Tell
+from hive_mind.model.messages import (
+    Announce,
+    FactsReply,
+    FactsRequest,
+    Heartbeat,
+    Replicate,
+    SyncOffer,
+    SyncState,
+    Tell,
+    TopologyUpdate,
+)
 from hive_mind.runtime.members.member import RunningMember
 from tests.unit.runtime.members.town import Town, plan
 from tests.waiting import until
@@ -75,13 +85,13 @@ async def said_in_a_twin(folder: Path, *names: str, true: Sequence[str] = (TRUE,
     await first.runner.fetch([(told[0], last.plan.name)])
     await asyncio.sleep(0.5)
     await second.runner.leave()
-    await until(lambda: any(isinstance(one.message, Arrangement) for one in seen))
+    await until(lambda: any(isinstance(one.message, TopologyUpdate) for one in seen))
     await asyncio.sleep(0.2)
     for member in town.open:
         await member.close()
     await town.bus.close(drain_s=0)
     said = {type(one.message) for one in seen}
-    assert {Beat, Replicate, Announce, Arrangement, FactsRequest, FactsReply, SyncOffer, SyncState, Tell} <= said
+    assert {Heartbeat, Replicate, Announce, TopologyUpdate, FactsRequest, FactsReply, SyncOffer, SyncState, Tell} <= said
     changes = [one for seen_one in seen if isinstance(seen_one.message, Replicate) for one in seen_one.message.changes]
     assert {True, False} == {bool(one.removals) for one in changes}
     return seen
@@ -114,7 +124,7 @@ def signed(signing: Signing, envelopes: Sequence[Envelope], mark: str, **fields:
 
 def flood(envelopes: Sequence[Envelope], root: PrivateKey, count: int) -> list[Envelope]:
     """Beats with as many certificates as may go with one, each another, all by a root that is not the fleet's."""
-    beat = next(one for one in envelopes if isinstance(one.message, Beat))
+    beat = next(one for one in envelopes if isinstance(one.message, Heartbeat))
     made = [
         issued(root, Certificate("hive", (f"m{number}",), number.to_bytes(32, "big"), 0, 1 << 52)) for number in range(4 * count)
     ]

@@ -15,7 +15,7 @@ from hive_mind.hive.replication.gossip import GossipSettings
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import pack
-from hive_mind.model.messages import Arranged, MembershipMessage, Message, SearchReply, SearchRequest
+from hive_mind.model.messages import AnnouncedTopology, MembershipMessage, Message, SearchReply, SearchRequest
 from tests.hives import keyring
 
 STEP_MS = 50
@@ -23,9 +23,9 @@ BEAT_MS = 1_000
 LIVELY = HiveSettings(gossip=GossipSettings(period_ms=2_000))
 
 
-def arranged(topology: Topology, follows: int = 0, by: str = "") -> Arranged:
+def announced(topology: Topology, follows: int = 0, by: str = "") -> AnnouncedTopology:
     """A topology as somebody tells of it who has no seal."""
-    return Arranged(pack(topology), by, follows)
+    return AnnouncedTopology(pack(topology), by, follows)
 
 
 class Process(Protocol):

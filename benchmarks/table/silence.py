@@ -61,7 +61,7 @@ async def asked(topology: TopologyName, questions: int) -> tuple[list[float], fl
 
 def share_of(fleet: Fleet, node: str) -> float:
     """What one node holds of everything: one group of all, or its partitions."""
-    topology = fleet.plan.arranged()
+    topology = fleet.plan.build_topology()
     if not isinstance(topology, Sharded):
         return 1 / len(fleet.nodes)
     return len(topology.held_by(node)) / fleet.plan.partitions

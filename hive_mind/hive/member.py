@@ -27,7 +27,7 @@ from hive_mind.hive.membership.membership import MEMBERSHIP, Membership
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import Partitions
 from hive_mind.hive.topology.base import Topology
-from hive_mind.model.messages import Arrangement, ArrangementRequest, Beat, SearchReply, SearchRequest
+from hive_mind.model.messages import Heartbeat, SearchReply, SearchRequest, TopologyRequest, TopologyUpdate
 
 NewNode = Callable[[Topology, bool], HiveNode]
 """Builds the node for a topology; whether the hive begins with it."""
@@ -70,7 +70,7 @@ class Member:
     def handle(self, event: Event, now: Now) -> list[Effect]:
         """What is to be done about an event, in this order. A `HiveError` refuses it and has changed nothing."""
         match event:
-            case Received(sender, Beat() | Arrangement() | ArrangementRequest() as message, delivery):
+            case Received(sender, Heartbeat() | TopologyUpdate() | TopologyRequest() as message, delivery):
                 effects = self._followed(self.membership.receive(sender, message, now), now)
                 return [*effects, Acknowledge(delivery)] if delivery else effects
             case Received(_, _, delivery) if self._node is None:

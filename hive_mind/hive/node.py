@@ -287,7 +287,7 @@ class HiveNode:
             case Replicate():
                 return self._replicate(sender, message, at)
             case Receipt():
-                records, facts = self.outbox.received(sender, message.parcel)
+                records, facts = self.outbox.received(sender, message.batch)
                 shared: list[Effect] = [Shared(tuple(sorted(set(facts))))] if facts else []
                 return [Persist(records), *shared] if records else shared
             case Announce():
@@ -312,7 +312,7 @@ class HiveNode:
                 taken.setdefault(changes.partition, Taken()).extend(some)
         astray = {name: some for name, some in taken.items() if self.partitions.is_astray(name)}
         posted, sends = self._post(astray, at.now) if astray else ([], [])
-        return [*self._took(taken, at, posted), *sends, Send((sender,), Receipt(message.parcel))]
+        return [*self._took(taken, at, posted), *sends, Send((sender,), Receipt(message.batch))]
 
     def _took(self, taken: Mapping[str, Taken], at: PolicyNow, more: Iterable[Record] = ()) -> list[Effect]:
         """Make durable what came from others."""

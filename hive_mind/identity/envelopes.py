@@ -13,7 +13,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.identity.epochs import EpochKeys
 from hive_mind.identity.keyring import UNSIGNED, Keyring
 from hive_mind.model import wire
-from hive_mind.model.messages import Beat
+from hive_mind.model.messages import Heartbeat
 
 Mode = Literal["off", "warn", "require"]
 
@@ -37,7 +37,7 @@ class Signing:
         """The same with its sender's seal. With a beat go its certificate and what was revoked, so that all learn of both."""
         data = wire.encode(envelope.message)
         sealed = self.keyring.seal(_payload(envelope, data))
-        vouched = tuple(self._vouched()) if isinstance(envelope.message, Beat) else ()
+        vouched = tuple(self._vouched()) if isinstance(envelope.message, Heartbeat) else ()
         return msgspec.structs.replace(envelope, data=data, seal=sealed, vouched=vouched)
 
     def _vouched(self) -> Iterator[bytes]:

@@ -25,17 +25,17 @@ class Changes(msgspec.Struct, frozen=True, array_like=True):
     heads: tuple[Head, ...] = ()
 
 
-class Replicate(msgspec.Struct, frozen=True, tag="replicate"):
-    """New assertions and removals, to be kept by who receives them; `parcel` comes back in the `Receipt`."""
+class Replicate(msgspec.Struct, frozen=True, tag="replicate", rename={"batch": "parcel"}):
+    """New assertions and removals, to be kept by who receives them; `batch` comes back in the `Receipt`."""
 
-    parcel: str
+    batch: str
     changes: tuple[Changes, ...]
 
 
-class Receipt(msgspec.Struct, frozen=True, tag="receipt"):
-    """Everything of a parcel is durable here."""
+class Receipt(msgspec.Struct, frozen=True, tag="receipt", rename={"batch": "parcel"}):
+    """Everything of a batch is durable here."""
 
-    parcel: str
+    batch: str
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True):
@@ -157,7 +157,7 @@ class Announce(msgspec.Struct, frozen=True, tag="announce"):
     entries: tuple[RegistryEntry, ...]
 
 
-class Beat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
+class Heartbeat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
     """A heartbeat: its sender lives, which members it knows, and what it wants. Of use only while it is fresh."""
 
     incarnation: bytes
@@ -179,17 +179,17 @@ class Beat(msgspec.Struct, frozen=True, tag="beat", omit_defaults=True):
     """The sender's, under all of this."""
 
 
-class ArrangementRequest(msgspec.Struct, frozen=True, tag="arrangement?"):
+class TopologyRequest(msgspec.Struct, frozen=True, tag="arrangement?"):
     """Asks for the topologies that came after that of this epoch, if the receiver knows a higher one."""
 
     epoch: int
 
 
-class Arranged(msgspec.Struct, frozen=True, array_like=True):
+class AnnouncedTopology(msgspec.Struct, frozen=True, array_like=True):
     """A topology as its maker announced it. Relays forward it unchanged."""
 
     topology: bytes
-    """As `hive.arrangement` packs it."""
+    """As `hive/topology/codec.py` packs it."""
     by: str = ""
     """Who made it, or began with it."""
     follows: int = 0
@@ -198,11 +198,11 @@ class Arranged(msgspec.Struct, frozen=True, array_like=True):
     """The maker's, under all of this."""
 
 
-class Arrangement(msgspec.Struct, frozen=True, tag="arrangement"):
+class TopologyUpdate(msgspec.Struct, frozen=True, tag="arrangement"):
     """Which topology holds; of two the higher epoch counts."""
 
     epoch: int
-    steps: tuple[Arranged, ...]
+    steps: tuple[AnnouncedTopology, ...]
     """The topologies that led to it, in their order; the last is the one of `epoch`."""
     follows: int = 0
     """The epoch that the first of them was made from; 0 where the sender can't tell all that came since what it was asked."""
@@ -342,9 +342,9 @@ class Encrypted(msgspec.Struct, frozen=True, tag="encrypted"):
 
 SearchRequest = PoolRequest | FactsRequest | ListRequest | TallyRequest
 SearchReply = PoolReply | FactsReply | ListReply | TallyReply
-MembershipMessage = Beat | ArrangementRequest | Arrangement
+MembershipMessage = Heartbeat | TopologyRequest | TopologyUpdate
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
 Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply | Encrypted
 
-LIVE: frozenset[type] = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Beat))
+LIVE: frozenset[type] = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Heartbeat))
 """Of what kind messages are that are worth something only while they are fresh."""

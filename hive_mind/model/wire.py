@@ -15,7 +15,7 @@ from hive_mind.model.messages import Message
 VERSION = 1
 _PREFIX = bytes([VERSION])
 MESSAGE_BYTES_MAX = 16 << 20
-"""Larger is no message of ours: what is sent is cut into parcels and steps far below."""
+"""Larger is no message of ours: what is sent is cut into batches and steps far below."""
 
 
 def encode(message: Message) -> bytes:

@@ -18,7 +18,7 @@ _TRIES_MAX = 5
 _AGAIN_MS = 10_000
 
 
-class Parcel(msgspec.Struct, frozen=True):
+class Packet(msgspec.Struct, frozen=True):
     """A message under way. `delivery` is "" where nobody waits for an acknowledgement; `envelope` None where nobody signs."""
 
     sender: str
@@ -29,7 +29,7 @@ class Parcel(msgspec.Struct, frozen=True):
 
 
 class Fate(Enum):
-    """What became of a parcel at its receiver."""
+    """What became of a packet at its receiver."""
 
     TAKEN = auto()
     AWAY = auto()
@@ -37,9 +37,9 @@ class Fate(Enum):
 
 
 class Network:
-    """Carries parcels to `deliver`, which says whether the receiver was there."""
+    """Carries packets to `deliver`, which says whether the receiver was there."""
 
-    def __init__(self, schedule: Schedule, chance: Chance, weather: Weather, deliver: Callable[[Parcel], Fate]) -> None:
+    def __init__(self, schedule: Schedule, chance: Chance, weather: Weather, deliver: Callable[[Packet], Fate]) -> None:
         self._schedule, self._chance, self._deliver = schedule, chance, deliver
         self.weather = weather
         self.sent = self.lost = self.put_aside = 0
@@ -54,12 +54,12 @@ class Network:
         if self._chance.random() < self.weather.loss:
             self.lost += 1
             return
-        parcel = Parcel(sender, to, message, self._registered() if self.weather.is_brokered else "", envelope)
+        packet = Packet(sender, to, message, self._registered() if self.weather.is_brokered else "", envelope)
         for _ in range(2 if self._chance.random() < self.weather.duplication else 1):
-            self._schedule.after(self._chance.expovariate(1 / self.weather.delay_ms), lambda: self._arrive(parcel, 1))
+            self._schedule.after(self._chance.expovariate(1 / self.weather.delay_ms), lambda: self._arrive(packet, 1))
 
     def acknowledge(self, delivery: str) -> None:
-        """The broker forgets a parcel."""
+        """The broker forgets a packet."""
         self._waiting.discard(delivery)
 
     def divide(self, side: Collection[str]) -> None:
@@ -97,22 +97,22 @@ class Network:
         self._waiting.add(delivery)
         return delivery
 
-    def _arrive(self, parcel: Parcel, tries: int) -> None:
-        gets_there = self.reaches(parcel.sender, parcel.to)
-        if not parcel.delivery:
+    def _arrive(self, packet: Packet, tries: int) -> None:
+        gets_there = self.reaches(packet.sender, packet.to)
+        if not packet.delivery:
             if gets_there:
-                self._deliver(parcel)
+                self._deliver(packet)
             return
         # An acknowledged copy may arrive once more (a broker's own duplicate); an acknowledged repetition does not.
-        if tries > 1 and parcel.delivery not in self._waiting:
+        if tries > 1 and packet.delivery not in self._waiting:
             return
-        fate = self._deliver(parcel) if gets_there else Fate.AWAY
-        if parcel.delivery in self._waiting:
-            self._repeat(parcel, tries + (fate is Fate.TAKEN))
+        fate = self._deliver(packet) if gets_there else Fate.AWAY
+        if packet.delivery in self._waiting:
+            self._repeat(packet, tries + (fate is Fate.TAKEN))
 
-    def _repeat(self, parcel: Parcel, tries: int) -> None:
+    def _repeat(self, packet: Packet, tries: int) -> None:
         if tries > _TRIES_MAX:
-            self._waiting.discard(parcel.delivery)
+            self._waiting.discard(packet.delivery)
             self.put_aside += 1
             return
-        self._schedule.after(_AGAIN_MS * self._chance.uniform(0.5, 1.5), lambda: self._arrive(parcel, max(2, tries)))
+        self._schedule.after(_AGAIN_MS * self._chance.uniform(0.5, 1.5), lambda: self._arrive(packet, max(2, tries)))

@@ -35,7 +35,7 @@ from hive_mind.sim.history import History, Operation
 from hive_mind.sim.hives import node_of as new_node_of
 from hive_mind.sim.invariants.views import node_of, note_promoted, places_of
 from hive_mind.sim.machine import Machine
-from hive_mind.sim.network import Fate, Network, Parcel
+from hive_mind.sim.network import Fate, Network, Packet
 from hive_mind.sim.schedule import Schedule
 from hive_mind.sim.siege.keys import BEAT_MS, Mail, Office
 from hive_mind.sim.siege.liar import Liar, LyingNode
@@ -229,17 +229,17 @@ class World:
         share = self.weather.crash_boundary_share
         return 1 + int(self._chance.expovariate(share)) if share else -1
 
-    def _deliver(self, parcel: Parcel) -> Fate:
-        machine = self.machines.get(parcel.to)
+    def _deliver(self, packet: Packet) -> Fate:
+        machine = self.machines.get(packet.to)
         if machine is None:
             return Fate.AWAY
-        sender = parcel.sender
-        if (envelope := parcel.envelope) is not None and self.mail is not None and machine.node is not None:
+        sender = packet.sender
+        if (envelope := packet.envelope) is not None and self.mail is not None and machine.node is not None:
             if not self.mail.is_taken(machine.name, envelope, machine.now.wall_ms):
-                self.network.acknowledge(parcel.delivery)
+                self.network.acknowledge(packet.delivery)
                 return Fate.TAKEN
             sender = envelope.sender
-        is_there = machine.handle(Received(sender, parcel.message, parcel.delivery))
+        is_there = machine.handle(Received(sender, packet.message, packet.delivery))
         return Fate.TAKEN if is_there else Fate.AWAY
 
     def _search(self, machine: Machine, effect: SearchLocal) -> None:

@@ -26,7 +26,7 @@ from hive_mind.store.base import (
 
 
 @dataclass(slots=True)
-class Batch:
+class WriteBatch:
     """All members keep the order in which things were added."""
 
     added: dict[str, Fact] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Batch:
     erased_texts: dict[str, None] = field(default_factory=dict)
     """whose embeddings go"""
 
-    def take(self, changes: Iterable[Change]) -> "Batch":
+    def take(self, changes: Iterable[Change]) -> "WriteBatch":
         """Add changes. Raises `InvalidInput` for what can't be, whatever is kept."""
         for change in changes:
             match change:

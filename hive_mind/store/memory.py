@@ -16,7 +16,7 @@ from hive_mind.errors import BackendUnavailable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.model.ids import vector_key
-from hive_mind.store._batch import Batch, already_there, no_end, not_there
+from hive_mind.store._batch import WriteBatch, already_there, no_end, not_there
 from hive_mind.store._checks import check
 from hive_mind.store.base import Change, FactStore, Link, Narrow
 
@@ -46,7 +46,7 @@ class _Kept:
     def has(self, id: str) -> bool:
         return id in self.facts or id in self.others
 
-    def refuse_what_does_not_fit(self, batch: Batch) -> None:
+    def refuse_what_does_not_fit(self, batch: WriteBatch) -> None:
         for id in filter(self.has, batch.added):
             raise already_there(id)
         for id in batch.revised.keys() - self.facts.keys():
@@ -55,7 +55,7 @@ class _Kept:
             if not self.has(id):
                 raise no_end(id)
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: WriteBatch) -> None:
         self.facts |= batch.added
         self.facts |= {id: replace(fact, content=self.facts[id].content) for id, fact in batch.revised.items()}
         self.others |= {id: value for id, value in batch.once.items() if not self.has(id)}
@@ -111,7 +111,7 @@ class MemoryStore:
     async def write(self, changes: Sequence[Change]) -> None:
         kept = self._kept
         check(changes)
-        batch = Batch().take(changes)
+        batch = WriteBatch().take(changes)
         kept.refuse_what_does_not_fit(batch)
         kept.put(batch)
 

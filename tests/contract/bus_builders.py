@@ -141,7 +141,7 @@ def texts(deliveries: Sequence[Delivery]) -> list[str]:
 
 def text(delivery: Delivery) -> str:
     assert isinstance(delivery.envelope.message, Receipt)
-    return delivery.envelope.message.parcel
+    return delivery.envelope.message.batch
 
 
 class Listener:

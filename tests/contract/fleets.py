@@ -58,7 +58,7 @@ class Members:
     """The nodes of a hive over one bus. They begin when the first agent says something, from what their journals kept."""
 
     def __init__(self, plan: FleetPlan, folder: Path | None = None, embedder: Embedder | None = None) -> None:
-        topology = plan.arranged()
+        topology = plan.build_topology()
         assert topology is not None
         self.plan, self.topology, self.bus = plan, topology, MemoryBus()
         self.embedder = embedder or BagOfWords()

@@ -17,7 +17,7 @@ from hive_mind.bus.base import Envelope, type_of
 from hive_mind.hive.topology.codec import EPOCH_MAX
 from hive_mind.hive.topology.codec import pack as packed
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.model.messages import Arranged, Arrangement, Beat, Message
+from hive_mind.model.messages import AnnouncedTopology, Heartbeat, Message, TopologyUpdate
 from tests.laws.test_wire import MESSAGES
 
 _ODD_NUMBERS = (-1, 0, 1, 2**31, 2**40, 2**53, 2**62, 2**63 - 1, -(2**63), 2**64 - 1)
@@ -64,7 +64,7 @@ class Forger:
             *(self.cut, self.flipped, self.spliced, self.other_version, self.garbage, self.deep),
             *(self.wrong_value, self.wrong_value, self.wrong_value, self.wrong_envelope),
             *(self.other_hive, self.other_type, self.other_sender, self.replayed, self.said_again),
-            *(self.beat, self.arrangement),
+            *(self.beat, self.topology_update),
         )
 
     def one(self) -> Forged:
@@ -143,19 +143,19 @@ class Forger:
         """Of one that wants in, or wants another one out; of a boot that nobody knows yet."""
         del some
         chance, epoch = self._chance, self._chance.choice((1, 1 << 16, EPOCH_MAX))
-        said = Beat(chance.randbytes(8), 1 + chance.randrange(1 << 20), epoch, chance.randbytes(8), seal=self._seal())
+        said = Heartbeat(chance.randbytes(8), 1 + chance.randrange(1 << 20), epoch, chance.randbytes(8), seal=self._seal())
         answered = chance.randbytes(chance.choice((0, 3, 16)))
         wants = chance.choice(({"wants_in": True}, {"is_leaving": True}, {"asks": True}, {"answers": answered, "wants_in": True}))
         return codec.encode(self._on_envelope(msgspec.structs.replace(said, **wants)))
 
-    def arrangement(self, some: Envelope) -> bytes:
+    def topology_update(self, some: Envelope) -> bytes:
         """A hive of its own, as if a member had made it."""
         del some
         chance, epoch = self._chance, self._chance.choice((2, 1 << 16, 1 << 36, EPOCH_MAX))
         topology = Flat(tuple({"mallory", chance.choice(_STRANGERS[2:])}), epoch)
         follows = chance.choice((0, 1, 1, epoch - 1))
-        made = Arranged(packed(topology), chance.choice(("", *_STRANGERS)), follows, self._seal())
-        return codec.encode(self._on_envelope(Arrangement(epoch, (made,), follows)))
+        made = AnnouncedTopology(packed(topology), chance.choice(("", *_STRANGERS)), follows, self._seal())
+        return codec.encode(self._on_envelope(TopologyUpdate(epoch, (made,), follows)))
 
     def oversize(self) -> Forged:
         """More than anybody takes."""
@@ -163,7 +163,7 @@ class Forger:
 
     def _seal(self) -> bytes:
         """None, some bytes, or one that an honest member made under something else."""
-        beats = [some.message.seal for some in self._honest if isinstance(some.message, Beat)]
+        beats = [some.message.seal for some in self._honest if isinstance(some.message, Heartbeat)]
         return self._chance.choice((b"", self._chance.randbytes(32), *self._chance.sample(beats, min(len(beats), 1))))
 
     def _on_envelope(self, message: Message) -> Envelope:

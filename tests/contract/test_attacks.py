@@ -189,9 +189,9 @@ async def a_member_that_lies(world: World, members: list[RunningMember], keys: K
     now_ms = time.time_ns() // 1_000_000
     foreign = Assertion(fact_id(FALSE, "another"), liar, "notes", 0.9, Stamp(now_ms), Statement(FALSE, "pumps"), tenant="another")
     head = sealed_head(seal, ALL, Head(liar, bytes(8), 1))
-    parcel = Replicate("foreign", (Changes(ALL, (sealed(seal, ALL, dot(head.actor, 1), foreign),), (), (head,)),))
+    batch = Replicate("foreign", (Changes(ALL, (sealed(seal, ALL, dot(head.actor, 1), foreign),), (), (head,)),))
     lies = [one for one in forged if liar not in one.target]
-    lies += addressed([envelope(parcel, sender=liar)], world.hive, NAMES, "tenant")
+    lies += addressed([envelope(batch, sender=liar)], world.hive, NAMES, "tenant")
     await publish(world, signed(signing, lies, "b", sender=liar))
     # What is counted comes last: then everybody has heard the rest.
     end = addressed([envelope("end", sender="mallory")], world.hive, NAMES, "end")

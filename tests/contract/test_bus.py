@@ -178,7 +178,7 @@ async def test_who_watches_sees_everything_once_and_takes_nothing(world: World) 
     assert sorted(await bob.take_and_ack(4)) == ["all", "before", "bob's", "both"]
     assert sorted(await cid.take_and_ack(2)) == ["all", "both"]
     await until(lambda: has(seen, 4))
-    assert sorted(one.message.parcel for one in seen if isinstance(one.message, Receipt)) == [
+    assert sorted(one.message.batch for one in seen if isinstance(one.message, Receipt)) == [
         *("all", "bob's", "both", "nobody's")
     ]
     await watch.close()

@@ -22,7 +22,7 @@ ADA, FERRY = "Ada Lovelace lives in Corrin.", "The ferry leaves at nine."
 
 
 def is_meant(envelope: Envelope) -> bool:
-    return isinstance(envelope.message, Receipt) and "Lovelace" in envelope.message.parcel
+    return isinstance(envelope.message, Receipt) and "Lovelace" in envelope.message.batch
 
 
 def reached(thing: Any, *but: Any) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from hive_mind.hive.membership.membership import MEMBERSHIP, TOPOLOGIES
 from hive_mind.hive.topology.codec import pack
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import TopologyLog, TopologyVersion
-from hive_mind.model.messages import Arranged
+from hive_mind.model.messages import AnnouncedTopology
 
 FLAT = "topology: flat"
 FEDERATED = "topology: {kind: federated, groups: [{name: east}, {name: west}, {name: north}]}"
@@ -79,7 +79,7 @@ def sentences(agent: int, count: int) -> str:
 
 async def spoil_members(journal: Path) -> None:
     """A node will believe that somebody else is the hive's only member."""
-    expelled = TopologyVersion.of(Arranged(pack(Flat(("mallory",), 99)), "mallory", 98))
+    expelled = TopologyVersion.of(AnnouncedTopology(pack(Flat(("mallory",), 99)), "mallory", 98))
     opened = await backends.load("journal", "sqlite").open(journal)
     await opened.write([Put(MEMBERSHIP, TOPOLOGIES, TopologyLog((expelled,)).packed())])
     await opened.close()

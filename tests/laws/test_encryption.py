@@ -12,7 +12,7 @@ from hive_mind.identity.certificate import Certificate
 from hive_mind.identity.cipher import LOCKED, OVERHEAD_BYTES, PLAIN, UNREADABLE, Cipher
 from hive_mind.identity.epochs import EpochKeys, handed_out
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Beat, Encrypted, Message, Receipt
+from hive_mind.model.messages import Encrypted, Heartbeat, Message, Receipt
 
 ROOT, OTHER_ROOT = PrivateKey(b"r" * 32), PrivateKey(b"o" * 32)
 ADA, BEN, EVE = (PrivateKey(letter * 32) for letter in (b"a", b"b", b"e"))
@@ -39,7 +39,7 @@ SENDER, READER = cipher(ADA, FIRST), cipher(BEN, FIRST)
 names = st.text("aZ0-é✓", min_size=1, max_size=8)
 messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(Receipt, st.text("aZ0-é✓ ", max_size=40)),
-    st.builds(Beat, st.binary(max_size=8), st.integers(0, 2**40), st.integers(0, 2**40)),
+    st.builds(Heartbeat, st.binary(max_size=8), st.integers(0, 2**40), st.integers(0, 2**40)),
     st.just(Receipt("what is secret")),
 )
 

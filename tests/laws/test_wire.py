@@ -12,15 +12,13 @@ from hive_mind.errors import WireError
 from hive_mind.model.evidence import Assertion, Head, HiveFact, Provenance, Removal, Sealed, Stamp, Statement
 from hive_mind.model.messages import (
     Announce,
-    Arranged,
-    Arrangement,
-    ArrangementRequest,
-    Beat,
+    AnnouncedTopology,
     Changes,
     ClockSample,
     Encrypted,
     FactsReply,
     FactsRequest,
+    Heartbeat,
     ListReply,
     ListRequest,
     Message,
@@ -39,6 +37,8 @@ from hive_mind.model.messages import (
     TallyRequest,
     Tell,
     TellReceipt,
+    TopologyRequest,
+    TopologyUpdate,
 )
 from hive_mind.model.probe import Anchors, EvidenceColumns, Occurrences, Pool, Probe
 from hive_mind.model.scores import TermStatistics
@@ -92,9 +92,9 @@ MESSAGES = {
         SyncState, BYTES, BYTES, BYTES, SAMPLE, TEXTS, some(ENTRY), TEXTS, TEXTS, some(st.builds(TakenOver, TEXT, BYTES))
     ),
     Announce: st.builds(Announce, some(ENTRY)),
-    Beat: st.builds(Beat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, st.booleans(), BYTES, BYTES),
-    ArrangementRequest: st.builds(ArrangementRequest, MS),
-    Arrangement: st.builds(Arrangement, MS, some(st.builds(Arranged, BYTES, TEXT, MS, BYTES)), MS),
+    Heartbeat: st.builds(Heartbeat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, st.booleans(), BYTES, BYTES),
+    TopologyRequest: st.builds(TopologyRequest, MS),
+    TopologyUpdate: st.builds(TopologyUpdate, MS, some(st.builds(AnnouncedTopology, BYTES, TEXT, MS, BYTES)), MS),
     Tell: st.builds(Tell, BYTES, MS, MS, TEXT, BYTES),
     TellReceipt: st.builds(TellReceipt, BYTES, MS),
     PoolRequest: st.builds(PoolRequest, TEXT, TEXT, MS, PROBE, MS, SHARE),

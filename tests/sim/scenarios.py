@@ -183,7 +183,7 @@ def a_revoked_key_stays_revoked_through_a_restart() -> str:
     said = Assertion(FACT_IDS[0], agent, agent, 1.0, Stamp(machine.true_ms, 0, b"thief"), STATEMENTS[0])
     given = sealed(seal_of(thief.keyring), ALL, dot(actor_id("n2", b"thief"), 1), said)
     head = sealed_head(seal_of(thief.keyring), ALL, Head("n2", b"thief", 1))
-    bare = world.mail.bare("n2", ("n1",), Replicate("parcel", (Changes(ALL, (given,), (), (head,)),)))
+    bare = world.mail.bare("n2", ("n1",), Replicate("batch", (Changes(ALL, (given,), (), (head,)),)))
     signed = msgspec.structs.replace(thief.signed(bare), vouched=(thief.keyring.certificate,))
     world.post(THIEF, "n1", signed)
     world.run(10_000)

@@ -11,7 +11,7 @@ from hive_mind.model.messages import Receipt
 from hive_mind.sim.faults import CALM, FAULTS, drawn, parse
 from hive_mind.sim.invariants.checks import unfinished
 from hive_mind.sim.machine import Disk
-from hive_mind.sim.network import Fate, Network, Parcel
+from hive_mind.sim.network import Fate, Network, Packet
 from hive_mind.sim.schedule import Schedule
 from hive_mind.sim.siege.keys import BEAT_MS
 from tests.sim.scenarios import world_of
@@ -21,11 +21,11 @@ def put(key: bytes, value: bytes = b"") -> list[Put]:
     return [Put("table", key, value)]
 
 
-def carried(weather, count: int = 200, fate: Fate = Fate.TAKEN) -> list[Parcel]:
+def carried(weather, count: int = 200, fate: Fate = Fate.TAKEN) -> list[Packet]:
     schedule, arrived = Schedule(), []
 
-    def deliver(parcel: Parcel) -> Fate:
-        arrived.append(parcel)
+    def deliver(packet: Packet) -> Fate:
+        arrived.append(packet)
         return fate
 
     network = Network(schedule, Random(1), weather, deliver)
@@ -67,13 +67,13 @@ def test_a_backup_is_older_than_what_it_replaces():
 
 
 def test_a_calm_network_brings_everything_once_and_out_of_order():
-    arrived = [int(parcel.message.parcel) for parcel in carried(CALM)]
+    arrived = [int(packet.message.packet) for packet in carried(CALM)]
     assert sorted(arrived) == list(range(200))
     assert arrived != sorted(arrived)
 
 
 def test_a_bad_network_loses_and_repeats():
-    arrived = [parcel.message.parcel for parcel in carried(replace(CALM, loss=0.5, duplication=0.5))]
+    arrived = [packet.message.packet for packet in carried(replace(CALM, loss=0.5, duplication=0.5))]
     assert 60 < len(set(arrived)) < 140
     assert len(arrived) > len(set(arrived))
 

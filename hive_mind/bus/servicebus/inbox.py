@@ -21,7 +21,7 @@ from hive_mind.bus.servicebus.account import NAME, Account
 from hive_mind.bus.servicebus.dead_letters import description_of
 from hive_mind.bus.servicebus.messages import (
     TARGET,
-    Parcel,
+    LockedMessage,
     attempt_of,
     data_of,
     is_ping,
@@ -72,7 +72,7 @@ class ServiceBusInbox:
     ) -> None:
         self.subscription = subscription
         self.path = subscription_of(subscription.hive, subscription.name)
-        self.mailbox: Mailbox[Parcel] = Mailbox(subscription, on_ready, self)
+        self.mailbox: Mailbox[LockedMessage] = Mailbox(subscription, on_ready, self)
         self.reader = QueueReader(
             account,
             self.path,
@@ -150,19 +150,19 @@ class ServiceBusInbox:
             self._renewing.cancel()
             await asyncio.wait([self._renewing])
         for delivery in held:
-            parcel = delivery.native
+            locked = delivery.native
             # What nobody had in hand was not delivered: it must not lose one of its attempts.
-            self.reader.settle(Settlement(parcel.message, "give back" if parcel.is_taken else "release"))
+            self.reader.settle(Settlement(locked.message, "give back" if locked.is_taken else "release"))
         await self.reader.close()
         self._owner.forget(self)
 
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def settled(self, mailbox: Mailbox[Parcel], delivery: MailboxDelivery[Parcel]) -> None:
+    def settled(self, mailbox: Mailbox[LockedMessage], delivery: MailboxDelivery[LockedMessage]) -> None:
         del mailbox
         self.reader.settle(Settlement(delivery.native.message, "complete"))
 
-    def put_aside(self, mailbox: Mailbox[Parcel], delivery: MailboxDelivery[Parcel], reason: str) -> None:
+    def put_aside(self, mailbox: Mailbox[LockedMessage], delivery: MailboxDelivery[LockedMessage], reason: str) -> None:
         """It is a dead letter."""
         del mailbox
         self._bury(delivery.native.message, reason, delivery.attempt)
@@ -190,8 +190,8 @@ class ServiceBusInbox:
         except WireError as error:
             self._bury(message, f"{_UNDECODABLE}: {error}", attempt_of(message))
         else:
-            parcel = Parcel(message, asyncio.get_running_loop().time())
-            self.mailbox.offer(parcel, envelope, attempt_of(message), len(data))
+            locked = LockedMessage(message, asyncio.get_running_loop().time())
+            self.mailbox.offer(locked, envelope, attempt_of(message), len(data))
 
     def all_settled(self) -> None:
         """Nothing is left to tell the broker."""
@@ -216,17 +216,17 @@ class ServiceBusInbox:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(self._lock_s / 8, _LOOK_S))
-            for parcel in [delivery.native for delivery in self.mailbox.held]:
-                if loop.time() - parcel.locked_at >= self._lock_s / 2:
-                    await self._renew_one(parcel)
+            for locked in [delivery.native for delivery in self.mailbox.held]:
+                if loop.time() - locked.locked_at >= self._lock_s / 2:
+                    await self._renew_one(locked)
 
-    async def _renew_one(self, parcel: Parcel) -> None:
+    async def _renew_one(self, locked: LockedMessage) -> None:
         began = asyncio.get_running_loop().time()
         try:
-            is_ours = await self.reader.lock_renewer.renew(parcel.message)
+            is_ours = await self.reader.lock_renewer.renew(locked.message)
         except BackendError as error:
             _log.debug("subscription %s: a lock was not renewed: %s", self.path, error)
             return
-        leave_to_broker(parcel.message)
+        leave_to_broker(locked.message)
         # One that is lost comes again; there is nothing left to renew.
-        parcel.locked_at = began if is_ours else float("inf")
+        locked.locked_at = began if is_ours else float("inf")

@@ -36,7 +36,7 @@ _MESSAGE_ID_CHARS_MAX = 128
 
 
 @dataclass(slots=True, eq=False)
-class Parcel:
+class LockedMessage:
     """A message that we hold the lock of. Its identity is the sequence number, not the lock."""
 
     message: ServiceBusReceivedMessage
@@ -51,7 +51,7 @@ class Parcel:
         return self.message.sequence_number
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parcel) and self.number == other.number
+        return isinstance(other, LockedMessage) and self.number == other.number
 
     def __hash__(self) -> int:
         return hash(self.number)

@@ -57,7 +57,7 @@ async def _learn(agents: dict[str, LearningAgent]) -> dict[str, str]:
 
 
 def _report(plan: FleetPlan, fleet: Fleet, held: dict[str, int], results: Sequence[Result]) -> dict[str, object]:
-    topology = fleet.plan.arranged()
+    topology = fleet.plan.build_topology()
     return {
         "topology": plan.topology,
         "agents": held,

@@ -49,7 +49,7 @@ class _Routed(Federated):
 
 @dataclass(frozen=True, slots=True)
 class _RoutedPlan(FleetPlan):
-    def arranged(self) -> Topology:
+    def build_topology(self) -> Topology:
         """A node for each agent."""
         return _Routed({name: (name,) for name in self.agents}, broadcast_threshold=_NEVER)
 

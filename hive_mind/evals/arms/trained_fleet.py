@@ -124,8 +124,8 @@ def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
 
 async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> TrainedFleet:
     """Deal a scope to the agents of a fleet, let them share it, and stop whom the seed says. Raises `InvalidInput`."""
-    arranged = plan.arranged()
-    nodes = arranged.nodes if arranged else ()
+    topology = plan.build_topology()
+    nodes = topology.nodes if topology else ()
     if cell.fault.down >= max(len(nodes), 1):
         raise InvalidInput(f"with {cell.fault.down} of {len(nodes)} nodes down no node is left to ask; stop fewer")
     down = frozenset(shuffled(cell, nodes)[: cell.fault.down])

@@ -25,7 +25,7 @@ from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.requests import Requests
 from hive_mind.sim.faults import Weather
 from hive_mind.sim.machine import START_MS
-from hive_mind.sim.network import Fate, Network, Parcel
+from hive_mind.sim.network import Fate, Network, Packet
 from hive_mind.sim.schedule import Schedule
 
 DELAY_MS = 2
@@ -197,13 +197,13 @@ class VirtualHive:
         else:
             self._send(name, (reply_to,), reply)
 
-    def _deliver(self, parcel: Parcel) -> Fate:
-        one = self.nodes[parcel.to]
+    def _deliver(self, packet: Packet) -> Fate:
+        one = self.nodes[packet.to]
         if one.is_down:
             return Fate.AWAY
-        if isinstance(parcel.message, Replicate):
+        if isinstance(packet.message, Replicate):
             self._replica_ms = self.schedule.now_ms
-        self._handle(one, Received(parcel.sender, parcel.message))
+        self._handle(one, Received(packet.sender, packet.message))
         return Fate.TAKEN
 
     def _plan_tick(self, one: VirtualNode) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hive_mind.model.messages import Beat
+from hive_mind.model.messages import Heartbeat
 
 # Boots of a name that are remembered; beats of older ones come late by hours.
 _FORMER_MAX = 4
@@ -34,7 +34,7 @@ _NUMBER_BYTES = 8
 _ASKED_MAX = 1_000
 
 
-def is_short(beat: Beat) -> bool:
+def is_short(beat: Heartbeat) -> bool:
     """Whether it takes no more than beats do."""
     words = max(len(beat.incarnation), len(beat.digest), len(beat.answers))
     return words <= _WORD_MAX and len(beat.seal) <= _SEAL_BYTES_MAX and len(beat.group) <= _GROUP_CHARACTERS_MAX
@@ -44,7 +44,7 @@ def is_short(beat: Beat) -> bool:
 class LastHeartbeat:
     """The last beat of the boot that counts, and how far the others of this name got."""
 
-    beat: Beat
+    beat: Heartbeat
     heard_ms: int
     since_ms: int
     """When this boot was first heard."""
@@ -74,13 +74,13 @@ class Heartbeats:
         """All that were heard, sorted; this node too."""
         return sorted(self._heard)
 
-    def touch(self, beat: Beat, now_ms: int) -> None:
+    def touch(self, beat: Heartbeat, now_ms: int) -> None:
         if (own := self._heard.get(self.name)) is None:
             self._heard[self.name] = LastHeartbeat(beat, now_ms, now_ms)
         else:
             own.beat, own.heard_ms = beat, now_ms
 
-    def hear(self, name: str, beat: Beat, now_ms: int) -> bool:
+    def hear(self, name: str, beat: Heartbeat, now_ms: int) -> bool:
         """A beat came; whether it counts. One that was repeated, came late or is of a former boot does not."""
         heard = self._heard.get(name)
         if heard is None:
@@ -99,7 +99,7 @@ class Heartbeats:
         heard = self._heard.get(name)
         return heard is not None and now_ms - heard.heard_ms <= self._silence_ms
 
-    def fresh(self, now_ms: int) -> list[Beat]:
+    def fresh(self, now_ms: int) -> list[Heartbeat]:
         """The last beats of all that have beaten lately."""
         return [heard.beat for heard in self._heard.values() if now_ms - heard.heard_ms <= self._silence_ms]
 
@@ -120,7 +120,7 @@ class Heartbeats:
         for heard in self._heard.values():
             heard.heard_ms += slept_ms
 
-    def _hear_other_boot(self, name: str, heard: LastHeartbeat, beat: Beat, now_ms: int) -> bool:
+    def _hear_other_boot(self, name: str, heard: LastHeartbeat, beat: Heartbeat, now_ms: int) -> bool:
         number = heard.former.get(beat.incarnation, -1)
         if beat.number <= number:
             return False
@@ -166,7 +166,7 @@ def state_of(name: str, heartbeats: Heartbeats, now_ms: int, *, is_member: bool,
     return MemberState(name, state, is_member, silent_ms, beat.epoch, beat.incarnation.hex(), beat.group, has_twin)
 
 
-def _wish(beat: Beat, *, is_member: bool, is_heard: bool) -> State:
+def _wish(beat: Heartbeat, *, is_member: bool, is_heard: bool) -> State:
     if beat.is_leaving:
         return "leaving"
     if is_member:
@@ -174,7 +174,7 @@ def _wish(beat: Beat, *, is_member: bool, is_heard: bool) -> State:
     return "joining" if beat.wants_in and is_heard else "stranger"
 
 
-def mark_of(beat: Beat) -> bytes:
+def mark_of(beat: Heartbeat) -> bytes:
     """What an answer to this beat names."""
     return beat.incarnation + beat.number.to_bytes(_NUMBER_BYTES, "big")
 
@@ -188,7 +188,7 @@ class LivingBoots:
         self._asked: dict[tuple[str, bytes], tuple[int, int]] = {}
         """By name and incarnation: the number of the first beat that asked, and when it was asked last."""
 
-    def lives(self, name: str, beat: Beat, *, is_heard: bool) -> bool:
+    def lives(self, name: str, beat: Heartbeat, *, is_heard: bool) -> bool:
         """Whether the boot that sent this beat has answered, by this beat or, if it was heard lately, by an earlier one."""
         if is_heard and self._living.get(name) == beat.incarnation:
             return True
@@ -200,7 +200,7 @@ class LivingBoots:
         del self._asked[name, beat.incarnation]
         return True
 
-    def is_to_ask(self, name: str, beat: Beat, number: int, now_ms: int, every_ms: int) -> bool:
+    def is_to_ask(self, name: str, beat: Heartbeat, number: int, now_ms: int, every_ms: int) -> bool:
         """Whether to ask that boot now, by the beat of this number; it is asked no more often than `every_ms`."""
         boot = name, beat.incarnation
         first, asked_ms = self._asked.pop(boot, (number, now_ms - every_ms))

@@ -19,7 +19,7 @@ from hive_mind.errors import InvalidInput, WireError
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Effect, Now, Persist, Put, Send
 from hive_mind.hive.membership.heartbeats import Heartbeats, LivingBoots, MemberState, is_short, mark_of, state_of
-from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_beat, sealed_beat, sealed_topology
+from hive_mind.hive.policy.seal import UNSEALED, Seal, is_sealed_heartbeat, sealed_heartbeat, sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import EVERYBODY, is_name, pack
 from hive_mind.hive.topology.log import (
@@ -34,7 +34,7 @@ from hive_mind.hive.topology.log import (
     successor,
     wanted,
 )
-from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat, MembershipMessage
+from hive_mind.model.messages import AnnouncedTopology, Heartbeat, MembershipMessage, TopologyRequest, TopologyUpdate
 
 MEMBERSHIP = "membership"
 TOPOLOGIES = b"topologies"
@@ -137,12 +137,12 @@ class Membership:
         """A message of another node. Raises `WireError` for an invalid topology, before any change."""
         self._wake(now)
         match message:
-            case Beat():
+            case Heartbeat():
                 return self._hear(sender, message, now)
-            case ArrangementRequest(epoch):
+            case TopologyRequest(epoch):
                 # A node without a topology has none to send, also where the epoch in the request is below any valid one.
                 return [Send((sender,), self._past.since(epoch))] if self._past.epoch > max(epoch, 0) else []
-            case Arrangement():
+            case TopologyUpdate():
                 return self._learn(sender, message, now)
 
     def tick(self, now: Now) -> list[Effect]:
@@ -233,7 +233,7 @@ class Membership:
 
     # ── hearing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _hear(self, sender: str, beat: Beat, now: Now) -> list[Effect]:
+    def _hear(self, sender: str, beat: Heartbeat, now: Now) -> list[Effect]:
         # A beat without a number only tests the bus.
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
@@ -248,7 +248,7 @@ class Membership:
             self._look_round(now)
         return reply + (self._ask(sender, now) if beat.epoch > self._past.epoch else [])
 
-    def _reply(self, sender: str, beat: Beat, now: Now, *, lives: bool) -> list[Effect]:
+    def _reply(self, sender: str, beat: Heartbeat, now: Now, *, lives: bool) -> list[Effect]:
         """A beat for the sender alone, where it asks for one, or has to show that it lives."""
         if sender == self.name:
             return []
@@ -257,12 +257,12 @@ class Membership:
             return []
         return [Send((sender,), self._said(now, asks=asks, answers=mark_of(beat) if beat.asks else b""))]
 
-    def _is_genuine(self, sender: str, beat: Beat) -> bool:
+    def _is_genuine(self, sender: str, beat: Heartbeat) -> bool:
         # The last heartbeat of each sender is kept, also of strangers: so its size is bounded.
         if not is_short(beat):
             self.refuse("a beat longer than any of ours")
             return False
-        if not is_sealed_beat(self._seal, self._hive, sender, beat):
+        if not is_sealed_heartbeat(self._seal, self._hive, sender, beat):
             self.refuse("a beat that its sender did not seal")
             return False
         # A node that waits for a topology beyond the limit would make no other meanwhile.
@@ -276,20 +276,20 @@ class Membership:
         if self._asked_ms is not None and now.mono_ms - self._asked_ms < self.settings.beat_ms:
             return []
         self._asked_ms = now.mono_ms
-        return [Send((whom,), ArrangementRequest(self._past.epoch))]
+        return [Send((whom,), TopologyRequest(self._past.epoch))]
 
-    def _learn(self, sender: str, arrangement: Arrangement, now: Now) -> list[Effect]:
-        if arrangement.epoch <= self._past.epoch:
+    def _learn(self, sender: str, update: TopologyUpdate, now: Now) -> list[Effect]:
+        if update.epoch <= self._past.epoch:
             return []
-        steps = steps_of(arrangement)
-        if is_too_far(arrangement.epoch, self._past.epoch):
+        steps = steps_of(update)
+        if is_too_far(update.epoch, self._past.epoch):
             self.refuse(_TOO_FAR)
             return []
         if not is_believed(self._seal, self._hive, self._past, steps, self._heartbeats):
             self.refuse("a topology that no member of the one before it made and sealed")
             return []
-        is_next = steps[0].arranged.follows == self._past.epoch != 0
-        if arrangement.follows and self._past.epoch and not is_next:
+        is_next = steps[0].announced.follows == self._past.epoch != 0
+        if update.follows and self._past.epoch and not is_next:
             # Something came between that would be missed.
             return self._ask(sender, now)
         return [self._keep(steps if is_next else steps[-1:], now, is_next=is_next)]
@@ -326,12 +326,12 @@ class Membership:
         self._beat_at_ms = now.mono_ms + int(self.settings.beat_ms * self._chance.uniform(0.9, 1.1))
         return [Send(ALL, self._said(now))]
 
-    def _said(self, now: Now, *, asks: bool = False, answers: bytes = b"") -> Beat:
+    def _said(self, now: Now, *, asks: bool = False, answers: bytes = b"") -> Heartbeat:
         """The next beat."""
         self._number += 1
         wants_in, past = self._joins is not None and not self.is_leaving, self._past
         head = (self._incarnation, self._number, past.epoch, past.digest, wants_in, self.is_leaving, self._joins or "")
-        beat = sealed_beat(self._seal, self._hive, self.name, Beat(*head, asks=asks, answers=answers))
+        beat = sealed_heartbeat(self._seal, self._hive, self.name, Heartbeat(*head, asks=asks, answers=answers))
         self._heartbeats.touch(beat, now.mono_ms)
         return beat
 
@@ -339,7 +339,8 @@ class Membership:
 
     def _made(self, topology: Topology, follows: int) -> TopologyVersion:
         """One that this node made, or began with."""
-        return TopologyVersion(topology, sealed_topology(self._seal, self._hive, Arranged(pack(topology), self.name, follows)))
+        announced = AnnouncedTopology(pack(topology), self.name, follows)
+        return TopologyVersion(topology, sealed_topology(self._seal, self._hive, announced))
 
     def _keep(self, steps: Sequence[TopologyVersion], now: Now, *, is_next: bool) -> Persist:
         for made in steps:

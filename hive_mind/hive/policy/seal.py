@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from hive_mind.model.evidence import Assertion, Dot, Head, Removal, Sealed
-from hive_mind.model.messages import Arranged, Beat, RegistryEntry
+from hive_mind.model.messages import AnnouncedTopology, Heartbeat, RegistryEntry
 
 APPOINTED = "true"
 """What a founder writes under `moderator/<name>`; a registry has no other spelling of it."""
@@ -159,22 +159,22 @@ def sealed_anew(seal: Seal, entry: RegistryEntry) -> RegistryEntry:
     return sealed_entry(seal, entry)
 
 
-def sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> Beat:
+def sealed_heartbeat(seal: Seal, hive: str, node: str, beat: Heartbeat) -> Heartbeat:
     """A beat, sealed by the node that beats."""
-    return msgspec.structs.replace(beat, seal=seal.seal(node, _of_beat(hive, node, beat))) if seal.is_on else beat
+    return msgspec.structs.replace(beat, seal=seal.seal(node, _of_heartbeat(hive, node, beat))) if seal.is_on else beat
 
 
-def is_sealed_beat(seal: Seal, hive: str, node: str, beat: Beat) -> bool:
+def is_sealed_heartbeat(seal: Seal, hive: str, node: str, beat: Heartbeat) -> bool:
     """Whether the node itself beats so, in this hive."""
-    return seal.verify(node, _of_beat(hive, node, beat) if seal.is_on else b"", beat.seal)
+    return seal.verify(node, _of_heartbeat(hive, node, beat) if seal.is_on else b"", beat.seal)
 
 
-def sealed_topology(seal: Seal, hive: str, made: Arranged) -> Arranged:
+def sealed_topology(seal: Seal, hive: str, made: AnnouncedTopology) -> AnnouncedTopology:
     """A topology, sealed by its maker."""
     return msgspec.structs.replace(made, seal=seal.seal(made.by, _of_topology(hive, made))) if seal.is_on else made
 
 
-def is_sealed_topology(seal: Seal, hive: str, made: Arranged) -> bool:
+def is_sealed_topology(seal: Seal, hive: str, made: AnnouncedTopology) -> bool:
     """Whether the named node made it, for this hive and from the topology of this epoch."""
     return seal.verify(made.by, _of_topology(hive, made) if seal.is_on else b"", made.seal)
 
@@ -197,9 +197,9 @@ def _of_head(partition: str, head: Head) -> bytes:
     return _encode(("head/1", partition, head.incarnation, head.counter))
 
 
-def _of_beat(hive: str, node: str, beat: Beat) -> bytes:
+def _of_heartbeat(hive: str, node: str, beat: Heartbeat) -> bytes:
     return _encode(("beat/1", hive, node, msgspec.structs.replace(beat, seal=b"")))
 
 
-def _of_topology(hive: str, made: Arranged) -> bytes:
+def _of_topology(hive: str, made: AnnouncedTopology) -> bytes:
     return _encode(("topology/1", hive, made.topology, made.by, made.follows))

@@ -1,6 +1,6 @@
 """What a node wrote to partitions that others hold. Every boot of a holder is asked whether it has all of it.
 
-A parcel that arrived is done. A holder whose disk was set back since may have lost what it brought, or have again what was
+A batch that arrived is done. A holder whose disk was set back since may have lost what it brought, or have again what was
 taken back; and where no other holder knows better, the author does. So it compares the dots of its own boots with each holder, by
 steps of an ordinary exchange about nothing else, until the holder says that there is no difference; and again when that boots.
 

@@ -1,10 +1,10 @@
 """The outbox: what this node wrote and others must keep, sent again until they say that they do.
 
-A parcel names dots, not contents: what is sent is looked up when it is sent, so a fact retracted meanwhile is sent as retracted.
+A batch names dots, not contents: what is sent is looked up when it is sent, so a fact retracted meanwhile is sent as retracted.
 Its journal record is written together with the assertions themselves, before anything is sent.
 
 Assertions that were taken back while they were still under way to somebody are sent all the same, with the proof that they are
-gone: only who knows both can remember that a dot was seen, and prove to others that it is gone. Kept until every parcel that
+gone: only who knows both can remember that a dot was seen, and prove to others that it is gone. Kept until every batch that
 names the dot has arrived.
 """
 
@@ -45,14 +45,14 @@ Place = tuple[str, Dot]
 class DeliverySettings:
     """`first_retry_ms`: raise it and a lost message is noticed later, lower it and slow members get things twice.
     `retries_max` counts only once somebody has it: from then on the members' own exchanges carry it further.
-    `parcel_bytes_max`: what a parcel takes in a message, about; what is too large for a bus would be sent again for ever.
+    `batch_bytes_max`: what a batch takes in a message, about; what is too large for a bus would be sent again for ever.
     """
 
     first_retry_ms: int = 2_000
     last_retry_ms: int = 60_000
     retries_max: int = 60
-    parcel_dots_max: int = 512
-    parcel_bytes_max: int = 4 << 20
+    batch_dots_max: int = 512
+    batch_bytes_max: int = 4 << 20
 
 
 class Batch(msgspec.Struct):
@@ -68,7 +68,7 @@ class Batch(msgspec.Struct):
 
 
 class Outbox:
-    """Parcels by id. Lookups of what a dot is go to the node's shares."""
+    """Batches by id. Lookups of what a dot is go to the node's shares."""
 
     def __init__(
         self,
@@ -78,13 +78,13 @@ class Outbox:
         is_erased: Callable[[Assertion], bool] = lambda _: False,
     ) -> None:
         self._settings, self._chance, self._share_of = settings, chance, share_of
-        self._parcels: dict[str, Batch] = {}
+        self._batches: dict[str, Batch] = {}
         self.undelivered = Undelivered(is_erased)
         self._next_due_ms: int | None = None
 
     def __len__(self) -> int:
-        """How many parcels somebody has not confirmed yet."""
-        return len(self._parcels)
+        """How many batches somebody has not confirmed yet."""
+        return len(self._batches)
 
     def post(self, to: Iterable[str], items: Items, mono_ms: int) -> tuple[list[Record], list[Send]]:
         """Take responsibility for dots until each of these nodes has them: records to persist, and what to send afterwards."""
@@ -94,14 +94,14 @@ class Outbox:
         records: list[Record] = []
         sends: list[Send] = []
         for some in self._cut(items):
-            parcel = Batch(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
-            self._keep(parcel)
-            records.append(_record(parcel))
-            sends.append(self._sent(parcel, mono_ms))
+            batch = Batch(f"{self._chance.getrandbits(64):016x}", some, set(waiting))
+            self._keep(batch)
+            records.append(_record(batch))
+            sends.append(self._sent(batch, mono_ms))
         return records, sends
 
     def deliver(self, changed: Mapping[str, Taken], holders: Holders, here: str, mono_ms: int) -> tuple[list[Record], list[Send]]:
-        """Parcels of what changed, for the other holders; partitions with the same holders travel together."""
+        """Batches of what changed, for the other holders; partitions with the same holders travel together."""
         by_holders: dict[tuple[str, ...], list[tuple[str, tuple[Dot, ...]]]] = {}
         for partition, some in changed.items():
             to = tuple(node for node in holders(partition) if node != here)
@@ -116,17 +116,17 @@ class Outbox:
             sends += sent
         return [*records, *self.undelivered.keep(changed, only_new=True)], sends
 
-    def received(self, node: str, parcel_id: str) -> tuple[list[Record], list[str]]:
-        """A node has a parcel: records to persist, and the facts that now are kept elsewhere for the first time."""
-        parcel = self._parcels.get(parcel_id)
-        if parcel is None or node not in parcel.waiting:
+    def received(self, node: str, batch_id: str) -> tuple[list[Record], list[str]]:
+        """A node has a batch: records to persist, and the facts that now are kept elsewhere for the first time."""
+        batch = self._batches.get(batch_id)
+        if batch is None or node not in batch.waiting:
             return [], []
-        parcel.waiting.discard(node)
-        facts = [] if parcel.is_kept else self._facts_of(parcel)
-        parcel.is_kept = True
-        if parcel.waiting:
-            return [_record(parcel)], facts
-        return self._done(parcel), facts
+        batch.waiting.discard(node)
+        facts = [] if batch.is_kept else self._facts_of(batch)
+        batch.is_kept = True
+        if batch.waiting:
+            return [_record(batch)], facts
+        return self._done(batch), facts
 
     def due(self, mono_ms: int, holders: Holders, here: str, silent: Collection[str] = ()) -> tuple[list[Record], list[Send]]:
         """What to send again. Members that left are not waited for; new holders are.
@@ -138,25 +138,25 @@ class Outbox:
             return [], []
         records: list[Record] = []
         sends: list[Send] = []
-        for parcel in [parcel for parcel in self._parcels.values() if parcel.due_ms <= mono_ms]:
-            now_holding = {node for partition, _ in parcel.items for node in holders(partition)} - {here}
-            parcel.waiting &= now_holding
-            if not parcel.is_kept and not parcel.waiting:
-                parcel.waiting = now_holding
-            has_tried = parcel.is_kept and parcel.attempts >= self._settings.retries_max
-            if not parcel.waiting or has_tried:
-                records += self._done(parcel)
+        for batch in [batch for batch in self._batches.values() if batch.due_ms <= mono_ms]:
+            now_holding = {node for partition, _ in batch.items for node in holders(partition)} - {here}
+            batch.waiting &= now_holding
+            if not batch.is_kept and not batch.waiting:
+                batch.waiting = now_holding
+            has_tried = batch.is_kept and batch.attempts >= self._settings.retries_max
+            if not batch.waiting or has_tried:
+                records += self._done(batch)
             else:
-                sent = self._sent(parcel, mono_ms)
+                sent = self._sent(batch, mono_ms)
                 sends += [Send(to, sent.message)] if (to := tuple(node for node in sent.to if node not in silent)) else []
-        self._next_due_ms = min((parcel.due_ms for parcel in self._parcels.values()), default=None)
+        self._next_due_ms = min((batch.due_ms for batch in self._batches.values()), default=None)
         return records, sends
 
     def hasten(self, mono_ms: int) -> None:
         """Send everything again soon, as if for the first time."""
-        for parcel in self._parcels.values():
-            parcel.attempts, parcel.due_ms = 0, mono_ms
-        self._next_due_ms = mono_ms if self._parcels else None
+        for batch in self._batches.values():
+            batch.attempts, batch.due_ms = 0, mono_ms
+        self._next_due_ms = mono_ms if self._batches else None
 
     def wake_at_ms(self) -> int | None:
         """When something is to be sent again, monotonic."""
@@ -164,9 +164,9 @@ class Outbox:
 
     def load(self, value: bytes, mono_ms: int) -> None:
         """Take back one journal record: it is sent again soon."""
-        parcel = msgspec.msgpack.decode(value, type=Batch)
-        parcel.attempts, parcel.due_ms = 0, mono_ms
-        self._keep(parcel)
+        batch = msgspec.msgpack.decode(value, type=Batch)
+        batch.attempts, batch.due_ms = 0, mono_ms
+        self._keep(batch)
         self._next_due_ms = mono_ms
 
     def noted(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> tuple[Held, ...]:
@@ -178,21 +178,21 @@ class Outbox:
 
     def is_waiting_for(self) -> frozenset[str]:
         """Facts that nobody else is known to have."""
-        unkept = (parcel for parcel in self._parcels.values() if not parcel.is_kept)
-        return frozenset(fact for parcel in unkept for fact in self._facts_of(parcel))
+        unkept = (batch for batch in self._batches.values() if not batch.is_kept)
+        return frozenset(fact for batch in unkept for fact in self._facts_of(batch))
 
     def has_unkept(self) -> bool:
         """Whether nobody else is known to have something of what this node wrote."""
-        return any(not parcel.is_kept for parcel in self._parcels.values())
+        return any(not batch.is_kept for batch in self._batches.values())
 
-    def _sent(self, parcel: Batch, mono_ms: int) -> Send:
-        step = min(self._settings.first_retry_ms << min(parcel.attempts, 16), self._settings.last_retry_ms)
+    def _sent(self, batch: Batch, mono_ms: int) -> Send:
+        step = min(self._settings.first_retry_ms << min(batch.attempts, 16), self._settings.last_retry_ms)
         # Half of it by chance, so that members that missed the same message don't all ask at once.
-        parcel.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
-        parcel.attempts += 1
-        self._next_due_ms = parcel.due_ms if self._next_due_ms is None else min(self._next_due_ms, parcel.due_ms)
-        changes = tuple(self._changes(partition, dots) for partition, dots in parcel.items)
-        return Send(tuple(sorted(parcel.waiting)), Replicate(parcel.id, changes))
+        batch.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
+        batch.attempts += 1
+        self._next_due_ms = batch.due_ms if self._next_due_ms is None else min(self._next_due_ms, batch.due_ms)
+        changes = tuple(self._changes(partition, dots) for partition, dots in batch.items)
+        return Send(tuple(sorted(batch.waiting)), Replicate(batch.id, changes))
 
     def _changes(self, partition: str, dots: Iterable[Dot]) -> Changes:
         share = self._share_of(partition)
@@ -206,49 +206,49 @@ class Outbox:
         return Changes(partition, tuple(adds.values()), tuple(removals.values()), tuple(heads))
 
     def _cut(self, items: Items) -> list[Items]:
-        """Items in parcels of bounded size; one dot that is larger goes alone."""
-        parcels: list[dict[str, list[Dot]]] = []
+        """Items in batches of bounded size; one dot that is larger goes alone."""
+        batches: list[dict[str, list[Dot]]] = []
         dots_left = bytes_left = 0
         for partition, dot in ((partition, dot) for partition, dots in items for dot in dots):
             size = self._size_of(partition, dot)
             if not dots_left or size > bytes_left:
-                parcels.append({})
-                dots_left, bytes_left = self._settings.parcel_dots_max, self._settings.parcel_bytes_max
-            parcels[-1].setdefault(partition, []).append(dot)
+                batches.append({})
+                dots_left, bytes_left = self._settings.batch_dots_max, self._settings.batch_bytes_max
+            batches[-1].setdefault(partition, []).append(dot)
             dots_left, bytes_left = dots_left - 1, bytes_left - size
-        return [tuple((name, tuple(dots)) for name, dots in parcel.items()) for parcel in parcels]
+        return [tuple((name, tuple(dots)) for name, dots in batch.items()) for batch in batches]
 
     def _size_of(self, partition: str, dot: Dot) -> int:
         given = self._share_of(partition).sealed(dot) or self.undelivered.get(partition, dot)
         return size_of(given) if given is not None else _GONE_BYTES
 
-    def _facts_of(self, parcel: Batch) -> list[str]:
-        shares = ((self._share_of(partition), dots) for partition, dots in parcel.items)
+    def _facts_of(self, batch: Batch) -> list[str]:
+        shares = ((self._share_of(partition), dots) for partition, dots in batch.items)
         return [given.assertion.fact_id for share, dots in shares for dot in dots if (given := share.sealed(dot)) is not None]
 
-    def _keep(self, parcel: Batch) -> None:
-        self._parcels[parcel.id] = parcel
-        self.undelivered.posted(_places(parcel))
+    def _keep(self, batch: Batch) -> None:
+        self._batches[batch.id] = batch
+        self.undelivered.posted(_places(batch))
 
-    def _done(self, parcel: Batch) -> list[Record]:
-        del self._parcels[parcel.id]
-        return [Delete(OUTBOX, parcel.id.encode()), *self.undelivered.arrived(_places(parcel))]
-
-
-def _places(parcel: Batch) -> Iterator[Place]:
-    return ((partition, dot) for partition, dots in parcel.items for dot in dots)
+    def _done(self, batch: Batch) -> list[Record]:
+        del self._batches[batch.id]
+        return [Delete(OUTBOX, batch.id.encode()), *self.undelivered.arrived(_places(batch))]
 
 
-def _record(parcel: Batch) -> Record:
-    return Put(OUTBOX, parcel.id.encode(), _encode(parcel))
+def _places(batch: Batch) -> Iterator[Place]:
+    return ((partition, dot) for partition, dots in batch.items for dot in dots)
+
+
+def _record(batch: Batch) -> Record:
+    return Put(OUTBOX, batch.id.encode(), _encode(batch))
 
 
 class Undelivered:
-    """Which dots are in parcels, and what they stood for."""
+    """Which dots are in batches, and what they stood for."""
 
     def __init__(self, is_erased: Callable[[Assertion], bool] = lambda _: False) -> None:
         self._is_erased = is_erased
-        self._parcels: Counter[Place] = Counter()
+        self._batches: Counter[Place] = Counter()
         self._kept: dict[Place, Sealed] = {}
 
     def get(self, partition: str, dot: Dot) -> Sealed | None:
@@ -256,15 +256,15 @@ class Undelivered:
         return self._kept.get((partition, dot))
 
     def posted(self, places: Iterable[Place]) -> None:
-        self._parcels.update(places)
+        self._batches.update(places)
 
     def arrived(self, places: Iterable[Place]) -> list[Record]:
-        """A parcel that named these has come to everybody it was for."""
+        """A batch that named these has come to everybody it was for."""
         records: list[Record] = []
         for place in places:
-            self._parcels[place] -= 1
-            if self._parcels[place] <= 0:
-                del self._parcels[place]
+            self._batches[place] -= 1
+            if self._batches[place] <= 0:
+                del self._batches[place]
                 if self._kept.pop(place, None) is not None:
                     records.append(Delete(UNDELIVERED, _key(place)))
         return records
@@ -279,7 +279,7 @@ class Undelivered:
                     continue
                 place = (partition, given.dot)
                 # Of what is erased the proof alone is sent: who never sees it learns of its dot by the next exchange.
-                if place in self._parcels and not self._is_erased(given.assertion):
+                if place in self._batches and not self._is_erased(given.assertion):
                     self._kept[place] = given
                     records.append(Put(UNDELIVERED, _key(place), _encode(given)))
         return records

@@ -20,14 +20,14 @@ from hive_mind.hive.membership.heartbeats import Heartbeats
 from hive_mind.hive.policy.seal import Seal, is_sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import NAME_CHARACTERS_MAX, TOPOLOGY_BYTES_MAX, digest_of, is_name, pack, unpack
-from hive_mind.model.messages import Arranged, Arrangement
+from hive_mind.model.messages import AnnouncedTopology, TopologyUpdate
 
 # A member that missed more needs a full copy.
 STEPS_MAX = 8
 _SEAL_BYTES_MAX = 1024
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[Arranged, ...]).decode
+_decode = msgspec.msgpack.Decoder(tuple[AnnouncedTopology, ...]).decode
 
 Names = frozenset[str]
 
@@ -49,14 +49,14 @@ class TopologyVersion(NamedTuple):
     """A topology and its announcement, sealed by its maker."""
 
     topology: Topology
-    arranged: Arranged
+    announced: AnnouncedTopology
 
     @staticmethod
-    def of(arranged: Arranged) -> "TopologyVersion":
+    def of(announced: AnnouncedTopology) -> "TopologyVersion":
         """Raises `WireError` for an invalid topology."""
-        if len(arranged.by) > NAME_CHARACTERS_MAX or len(arranged.seal) > _SEAL_BYTES_MAX:
+        if len(announced.by) > NAME_CHARACTERS_MAX or len(announced.seal) > _SEAL_BYTES_MAX:
             raise WireError("the maker's name or the seal of a topology is too long")
-        return TopologyVersion(unpack(arranged.topology), arranged)
+        return TopologyVersion(unpack(announced.topology), announced)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TopologyLog:
     def of(data: bytes) -> "TopologyLog":
         """What `packed` gave. Raises `WireError`."""
         try:
-            return TopologyLog(tuple(TopologyVersion.of(arranged) for arranged in _decode(data)))
+            return TopologyLog(tuple(TopologyVersion.of(announced) for announced in _decode(data)))
         except ValueError as error:
             raise WireError(f"no topologies: {error}") from error
 
@@ -86,7 +86,7 @@ class TopologyLog:
     @cached_property
     def digest(self) -> bytes:
         """Of the topology that holds."""
-        return digest_of(self.steps[-1].arranged.topology) if self.steps else b""
+        return digest_of(self.steps[-1].announced.topology) if self.steps else b""
 
     @cached_property
     def members(self) -> frozenset[str]:
@@ -94,41 +94,37 @@ class TopologyLog:
         return frozenset(self.steps[-1].topology.nodes if self.steps else ())
 
     def packed(self) -> bytes:
-        return _encode([made.arranged for made in self.steps])
+        return _encode([made.announced for made in self.steps])
 
     def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
         """After another one came to hold. What led to one that was not the next is not known."""
         before = self.steps if is_next else ()
         return TopologyLog((*before, made)[-STEPS_MAX:])
 
-    def since(self, epoch: int) -> Arrangement:
+    def since(self, epoch: int) -> TopologyUpdate:
         """The versions that follow this epoch."""
         known = [made.topology.epoch for made in self.steps]
         if epoch not in known:
-            return Arrangement(self.epoch, (self.steps[-1].arranged,))
-        later = tuple(made.arranged for made in self.steps[known.index(epoch) + 1 :])
-        is_short = sum(len(arranged.topology) for arranged in later) <= TOPOLOGY_BYTES_MAX
-        return Arrangement(self.epoch, later if is_short else later[-1:], epoch if is_short else 0)
+            return TopologyUpdate(self.epoch, (self.steps[-1].announced,))
+        later = tuple(made.announced for made in self.steps[known.index(epoch) + 1 :])
+        is_short = sum(len(announced.topology) for announced in later) <= TOPOLOGY_BYTES_MAX
+        return TopologyUpdate(self.epoch, later if is_short else later[-1:], epoch if is_short else 0)
 
     def at(self, epoch: int) -> Topology | None:
         """The one of this epoch, if it is still known."""
         return next((made.topology for made in self.steps if made.topology.epoch == epoch), None)
 
 
-def steps_of(arrangement: Arrangement) -> Sequence[TopologyVersion]:
+def steps_of(update: TopologyUpdate) -> Sequence[TopologyVersion]:
     """The announced versions. Raises `WireError` where they don't lead to the announced epoch."""
-    if not 1 <= len(arrangement.steps) <= STEPS_MAX:
-        raise WireError(f"between 1 and {STEPS_MAX} topologies lead to another, not {len(arrangement.steps)}")
-    steps = [TopologyVersion.of(one) for one in arrangement.steps]
+    if not 1 <= len(update.steps) <= STEPS_MAX:
+        raise WireError(f"between 1 and {STEPS_MAX} topologies lead to another, not {len(update.steps)}")
+    steps = [TopologyVersion.of(one) for one in update.steps]
     epochs = [made.topology.epoch for made in steps]
-    follows = [made.arranged.follows for made in steps]
-    is_whole = follows[1:] == epochs[:-1] and arrangement.follows in (0, follows[0]) and follows[0] >= 0
-    if (
-        not is_whole
-        or epochs[-1] != arrangement.epoch
-        or any(b <= a for a, b in zip([follows[0], *epochs], epochs, strict=False))
-    ):
-        raise WireError(f"topologies of the epochs {epochs} do not lead from {arrangement.follows} to {arrangement.epoch}")
+    follows = [made.announced.follows for made in steps]
+    is_whole = follows[1:] == epochs[:-1] and update.follows in (0, follows[0]) and follows[0] >= 0
+    if not is_whole or epochs[-1] != update.epoch or any(b <= a for a, b in zip([follows[0], *epochs], epochs, strict=False)):
+        raise WireError(f"topologies of the epochs {epochs} do not lead from {update.follows} to {update.epoch}")
     return steps
 
 
@@ -136,10 +132,10 @@ def is_believed(seal: Seal, hive: str, past: TopologyLog, steps: Sequence[Topolo
     """Whether a member of each preceding version sealed the next. Relays need no seal."""
     if not seal.is_on:
         return True
-    before = past.at(steps[0].arranged.follows)
+    before = past.at(steps[0].announced.follows)
     for made in steps:
-        has_say = made.arranged.by in before.nodes if before is not None else _has_say(past, made, heartbeats)
-        if not has_say or not is_sealed_topology(seal, hive, made.arranged):
+        has_say = made.announced.by in before.nodes if before is not None else _has_say(past, made, heartbeats)
+        if not has_say or not is_sealed_topology(seal, hive, made.announced):
             return False
         before = made.topology
     return True
@@ -151,10 +147,10 @@ def _has_say(past: TopologyLog, made: TopologyVersion, heartbeats: Heartbeats) -
     A node that knows no topology has to believe it: it trusts every holder of a key to be of the hive. All others believe it if a
     member they know made it, or beats by it: its heartbeats are sealed too.
     """
-    digest = digest_of(made.arranged.topology)
+    digest = digest_of(made.announced.topology)
     beats = (heard.beat for name in past.members if (heard := heartbeats.get(name)) is not None)
     live_by_it = any((beat.epoch, beat.digest) == (made.topology.epoch, digest) for beat in beats)
-    return not past.steps or made.arranged.by in past.members or live_by_it
+    return not past.steps or made.announced.by in past.members or live_by_it
 
 
 def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartbeats, now_ms: int) -> bool:

@@ -72,7 +72,7 @@ class FleetPlan:
             case "hive":
                 return _SHARED_NODE
 
-    def arranged(self) -> Topology | None:
+    def build_topology(self) -> Topology | None:
         """The nodes and who holds what; None where there is no hive. Raises `InvalidInput` for what can't be."""
         if self.topology == SINGLE:
             return None
@@ -173,7 +173,7 @@ async def open_fleet(settings: Settings, plan: FleetPlan, embedder: Embedder | N
             raise
         fleet.closes(own)
         return fleet
-    topology = plan.arranged()
+    topology = plan.build_topology()
     bus = cast(EventBus, await backends.load("bus", "memory").open(address_of("memory"), BusSettings()))
     nodes: dict[str, HostedNode] = {}
     try:

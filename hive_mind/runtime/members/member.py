@@ -34,7 +34,7 @@ from hive_mind.memory.base import Hive
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.model.messages import Beat, Receipt
+from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.buses import open_bus, open_buses
 from hive_mind.runtime.erasure.erasing import Eraser
 from hive_mind.runtime.judging.post import Post
@@ -232,7 +232,7 @@ class RunningMember:
         until_s = asyncio.get_running_loop().time() + timeout_s
         await self.runner.ping(Receipt(""), timeout_s=timeout_s)
         if self.plan.searches:
-            await self.runner.ping(Beat(b"", 0, 0), timeout_s=timeout_s)
+            await self.runner.ping(Heartbeat(b"", 0, 0), timeout_s=timeout_s)
         if waited_for := ", ".join(self.silent()) or ("" if self.is_in else "somebody to take it in"):
             report(f"waiting for {waited_for}")
         # Nothing tells when a beat has come, and it is waited for only once.
@@ -359,13 +359,13 @@ def _carrier(bus: EventBus, signing: Signing | None, plan: MemberPlan, unread: C
 
 
 def _tuned(nodes: HiveSettings, bytes_max: int | None) -> HiveSettings:
-    """Parcels, steps and answers that fit a message of this bus."""
+    """Batches, steps and answers that fit a message of this bus."""
     if bytes_max is None:
         return nodes
     # The rest is for what is beside assertions, proofs and spans: heads, what was seen, and the envelope.
     most = bytes_max * 3 // 4
-    parcel, step = min(nodes.delivery.parcel_bytes_max, most), min(nodes.gossip.step_bytes_max, most)
-    delivery, gossip = replace(nodes.delivery, parcel_bytes_max=parcel), replace(nodes.gossip, step_bytes_max=step)
+    batch, step = min(nodes.delivery.batch_bytes_max, most), min(nodes.gossip.step_bytes_max, most)
+    delivery, gossip = replace(nodes.delivery, batch_bytes_max=batch), replace(nodes.gossip, step_bytes_max=step)
     scatter = replace(nodes.scatter, reply_bytes_max=min(nodes.scatter.reply_bytes_max, most))
     return replace(nodes, delivery=delivery, gossip=gossip, scatter=scatter)
 

@@ -19,7 +19,7 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
         NodeFigures(
             node=node.name,
             facts=_facts_of(node),
-            outbox_parcels=len(node.outbox),
+            outbox_batches=len(node.outbox),
             lag_dots=_lag_of(node),
             inbox_waiting=counted.waiting,
             sends_lost=counted.sends_lost,

@@ -22,7 +22,7 @@ class NodeFigures:
 
     node: str
     facts: int
-    outbox_parcels: int
+    outbox_batches: int
     """Sent and not yet acknowledged by every holder."""
     lag_dots: int
     """Assertions that peers lacked of what this node holds, when they last compared."""
@@ -38,7 +38,7 @@ Source = Callable[[], Sequence[NodeFigures]]
 
 _GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
     ("hive_facts", "Facts this node can find.", lambda one: one.facts),
-    ("hive_outbox_parcels", "Parcels that some holder has not acknowledged.", lambda one: one.outbox_parcels),
+    ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda one: one.outbox_batches),
     ("hive_replica_lag_dots", "What peers lacked of what this node holds when they last compared.", lambda one: one.lag_dots),
     ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda one: one.inbox_waiting),
     ("hive_bus_connected", "1 while the bus can be reached.", lambda one: float(one.bus.is_connected)),

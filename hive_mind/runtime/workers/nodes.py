@@ -149,7 +149,7 @@ class WorkerNode:
             members=tuple(topology.nodes) if topology else (),
             silent=running.silent(),
             facts=figures.facts if figures else 0,
-            outbox=figures.outbox_parcels if figures else 0,
+            outbox=figures.outbox_batches if figures else 0,
             lag=figures.lag_dots if figures else 0,
             is_connected=self.is_connected,
             messages=received.count if received else 0,

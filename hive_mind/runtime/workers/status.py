@@ -37,7 +37,7 @@ AgentPhase = Literal["starting", "learning", "ready", "asleep", "failed"]
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
-    """One node. `outbox` counts parcels not confirmed yet, `lag` dots that peers lacked when they last compared.
+    """One node. `outbox` counts batches not confirmed yet, `lag` dots that peers lacked when they last compared.
 
     Each `…_since_ms` is the wall time of the last change of that (0: not known).
     """

@@ -48,7 +48,7 @@ def unfinished(world: World) -> str:
         if not node.time.is_synced:
             return f"{machine.name} does not know the time"
         if len(node.outbox):
-            return f"{machine.name} has {len(node.outbox)} parcels that somebody has not confirmed"
+            return f"{machine.name} has {len(node.outbox)} batches that somebody has not confirmed"
         if not world.liar and (
             lacking := [p for p, share in shares_of(machine).items() if share.is_holder and not share.is_complete]
         ):

@@ -81,7 +81,7 @@ class Forgery:
     def receipt(self, node: str) -> Message:
         """That it has what it never got."""
         found = self._last(Replicate)
-        return Receipt(found.parcel) if found is not None else self.entries(node)
+        return Receipt(found.batch) if found is not None else self.entries(node)
 
     def state(self) -> tuple[str, str, SyncState] | None:
         """To the last offer, in the name of who got it: that all is equal and complete, and another time. From whom, to whom."""

@@ -19,7 +19,7 @@ from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, key_id
 from hive_mind.identity.seals import KeySeal
-from hive_mind.model.messages import Beat, Message
+from hive_mind.model.messages import Heartbeat, Message
 from hive_mind.sim.faults import HOUR_MS, YEAR_MS
 from hive_mind.sim.machine import START_MS
 from hive_mind.sim.workload import MODERATOR, MODERATORS_NODE, agents_of
@@ -143,7 +143,7 @@ class Mail:
 
     def beat(self, name: str, others: tuple[str, ...]) -> Envelope:
         """What brings a machine's certificate, and what it knows of others."""
-        return self.envelope(name, others, Beat(b"", 0, 0))
+        return self.envelope(name, others, Heartbeat(b"", 0, 0))
 
     def knows(self, name: str, other: str) -> bool:
         """Whether a machine can check what another one signs now."""
@@ -154,4 +154,4 @@ class Mail:
         why = self._signing[name].refusal(envelope, wall_ms)
         if why:
             self.refused[why] += 1
-        return not why and name in envelope.target and not isinstance(envelope.message, Beat)
+        return not why and name in envelope.target and not isinstance(envelope.message, Heartbeat)

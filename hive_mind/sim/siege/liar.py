@@ -51,7 +51,7 @@ class Liar:
     def unseen(self, event: Event) -> list[Effect]:
         """It says that it kept what it does not even look at, or nothing."""
         if isinstance(event, Received) and isinstance(event.message, Replicate) and self._lies():
-            return [Send((event.sender,), Receipt(event.message.parcel))]
+            return [Send((event.sender,), Receipt(event.message.batch))]
         return []
 
     def twisted(self, node: HiveNode, event: Event, effects: Sequence[Effect], now: Now) -> list[Effect]:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
-from hive_mind.store._batch import Batch, already_there, no_end, not_there
+from hive_mind.store._batch import WriteBatch, already_there, no_end, not_there
 from hive_mind.store.base import Link
 from hive_mind.store.sqlite.rows import (
     EDGE_TOTAL,
@@ -57,7 +57,7 @@ class Commit:
         # By kind, what to add to `total`.
         self._rows, self._sums = Counter[int](), Counter[int]()
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: WriteBatch) -> None:
         """All of it. Raises `InvalidInput`."""
         self._add(batch.added)
         self._revise(batch.revised)
@@ -77,7 +77,7 @@ class Commit:
         totals = [(self._rows[kind], sums, kind) for kind, sums in self._sums.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
 
-    def _erase(self, batch: Batch) -> None:
+    def _erase(self, batch: WriteBatch) -> None:
         erasing = Erasing(self._connection)
         erasing.nodes(place for id in batch.erased if (place := self._place(id)) is not None)
         erasing.embeddings(batch.erased_texts)

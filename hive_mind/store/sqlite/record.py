@@ -18,7 +18,7 @@ from zlib import crc32
 
 from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import File
-from hive_mind.store._batch import Batch
+from hive_mind.store._batch import WriteBatch
 from hive_mind.store.base import Change, SetMeta
 from hive_mind.store.sqlite.committing import Commit
 from hive_mind.store.sqlite.reading import Reading
@@ -80,7 +80,7 @@ class RecordFile:
 
     def write(self, items: Sequence[Change]) -> None:
         """All changes, durable, or none. Raises `InvalidInput` for what does not fit what is there."""
-        batch = Batch().take(items)
+        batch = WriteBatch().take(items)
         if batch.erased:
             # What was made of the record as it was is of another record.
             batch.named[IDENTITY_KEY] = uuid4().hex

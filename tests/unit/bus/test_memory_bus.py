@@ -152,7 +152,7 @@ async def test_only_so_many_dead_letters_are_kept(bus: MemoryBus) -> None:
 async def test_traffic_counts_each_copy_and_only_with_a_measure() -> None:
     def size(message: Message) -> int:
         assert isinstance(message, Receipt)
-        return len(message.parcel)
+        return len(message.batch)
 
     counted: list[dict[str, Traffic]] = []
 

@@ -7,7 +7,7 @@ from hive_mind.hive.membership.membership import Membership, MembershipSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import digest_of, pack
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.model.messages import Beat
+from hive_mind.model.messages import Heartbeat
 
 SETTINGS = MembershipSettings()
 ABC = Flat(("a", "b", "c"))
@@ -39,7 +39,7 @@ class Others:
             number = self.numbers[name, incarnation] = self.numbers.get((name, incarnation), 0) + 1
             topology = self.one.topology
             known = {} if topology is None else {"epoch": topology.epoch, "digest": digest_of(pack(topology))}
-            effects = self.one.receive(name, Beat(incarnation, number, **({"epoch": 0} | known | fields)), now(ms))
+            effects = self.one.receive(name, Heartbeat(incarnation, number, **({"epoch": 0} | known | fields)), now(ms))
         return effects
 
     def live(self, until_ms: int, *names: str, since_ms: int = 0, **fields):

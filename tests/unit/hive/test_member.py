@@ -28,9 +28,9 @@ from hive_mind.hive.node import HiveNode
 from hive_mind.hive.replication.partitions import HELD
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import Announce, Arranged, Arrangement, Beat, ListRequest, Replicate, SyncOffer
+from hive_mind.model.messages import Announce, AnnouncedTopology, Heartbeat, ListRequest, Replicate, SyncOffer, TopologyUpdate
 from tests.hives import PUMP, Hive, federated, promotion, sharded
-from tests.members import STEP_MS, Network, arranged
+from tests.members import STEP_MS, Network, announced
 
 ABC = Flat(("a", "b", "c"))
 START = Now(1_700_000_000_000, 0)
@@ -51,8 +51,8 @@ def member(topology=ABC, kept=(), **more) -> tuple[Member, Built, list]:
     return made, built, made.start(kept, START)
 
 
-def told(topology, follows=0, by="") -> Arrangement:
-    return Arrangement(topology.epoch, (arranged(topology, follows, by),), follows)
+def told(topology, follows=0, by="") -> TopologyUpdate:
+    return TopologyUpdate(topology.epoch, (announced(topology, follows, by),), follows)
 
 
 def kept_of(effects) -> list:
@@ -68,7 +68,7 @@ def test_who_was_there_from_the_beginning_has_everything_at_once():
     assert built == [(ABC, True)]
     assert (one.name, one.is_ready, one.node.topology) == ("a", True, ABC)
     assert isinstance(effects[0], Persist)
-    assert isinstance(effects[-1].message, Beat)
+    assert isinstance(effects[-1].message, Heartbeat)
 
 
 def test_the_topology_in_the_journal_is_newer_than_the_one_of_the_beginning():
@@ -132,7 +132,7 @@ def test_another_topology_is_kept_with_everything_that_follows_from_it_before_an
 def test_a_topology_that_is_none_is_refused_and_changes_nothing():
     one, _, _ = member()
     with pytest.raises(WireError):
-        one.handle(Received("b", Arrangement(9, (Arranged(b"nonsense"),)), "delivery"), later(5))
+        one.handle(Received("b", TopologyUpdate(9, (AnnouncedTopology(b"nonsense"),)), "delivery"), later(5))
     assert one.node.topology == ABC
 
 
@@ -149,8 +149,8 @@ def test_what_is_no_business_of_the_membership_goes_to_the_node():
 @pytest.mark.parametrize(("name", "is_answered"), [("b", True), ("j", True), ("l", True), ("mallory", False)])
 def test_questions_are_answered_for_members_and_for_who_comes_or_goes_and_beats(name, is_answered):
     one, _, _ = member()
-    one.handle(Received("j", Beat(b"j", 1, 1, wants_in=True)), later(5))
-    one.handle(Received("l", Beat(b"l", 1, 1, is_leaving=True)), later(5))
+    one.handle(Received("j", Heartbeat(b"j", 1, 1, wants_in=True)), later(5))
+    one.handle(Received("l", Heartbeat(b"l", 1, 1, is_leaving=True)), later(5))
 
     effects = one.handle(Received(name, ListRequest("q", "all", 1, "", 9, 9), "delivery"), later(10))
 
@@ -169,25 +169,25 @@ def test_both_are_woken_in_time():
             sent += [effect.message for effect in one.handle(Tick(), later(ms)) if isinstance(effect, Send)]
 
     kinds = [type(message) for message in sent]
-    assert kinds.count(Beat) == pytest.approx(30, abs=3)
+    assert kinds.count(Heartbeat) == pytest.approx(30, abs=3)
     assert kinds.count(SyncOffer) >= 4
 
 
 def test_the_node_knows_whom_not_to_wait_for():
     one, _, _ = member()
     for ms in range(500, 4_000, 500):
-        one.handle(Received("b", Beat(b"b", ms, 1)), later(ms))
+        one.handle(Received("b", Heartbeat(b"b", ms, 1)), later(ms))
         one.handle(Tick(), later(ms + 100))
 
     assert one.node.questions.latencies.suspects == {"c"}
-    one.handle(Received("c", Beat(b"c", 1, 1)), later(3_700))
+    one.handle(Received("c", Heartbeat(b"c", 1, 1)), later(3_700))
     assert one.node.questions.latencies.suspects == frozenset()
 
 
 def test_after_the_bus_was_away_a_node_says_at_once_that_it_lives():
     one, _, _ = member()
     effects = one.handle(Reconnected(), later(10))
-    assert isinstance(effects[0].message, Beat)
+    assert isinstance(effects[0].message, Heartbeat)
 
 
 @pytest.mark.parametrize("topology", [Flat(tuple("abcd")), sharded(4, 2)], ids=["flat", "sharded"])

@@ -99,7 +99,7 @@ def test_a_moderators_word_covers_what_was_under_way_and_not_what_is_said_later(
     assert hive.found("n2") == [PUMP]
 
 
-def test_a_parcel_that_names_a_partition_twice_is_durable_before_its_receipt():
+def test_a_batch_that_names_a_partition_twice_is_durable_before_its_receipt():
     hive = Hive(flat())
     first, second = (Sealed(dot(b"8 bytes!", n), assertion(content)) for n, content in ((1, "One."), (2, "Two.")))
 

@@ -7,7 +7,7 @@ from hive_mind.bus.base import Envelope
 from hive_mind.identity.envelopes import Signing
 from hive_mind.identity.keyring import FORGED, UNSIGNED
 from hive_mind.model import wire
-from hive_mind.model.messages import Beat, Receipt
+from hive_mind.model.messages import Heartbeat, Receipt
 from tests.unit.identity.test_keyring import ADA, BOB, NOW_MS, certificate, ring
 
 
@@ -37,7 +37,7 @@ def test_what_was_sent_to_one_is_worth_nothing_to_another() -> None:
     [
         {"id": "e2"},
         {"sender": "bob"},
-        {"type": "Beat"},
+        {"type": "Heartbeat"},
         {"correlation_id": "another"},
         {"sent_ms": 1},
         {"data": wire.encode(Receipt("another"))},
@@ -57,5 +57,8 @@ def test_what_bears_no_seal_is_unsigned_and_a_trace_changes_nothing() -> None:
 def test_with_a_beat_go_its_certificate_and_in_turn_those_of_others() -> None:
     own = ring(ADA, "ada")
     own.learn(certificate(BOB, "bob"))
-    beats = [Signing(own, is_required=True).signed(Envelope("e", "h", "ada", ("*",), "Beat", Beat(b"", 1, 1))) for _ in range(2)]
+    beats = [
+        Signing(own, is_required=True).signed(Envelope("e", "h", "ada", ("*",), "Heartbeat", Heartbeat(b"", 1, 1)))
+        for _ in range(2)
+    ]
     assert {one.vouched for one in beats} == {(certificate(ADA, "ada"), certificate(BOB, "bob"))}

@@ -10,7 +10,7 @@ from hive_mind.embed.none import NoEmbedder
 from hive_mind.errors import ConfigError
 from hive_mind.identity.envelopes import Mode
 from hive_mind.identity.keys import PrivateKey
-from hive_mind.model.messages import Beat, Receipt
+from hive_mind.model.messages import Heartbeat, Receipt
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.secrets.keys import KeyFolder, Proof
 from hive_mind.runtime.settings import Settings
@@ -110,7 +110,7 @@ async def test_what_a_dead_member_said_before_keeps_it_alive_for_nobody_when_it_
     for one in found:
         town.open.remove(one)
         await one.close()
-    kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Beat)]
+    kept = [one for one in seen if one.sender == "bob" and isinstance(one.message, Heartbeat)]
     assert len(kept) > 1
     ada = await begun(town, "ada")
     await town.bus.publish([*kept, Envelope("end", "hive", "bob", ("ada",), "receipt", Receipt("end"))])

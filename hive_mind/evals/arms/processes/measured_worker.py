@@ -62,7 +62,7 @@ class MembersState(msgspec.Struct, frozen=True):
     """How the members of one process are."""
 
     unwritten: int
-    """Parcels that some replica has not confirmed."""
+    """Batches that some replica has not confirmed."""
     is_busy: bool
     dead: Mapping[str, tuple[str, ...]]
     """By member: whom it believes to be, and asks last."""

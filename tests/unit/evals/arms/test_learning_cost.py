@@ -14,10 +14,10 @@ from hive_mind.evals.experiments.values import Arm
 from hive_mind.model import wire
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
 from hive_mind.model.messages import (
-    Beat,
     ClockSample,
     FactsReply,
     FactsRequest,
+    Heartbeat,
     Message,
     PoolRequest,
     Receipt,
@@ -44,7 +44,7 @@ BY_THE_CLOCK: list[Message] = [
     SyncOffer(b"s", b"i", (), b"", ClockSample(1, 2)),
     SyncState(b"s", b"i", b"j", ClockSample(1, 2)),
     SyncStep(b"s", b"i", b"j", "p0001"),
-    Beat(b"i", 1, 1),
+    Heartbeat(b"i", 1, 1),
 ]
 OF_FACTS: list[Message] = [Replicate("parcel", ()), Receipt("parcel")]
 

@@ -8,7 +8,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.hive.membership.membership import Membership
 from hive_mind.hive.topology.codec import digest_of, pack
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.model.messages import Beat
+from hive_mind.model.messages import Heartbeat
 from tests.members import Network
 from tests.unit.hive.beating import ABC, SETTINGS, Others, membership, now
 
@@ -19,7 +19,7 @@ def test_a_node_says_to_all_that_it_lives_what_it_knows_and_what_it_wants():
     (send,) = one.start([], now(5_000))
 
     assert send.to == ("*",)
-    assert send.message == Beat(b"boot one", 1, 1, digest_of(pack(ABC)), wants_in=True, is_leaving=False, group="north")
+    assert send.message == Heartbeat(b"boot one", 1, 1, digest_of(pack(ABC)), wants_in=True, is_leaving=False, group="north")
     assert 900 <= one.wake_at_ms(now(5_000)) - 5_000 <= 1_100
     assert one.tick(now(5_800)) == []
     (again,) = one.tick(now(6_100))
@@ -80,7 +80,7 @@ def test_a_beat_that_was_repeated_or_came_late_changes_nothing():
     one = membership()
     others = Others(one)
     others.live(2_000, "b", "c")
-    last = Beat(b"b" * 8, 2, 1, b"")
+    last = Heartbeat(b"b" * 8, 2, 1, b"")
 
     for ms in range(2_000, 7_000, 500):
         one.tick(now(ms))
@@ -131,8 +131,8 @@ def test_what_has_no_number_is_no_beat():
     one = membership()
     others = Others(one)
     for ms in range(0, 9_000, 1_000):
-        one.receive("a", Beat(b"", 0, 0), now(ms))
-        one.receive("x", Beat(b"", 0, 0), now(ms))
+        one.receive("a", Heartbeat(b"", 0, 0), now(ms))
+        one.receive("x", Heartbeat(b"", 0, 0), now(ms))
         others.live(ms + 1_000, "b", "c", since_ms=ms)
 
     assert one.findings() == ()
@@ -147,7 +147,7 @@ def test_a_restart_is_no_twin_though_a_last_beat_comes_late():
     others.beat(3_200, "b", boot=b"boot one")
     others.live(20_000, "b", "c", since_ms=4_000, boot=b"boot two")
     for ms in range(20_000, 30_000, 1_000):
-        one.receive("b", Beat(b"boot one", 4, 1), now(ms))
+        one.receive("b", Heartbeat(b"boot one", 4, 1), now(ms))
         others.beat(ms, "b", boot=b"boot two")
 
     assert one.findings() == ()
@@ -234,10 +234,10 @@ def test_a_hive_that_is_split_does_not_change_on_both_sides():
 @pytest.mark.parametrize(
     "beat",
     [
-        Beat(bytes(65), 1, 1),
-        Beat(b"boot one", 1, 1, bytes(65)),
-        Beat(b"boot one", 1, 1, group="x" * 201),
-        Beat(b"boot one", 1, 1, seal=bytes(1_025)),
+        Heartbeat(bytes(65), 1, 1),
+        Heartbeat(b"boot one", 1, 1, bytes(65)),
+        Heartbeat(b"boot one", 1, 1, group="x" * 201),
+        Heartbeat(b"boot one", 1, 1, seal=bytes(1_025)),
     ],
     ids=["boot", "digest", "group", "seal"],
 )

@@ -11,8 +11,8 @@ from hive_mind.hive.topology import log
 from hive_mind.hive.topology.codec import pack
 from hive_mind.hive.topology.flat import Flat
 from hive_mind.hive.topology.log import STEPS_MAX, TopologyLog, TopologyVersion
-from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest
-from tests.members import arranged
+from hive_mind.model.messages import AnnouncedTopology, TopologyRequest, TopologyUpdate
+from tests.members import announced
 from tests.unit.hive.beating import ABC, ABCD, SETTINGS, Others, membership, now
 
 
@@ -21,22 +21,22 @@ def test_who_hears_of_a_higher_epoch_asks_the_sender_and_does_not_ask_everybody(
     others = Others(one)
 
     (asked,) = others.beat(100, "b", epoch=1 << 16)
-    assert asked == Send(("b",), ArrangementRequest(1))
+    assert asked == Send(("b",), TopologyRequest(1))
     assert others.beat(200, "c", epoch=1 << 16) == []
-    assert others.beat(1_200, "c", epoch=1 << 16) == [Send(("c",), ArrangementRequest(1))]
+    assert others.beat(1_200, "c", epoch=1 << 16) == [Send(("c",), TopologyRequest(1))]
     assert others.beat(3_000, "c", epoch=1) == []
 
 
 def test_a_higher_topology_is_kept_and_one_that_is_not_changes_nothing():
     one = membership()
 
-    (kept,) = one.receive("b", Arrangement(ABCD.epoch, (arranged(ABCD, 1),), 1), now(10))
+    (kept,) = one.receive("b", TopologyUpdate(ABCD.epoch, (announced(ABCD, 1),), 1), now(10))
 
     assert (one.topology, one.is_learned) == (ABCD, True)
     assert [(step.topology, step.is_next) for step in one.news()] == [(ABCD, True)]
     assert one.news() == ()
     for older in (ABC, ABCD):
-        assert one.receive("c", Arrangement(older.epoch, (arranged(older),)), now(20)) == []
+        assert one.receive("c", TopologyUpdate(older.epoch, (announced(older),)), now(20)) == []
     again = Membership("a", b"boot two", ABC, SETTINGS, Random(1))
     again.start([*kept.records, Put("meta", b"clock", b"")], now(0))
     assert (again.topology, again.is_learned) == (ABCD, True)
@@ -46,7 +46,7 @@ def test_what_a_journal_kept_counts_only_if_it_is_newer():
     newer = Flat(("a", "b"), 7 << 16)
     one = Membership("a", b"boot one", newer, SETTINGS, Random(1))
 
-    one.start([Put(MEMBERSHIP, b"topologies", TopologyLog((TopologyVersion(ABCD, arranged(ABCD)),)).packed())], now(0))
+    one.start([Put(MEMBERSHIP, b"topologies", TopologyLog((TopologyVersion(ABCD, announced(ABCD)),)).packed())], now(0))
 
     assert (one.topology, one.is_learned) == (newer, False)
 
@@ -65,7 +65,7 @@ def teller(length: int) -> Membership:
 
 def test_who_missed_some_is_told_of_each_in_its_turn():
     steps, behind = chain(3), membership("b")
-    (answer,) = teller(3).receive("b", ArrangementRequest(1), now(0))
+    (answer,) = teller(3).receive("b", TopologyRequest(1), now(0))
     assert answer.to == ("b",)
 
     behind.receive("a", answer.message, now(0))
@@ -75,29 +75,29 @@ def test_who_missed_some_is_told_of_each_in_its_turn():
 
 def test_who_missed_too_much_is_told_what_holds_and_that_something_lay_between():
     behind = membership("b")
-    (answer,) = teller(STEPS_MAX + 1).receive("b", ArrangementRequest(1), now(0))
+    (answer,) = teller(STEPS_MAX + 1).receive("b", TopologyRequest(1), now(0))
 
     behind.receive("a", answer.message, now(0))
 
     ((topology, is_next),) = behind.news()
     assert (topology, is_next) == (chain(STEPS_MAX + 1)[-1], False)
     for before in (1, chain(2)[0].epoch):
-        assert behind.receive("c", ArrangementRequest(before), now(0))[0].message.follows == 0
+        assert behind.receive("c", TopologyRequest(before), now(0))[0].message.follows == 0
 
 
 def test_what_would_be_too_much_for_a_message_is_left_out(monkeypatch):
     monkeypatch.setattr(log, "TOPOLOGY_BYTES_MAX", 2 * len(pack(ABCD)))
 
-    (answer,) = teller(3).receive("b", ArrangementRequest(1), now(0))
+    (answer,) = teller(3).receive("b", TopologyRequest(1), now(0))
 
     assert (len(answer.message.steps), answer.message.follows) == (1, 0)
 
 
 def test_an_arrangement_that_leaves_something_out_is_asked_about_and_not_taken():
     behind = membership("b")
-    far = Arrangement(5 << 16, (arranged(Flat(("a", "b"), 5 << 16), 4 << 16),), 4 << 16)
+    far = TopologyUpdate(5 << 16, (announced(Flat(("a", "b"), 5 << 16), 4 << 16),), 4 << 16)
 
-    assert behind.receive("a", far, now(0)) == [Send(("a",), ArrangementRequest(1))]
+    assert behind.receive("a", far, now(0)) == [Send(("a",), TopologyRequest(1))]
 
     assert behind.topology == ABC
 
@@ -105,12 +105,12 @@ def test_an_arrangement_that_leaves_something_out_is_asked_about_and_not_taken()
 def test_who_knows_no_topology_takes_the_one_it_is_told_and_has_nothing_to_tell():
     one = membership("x", None, joins="")
     assert one.topology is None
-    assert one.receive("a", ArrangementRequest(0), now(0)) == []
+    assert one.receive("a", TopologyRequest(0), now(0)) == []
     assert one.suspected(now(9_000)) == set()
 
     (asked,) = Others(one).beat(10, "a", epoch=ABCD.epoch)
-    assert asked.message == ArrangementRequest(0)
-    one.receive("a", Arrangement(ABCD.epoch, (arranged(ABC), arranged(ABCD, 1))), now(20))
+    assert asked.message == TopologyRequest(0)
+    one.receive("a", TopologyUpdate(ABCD.epoch, (announced(ABC), announced(ABCD, 1))), now(20))
 
     assert one.topology == ABCD
     assert [(step.topology, step.is_next) for step in one.news()] == [(ABCD, False)]
@@ -120,19 +120,19 @@ def test_who_knows_no_topology_takes_the_one_it_is_told_and_has_nothing_to_tell(
 @pytest.mark.parametrize(
     "told",
     [
-        Arrangement(9 << 16, ()),
-        Arrangement(9 << 16, (Arranged(b"nonsense"),)),
-        Arrangement(9 << 16, (arranged(ABCD),)),
-        Arrangement(ABCD.epoch, (arranged(ABCD), arranged(ABCD, ABCD.epoch))),
-        Arrangement(ABCD.epoch, (arranged(ABCD), arranged(ABC, ABCD.epoch))),
-        Arrangement(ABCD.epoch, (arranged(ABC), arranged(ABCD))),
-        Arrangement(ABCD.epoch, (arranged(ABCD, ABCD.epoch),), ABCD.epoch),
-        Arrangement(ABCD.epoch, (arranged(ABCD, -1),)),
-        Arrangement(ABCD.epoch, (arranged(ABCD),), 1),
-        Arrangement(ABCD.epoch, (arranged(ABCD),) * (STEPS_MAX + 1)),
-        Arrangement(ABCD.epoch, (arranged(ABCD, 1, "x" * 201),), 1),
-        Arrangement(ABCD.epoch, (Arranged(pack(ABCD), "a", 1, bytes(2000)),), 1),
-        Arrangement(1 << 60, (arranged(ABCD),)),
+        TopologyUpdate(9 << 16, ()),
+        TopologyUpdate(9 << 16, (AnnouncedTopology(b"nonsense"),)),
+        TopologyUpdate(9 << 16, (announced(ABCD),)),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD), announced(ABCD, ABCD.epoch))),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD), announced(ABC, ABCD.epoch))),
+        TopologyUpdate(ABCD.epoch, (announced(ABC), announced(ABCD))),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD, ABCD.epoch),), ABCD.epoch),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD, -1),)),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD),), 1),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD),) * (STEPS_MAX + 1)),
+        TopologyUpdate(ABCD.epoch, (announced(ABCD, 1, "x" * 201),), 1),
+        TopologyUpdate(ABCD.epoch, (AnnouncedTopology(pack(ABCD), "a", 1, bytes(2000)),), 1),
+        TopologyUpdate(1 << 60, (announced(ABCD),)),
     ],
 )
 def test_what_is_no_topology_is_refused_and_has_changed_nothing(told):
@@ -156,10 +156,10 @@ def test_a_journal_that_keeps_nonsense_is_not_believed(kept):
 def test_who_knows_no_topology_is_asked_for_one_and_says_nothing(epoch):
     newcomer = membership("d", None)
 
-    assert newcomer.receive("b", ArrangementRequest(epoch), now(10)) == []
+    assert newcomer.receive("b", TopologyRequest(epoch), now(10)) == []
 
 
 def test_who_asks_for_what_follows_an_epoch_that_can_not_be_is_told_what_holds():
-    (told,) = membership().receive("b", ArrangementRequest(-1), now(10))
+    (told,) = membership().receive("b", TopologyRequest(-1), now(10))
 
     assert [step.topology for step in told.message.steps] == [pack(ABC)]

@@ -9,13 +9,13 @@ from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import unpack
 from hive_mind.hive.topology.federated import Federated
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.model.messages import Arrangement
+from hive_mind.model.messages import TopologyUpdate
 from tests.unit.hive.beating import ABC, Others, membership, now
 
 
 def told(effects) -> list[Topology]:
     sent = [effect.message for effect in effects if isinstance(effect, Send)]
-    return [unpack(one.steps[-1].topology) for one in sent if isinstance(one, Arrangement)]
+    return [unpack(one.steps[-1].topology) for one in sent if isinstance(one, TopologyUpdate)]
 
 
 def test_the_first_of_those_that_live_takes_in_who_wants_in_after_a_while_and_keeps_it_before_it_tells():

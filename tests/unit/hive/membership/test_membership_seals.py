@@ -6,11 +6,11 @@ import pytest
 from hive_mind.hive.effects import Received, Send
 from hive_mind.hive.membership.heartbeats import mark_of
 from hive_mind.hive.membership.membership import Membership
-from hive_mind.hive.policy.seal import sealed_beat, sealed_topology
+from hive_mind.hive.policy.seal import sealed_heartbeat, sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import EPOCH_MAX, digest_of, pack, unpack
 from hive_mind.hive.topology.flat import Flat
-from hive_mind.model.messages import Arranged, Arrangement, ArrangementRequest, Beat
+from hive_mind.model.messages import AnnouncedTopology, Heartbeat, TopologyRequest, TopologyUpdate
 from tests.hives import keyring
 from tests.members import Network
 from tests.unit.hive.beating import ABC, ABCD, membership, now
@@ -23,19 +23,19 @@ def sealed_membership(name: str = "a", topology: Topology | None = ABC, hive: st
     return membership(name, topology, seal=keyring(name), hive=hive, **more)
 
 
-def made(topology: Topology, by: str, follows: int = 1, hive: str = "works", key: str = "") -> Arranged:
+def made(topology: Topology, by: str, follows: int = 1, hive: str = "works", key: str = "") -> AnnouncedTopology:
     """As its maker tells of it; or somebody who has another key."""
-    return sealed_topology(keyring(key or by), hive, Arranged(pack(topology), by, follows))
+    return sealed_topology(keyring(key or by), hive, AnnouncedTopology(pack(topology), by, follows))
 
 
-def tells(*steps: Arranged, follows: int | None = None) -> Arrangement:
-    return Arrangement(unpack(steps[-1].topology).epoch, steps, steps[0].follows if follows is None else follows)
+def tells(*steps: AnnouncedTopology, follows: int | None = None) -> TopologyUpdate:
+    return TopologyUpdate(unpack(steps[-1].topology).epoch, steps, steps[0].follows if follows is None else follows)
 
 
 def beats(one: Membership, name: str, ms: int, **fields):
     """One of them beats, by its own key. What the node does."""
     told = {"incarnation": b"boot", "number": 1, "epoch": ABC.epoch} | fields
-    return one.receive(name, sealed_beat(keyring(name), "works", name, Beat(**told)), now(ms))
+    return one.receive(name, sealed_heartbeat(keyring(name), "works", name, Heartbeat(**told)), now(ms))
 
 
 def lives(one: Membership, name: str, ms: int, **fields):
@@ -55,13 +55,14 @@ def states(one: Membership) -> list:
         lambda beat: msgspec.structs.replace(beat, seal=b""),
         lambda beat: msgspec.structs.replace(beat, is_leaving=True),
         lambda beat: msgspec.structs.replace(beat, number=9),
-        lambda beat: sealed_beat(keyring("mallory"), "works", "mallory", beat),
-        lambda beat: sealed_beat(keyring("b"), "elsewhere", "b", beat),
+        lambda beat: sealed_heartbeat(keyring("mallory"), "works", "mallory", beat),
+        lambda beat: sealed_heartbeat(keyring("b"), "elsewhere", "b", beat),
     ],
     ids=["none", "changed", "renumbered", "of another", "for another hive"],
 )
 def test_a_beat_without_its_senders_seal_is_not_heard(forge):
-    one, forged = sealed_membership(), forge(sealed_beat(keyring("b"), "works", "b", Beat(b"boot", 1, 1 << 16, wants_in=True)))
+    one = sealed_membership()
+    forged = forge(sealed_heartbeat(keyring("b"), "works", "b", Heartbeat(b"boot", 1, 1 << 16, wants_in=True)))
     before = states(one)
 
     assert one.receive("b", forged, now(10)) == []
@@ -75,8 +76,8 @@ def test_a_forger_does_not_become_a_member_and_who_has_a_key_does():
     network.beats(2)
     for number in range(1, 9):
         for name in "abc":
-            network.tell(name, Received("mallory", Beat(b"boot", number, 1, wants_in=True)))
-            network.tell(name, Received("c", Beat(b"boot", number, 1, is_leaving=True)))
+            network.tell(name, Received("mallory", Heartbeat(b"boot", number, 1, wants_in=True)))
+            network.tell(name, Received("c", Heartbeat(b"boot", number, 1, is_leaving=True)))
         network.beats(1)
     assert network.agrees_on("abc")
     assert network.membership("a").refused == {NOT_SEALED: 16}
@@ -159,10 +160,10 @@ def test_what_a_member_made_is_believed_from_whoever_hands_it_on():
 
     assert one.topology == ABCD
     later = Flat(tuple("abd"), 2 << 16)
-    (answer,) = one.receive("c", ArrangementRequest(1), now(10))
+    (answer,) = one.receive("c", TopologyRequest(1), now(10))
     again = sealed_membership()
     again.start(kept.records, now(0))
-    assert again.receive("c", ArrangementRequest(1), now(10)) == [answer]
+    assert again.receive("c", TopologyRequest(1), now(10)) == [answer]
     other = sealed_membership("c")
     other.receive("a", answer.message, now(10))
     other.receive("a", tells(made(later, "d", ABCD.epoch)), now(20))
@@ -176,7 +177,7 @@ def test_what_a_member_made_is_believed_from_whoever_hands_it_on():
 @pytest.mark.parametrize(
     "told",
     [
-        tells(Arranged(pack(ABCD), "b", 1)),
+        tells(AnnouncedTopology(pack(ABCD), "b", 1)),
         tells(made(ABCD, "b", key="mallory")),
         tells(made(ABCD, "mallory")),
         tells(made(ABCD, "d")),
@@ -199,7 +200,7 @@ def test_a_topology_is_not_believed_that_no_member_of_the_one_before_it_made(tol
     assert one.topology == ABC
     assert one.refused == {NOT_MADE: 1}
     # Nor does it keep the node from asking who knows.
-    assert lives(one, "b", 20, epoch=ABCD.epoch) == [Send(("b",), ArrangementRequest(1))]
+    assert lives(one, "b", 20, epoch=ABCD.epoch) == [Send(("b",), TopologyRequest(1))]
 
 
 def test_who_missed_too_much_believes_what_a_member_it_knows_lives_by():
@@ -230,10 +231,10 @@ def test_of_two_made_from_the_same_one_the_other_is_believed_though_its_maker_is
 
 def test_who_knows_nothing_believes_whoever_has_a_key_and_nobody_else():
     one = sealed_membership("x", None)
-    for forged in (Arranged(pack(ABCD), "a"), made(ABCD, "a", key="mallory")):
+    for forged in (AnnouncedTopology(pack(ABCD), "a"), made(ABCD, "a", key="mallory")):
         one.receive("a", tells(forged), now(10))
     assert one.topology is None
-    (answer,) = sealed_membership().receive("x", ArrangementRequest(0), now(10))
+    (answer,) = sealed_membership().receive("x", TopologyRequest(0), now(10))
 
     one.receive("b", answer.message, now(20))
 
@@ -246,7 +247,7 @@ def test_an_epoch_nobody_can_have_come_to_is_refused_even_from_members(is_sealed
     far = Flat(("b",), EPOCH_MAX)
 
     assert one.receive("b", tells(made(far, "b")), now(10)) == []
-    assert one.receive("b", sealed_beat(keyring("b"), "works", "b", Beat(b"boot", 1, EPOCH_MAX)), now(20)) == []
+    assert one.receive("b", sealed_heartbeat(keyring("b"), "works", "b", Heartbeat(b"boot", 1, EPOCH_MAX)), now(20)) == []
 
     assert one.topology == ABC
     assert list(one.refused.values()) == [2]

@@ -4,20 +4,20 @@ import pytest
 from hive_mind.hive.policy.seal import (
     UNSEALED,
     is_sealed,
-    is_sealed_beat,
     is_sealed_entry,
     is_sealed_head,
+    is_sealed_heartbeat,
     is_sealed_removal,
     is_sealed_topology,
     sealed,
-    sealed_beat,
     sealed_entry,
     sealed_head,
+    sealed_heartbeat,
     sealed_removal,
     sealed_topology,
 )
 from hive_mind.model.evidence import Head, Removal, Stamp, dot
-from hive_mind.model.messages import Arranged, Beat, RegistryEntry
+from hive_mind.model.messages import AnnouncedTopology, Heartbeat, RegistryEntry
 from tests.hives import PUMP_ID, assertion, keyring
 
 OWN = dot(b"8 bytes!", 1)
@@ -25,8 +25,8 @@ RING = keyring("ines", "n0")
 GIVEN = sealed(RING, "all", OWN, assertion())
 REMOVAL = sealed_removal(RING, "all", Removal(PUMP_ID, (OWN,), "ines", "retracted", Stamp(5)))
 HEAD = sealed_head(RING, "all", Head("n0", b"boot one", 3))
-BEAT = sealed_beat(RING, "works", "n0", Beat(b"boot one", 3, 7, b"digest", group="north"))
-MADE = sealed_topology(RING, "works", Arranged(b"packed", "n0", 7))
+BEAT = sealed_heartbeat(RING, "works", "n0", Heartbeat(b"boot one", 3, 7, b"digest", group="north"))
+MADE = sealed_topology(RING, "works", AnnouncedTopology(b"packed", "n0", 7))
 ENTRY = sealed_entry(RING, RegistryEntry("agent/ines", "{}", Stamp(5), "ines"))
 
 
@@ -37,7 +37,7 @@ def test_what_was_sealed_is_found_to_be_so_by_everybody_with_the_keys():
     assert is_sealed_removal(other, "all", REMOVAL)
     assert is_sealed_head(other, "all", HEAD)
     assert is_sealed_entry(other, ENTRY)
-    assert is_sealed_beat(other, "works", "n0", BEAT)
+    assert is_sealed_heartbeat(other, "works", "n0", BEAT)
     assert is_sealed_topology(other, "works", MADE)
 
 
@@ -84,7 +84,7 @@ def test_a_seal_binds_every_part_of_a_registry_entry(change):
     ids=str,
 )
 def test_a_seal_binds_every_part_of_a_beat(change):
-    assert not is_sealed_beat(RING, "works", "n0", msgspec.structs.replace(BEAT, **change))
+    assert not is_sealed_heartbeat(RING, "works", "n0", msgspec.structs.replace(BEAT, **change))
 
 
 @pytest.mark.parametrize("change", [{"topology": b"another"}, {"by": "n1"}, {"follows": 0}, {"seal": b""}], ids=str)
@@ -93,8 +93,8 @@ def test_a_seal_binds_every_part_of_a_topology(change):
 
 
 def test_what_is_sealed_of_members_holds_for_one_node_of_one_hive():
-    assert not is_sealed_beat(RING, "works", "ines", BEAT)
-    assert not is_sealed_beat(RING, "elsewhere", "n0", BEAT)
+    assert not is_sealed_heartbeat(RING, "works", "ines", BEAT)
+    assert not is_sealed_heartbeat(RING, "elsewhere", "n0", BEAT)
     assert not is_sealed_topology(RING, "elsewhere", MADE)
 
 

@@ -12,7 +12,7 @@ from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
 from tests.hives import FIRST_MS, IMPATIENT, PUMP, PUMP_ID, Court, Hive, assertion, flat, said, settings, sharded, share
 
-SETTINGS = DeliverySettings(first_retry_ms=1_000, last_retry_ms=4_000, retries_max=3, parcel_dots_max=10)
+SETTINGS = DeliverySettings(first_retry_ms=1_000, last_retry_ms=4_000, retries_max=3, batch_dots_max=10)
 
 
 def outbox(*contents: str, tuned: DeliverySettings = SETTINGS):
@@ -26,7 +26,7 @@ def holders(_: str) -> tuple[str, ...]:
     return ("n0", "n1", "n2")
 
 
-def test_a_parcel_is_written_down_with_what_it_promises_and_sent_to_all_who_must_have_it():
+def test_a_batch_is_written_down_with_what_it_promises_and_sent_to_all_who_must_have_it():
     box, own, dots = outbox()
     records, sends = box.post(["n1", "n2"], (("all", dots),), 0)
 
@@ -55,7 +55,7 @@ def test_nothing_is_posted_to_nobody():
 def test_who_has_not_answered_gets_it_again_and_the_others_do_not():
     box, _, dots = outbox()
     _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
-    box.received("n1", send.message.parcel)
+    box.received("n1", send.message.batch)
 
     _, again = box.due(1_000, holders, "n0")
 
@@ -104,25 +104,25 @@ def test_a_node_that_lost_the_bus_says_again_at_once_what_may_be_lost():
 def test_a_receipt_tells_once_that_a_fact_is_kept_elsewhere():
     box, _, dots = outbox()
     _, (send,) = box.post(["n1", "n2"], (("all", dots),), 0)
-    parcel = send.message.parcel
+    batch = send.message.batch
     assert box.is_waiting_for() == {PUMP_ID}
 
-    records, facts = box.received("n1", parcel)
+    records, facts = box.received("n1", batch)
     assert (facts, [type(record) for record in records]) == ([PUMP_ID], [Put])
-    assert box.received("n1", parcel) == ([], [])
+    assert box.received("n1", batch) == ([], [])
     assert box.is_waiting_for() == frozenset()
 
-    records, facts = box.received("n2", parcel)
+    records, facts = box.received("n2", batch)
     assert (facts, [type(record) for record in records]) == ([], [Delete])
-    assert box.received("n2", parcel) == ([], [])
+    assert box.received("n2", batch) == ([], [])
     assert len(box) == 0
 
 
-@pytest.mark.parametrize(("node", "parcel"), [("n9", None), ("n1", "no such parcel"), ("", None)])
-def test_a_receipt_by_who_was_not_asked_changes_nothing(node, parcel):
+@pytest.mark.parametrize(("node", "batch"), [("n9", None), ("n1", "no such batch"), ("", None)])
+def test_a_receipt_by_who_was_not_asked_changes_nothing(node, batch):
     box, _, dots = outbox()
     _, (send,) = box.post(["n1"], (("all", dots),), 0)
-    assert box.received(node, parcel or send.message.parcel) == ([], [])
+    assert box.received(node, batch or send.message.batch) == ([], [])
     assert len(box) == 1
 
 
@@ -152,7 +152,7 @@ def test_one_who_never_answers_is_left_to_exchanges_once_somebody_has_it_and_not
         box.due(turn * 10_000, holders, "n0")
     assert len(box) == 1
 
-    box.received("n1", send.message.parcel)
+    box.received("n1", send.message.batch)
     records, _ = box.due(500_000, holders, "n0")
 
     assert [type(record) for record in records] == [Delete]
@@ -171,7 +171,7 @@ def test_large_posts_are_cut_and_every_dot_travels_once():
     _, sends = box.post(["n1"], (("all", dots[:4]), ("all", dots[4:])), 0)
 
     sizes = [sum(len(changes.adds) for changes in send.message.changes) for send in sends]
-    assert max(sizes) <= SETTINGS.parcel_dots_max
+    assert max(sizes) <= SETTINGS.batch_dots_max
     sent = [given.dot for send in sends for changes in send.message.changes for given in changes.adds]
     assert sorted(sent) == sorted(dots)
 
@@ -272,7 +272,7 @@ def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_
 
     kept = box.undelivered.keep({"all": taken})
     _, (again,) = box.due(1_000, holders, "n0")
-    records, _ = box.received("n1", again.message.parcel)
+    records, _ = box.received("n1", again.message.batch)
 
     assert [record.table for record in kept] == [UNDELIVERED]
     assert again.message.changes[0].adds == (given,)
@@ -295,7 +295,7 @@ def test_what_was_replaced_meanwhile_travels_with_what_replaced_it():
 
 def test_what_is_long_is_cut_too_so_that_it_fits_every_message():
     long = [f"Fact {number}. " + "x" * 700 for number in range(8)]
-    box, _, dots = outbox(*long, "y" * 9_000, tuned=DeliverySettings(parcel_bytes_max=3_000))
+    box, _, dots = outbox(*long, "y" * 9_000, tuned=DeliverySettings(batch_bytes_max=3_000))
 
     _, sends = box.post(["n1"], (("all", dots),), 0)
 

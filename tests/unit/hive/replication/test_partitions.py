@@ -282,7 +282,7 @@ def test_what_came_by_chance_is_not_everything():
     holder = hive.nodes[hive.topology.holders(partition)[0]]
     given = next(iter(holder.partitions.shares[partition].all_sealed()))
 
-    hive.tell(stranger, Received(holder.name, Replicate("parcel", (Changes(partition, (given,), (), ()),))))
+    hive.tell(stranger, Received(holder.name, Replicate("batch", (Changes(partition, (given,), (), ()),))))
 
     assert not hive.nodes[stranger].partitions.shares[partition].is_complete
     hive.wait(60_000)
@@ -295,7 +295,7 @@ def test_what_comes_to_a_former_holder_reaches_the_new_ones(seal_of):
     before = hive.topology
     hive.is_lost = lambda *_: True
     hive.say("n0")
-    parcels = [message for _, _, message in hive.sent]
+    batches = [message for _, _, message in hive.sent]
     after = before.with_nodes(["n1", "n2", "n3"])
     hive.rearrange(after)
     hive.boot("n0", after)
@@ -304,7 +304,7 @@ def test_what_comes_to_a_former_holder_reaches_the_new_ones(seal_of):
     hive.wait(90_000)
 
     assert set(after.holders(after.home(PUMP_ID, ""))) <= hive.who_has()
-    assert parcels is not None
+    assert batches is not None
 
 
 def test_a_group_that_gets_a_member_hands_it_everything():

@@ -5,14 +5,14 @@ from typing import cast
 import pytest
 
 from hive_mind.hive.effects import Now
-from hive_mind.model.messages import Beat, FactsReply, FactsRequest, Message, Receipt, Tell
+from hive_mind.model.messages import FactsReply, FactsRequest, Heartbeat, Message, Receipt, Tell
 from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, Outlet
 
 
 @pytest.mark.parametrize(
     ("message", "is_brief"),
     [
-        (Beat(b"", 1, 1), True),
+        (Heartbeat(b"", 1, 1), True),
         (FactsRequest("q", (), 1), True),
         (FactsReply("q", ()), True),
         (Receipt("p"), False),
