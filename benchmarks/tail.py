@@ -102,7 +102,7 @@ def run(scatter: Scatter, members: Members, latencies: Latencies, now_ms: int) -
     while scatter.wake_at_ms is not None:
         wake_ms = scatter.wake_at_ms
         for now_ms, sender, reply, of in members.until(wake_ms):
-            latencies.heard(sender)
+            latencies.mark_alive(sender)
             members.post(of.take(sender, reply, now_ms), now_ms, of)
             if scatter.wake_at_ms is None:
                 return now_ms

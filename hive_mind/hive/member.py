@@ -131,7 +131,7 @@ class Member:
 
     def _is_strange(self, name: str, now: Now) -> bool:
         """Whether its questions go unanswered. A joining or leaving node gets answers: it must ask as members do."""
-        return not self.membership.hears(name, now)
+        return not self.membership.is_known(name, now)
 
     def _follow(self, now: Now) -> list[Effect]:
         """Tell the node what has come to be known."""

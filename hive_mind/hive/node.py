@@ -274,7 +274,7 @@ class HiveNode:
     # ── others speak ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
-        self.questions.latencies.heard(sender)
+        self.questions.latencies.mark_alive(sender)
         match message:
             case PoolRequest() | FactsRequest() | ListRequest() | TallyRequest():
                 return [SearchLocal(message, sender)]

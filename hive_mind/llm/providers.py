@@ -113,7 +113,7 @@ class ProviderModel:
                         self._model, messages, model_settings=settings, model_request_parameters=parameters
                     )
                 asked = model_request_stream(self._model, messages, model_settings=settings, model_request_parameters=parameters)
-                return await heard(asked, on_text, self._name, is_openai=self._client is not None)
+                return await streamed(asked, on_text, self._name, is_openai=self._client is not None)
         except TimeoutError as error:
             raise self._timed_out() from error
         except AgentRunError as error:
@@ -201,7 +201,7 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-async def heard(
+async def streamed(
     asked: AbstractAsyncContextManager[StreamedResponse], on_text: OnText, name: str, *, is_openai: bool
 ) -> ModelResponse:
     """The whole response, once its text has been streamed. Raises like a request; `BackendUnavailable` where it broke off."""

@@ -67,13 +67,13 @@ def test_a_backup_is_older_than_what_it_replaces():
 
 
 def test_a_calm_network_brings_everything_once_and_out_of_order():
-    arrived = [int(packet.message.packet) for packet in carried(CALM)]
+    arrived = [int(packet.message.batch) for packet in carried(CALM)]
     assert sorted(arrived) == list(range(200))
     assert arrived != sorted(arrived)
 
 
 def test_a_bad_network_loses_and_repeats():
-    arrived = [packet.message.packet for packet in carried(replace(CALM, loss=0.5, duplication=0.5))]
+    arrived = [packet.message.batch for packet in carried(replace(CALM, loss=0.5, duplication=0.5))]
     assert 60 < len(set(arrived)) < 140
     assert len(arrived) > len(set(arrived))
 

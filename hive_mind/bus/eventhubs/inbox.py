@@ -60,7 +60,7 @@ class Box:
     def position(self) -> Position:
         return self._mark.position()
 
-    def hear(self, seen: SequencedEvent) -> None:
+    def take_event(self, seen: SequencedEvent) -> None:
         """Keep it, if it is new and for this name."""
         number, what, size = seen
         if self.is_behind or number < self._mark.next:
@@ -118,7 +118,7 @@ class Watching:
     def __init__(self, hive: str, start: int, known: OrderedDict[Key, None], on_envelope: Callable[[Envelope], None]) -> None:
         self.hive, self.next, self._known, self._on_envelope = hive, start, known, on_envelope
 
-    def hear(self, seen: SequencedEvent) -> None:
+    def take_event(self, seen: SequencedEvent) -> None:
         """Show it, unless another partition did."""
         if seen.number < self.next:
             return

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 # A stopping thread checks every 0.2 s; one that takes longer hangs in the SDK.
 _STOP_S = 3.0
-# Pings that were accepted and not heard, before a reader counts as deaf.
+# Pings that were accepted and did not arrive, before a reader counts as deaf.
 _MISSES = 2
 
 
@@ -53,7 +53,7 @@ class Listener(Protocol):
         """Whether it has no room, and will ask for a `rewind` when it has."""
         ...
 
-    def hear(self, seen: SequencedEvent) -> None:
+    def take_event(self, seen: SequencedEvent) -> None:
         """An event, perhaps one that it saw already."""
         ...
 
@@ -124,15 +124,15 @@ class PartitionReader:
         return self._bounds
 
     async def prove(self, timeout_s: float) -> None:
-        """Return when something was heard. Raises what the broker answered instead, and waits for ever where it is silent."""
+        """Return when something came. Raises what the broker answered instead, and waits for ever where it is silent."""
         if self._has_heard:
             return
-        self._waiters.append(heard := asyncio.get_running_loop().create_future())
+        self._waiters.append(arrival := asyncio.get_running_loop().create_future())
         try:
             await self._ping(timeout_s)
-            await heard
+            await arrival
         finally:
-            self._waiters.remove(heard)
+            self._waiters.remove(arrival)
 
     async def close(self, timeout_s: float) -> None:
         self._task.cancel()
@@ -217,7 +217,7 @@ class PartitionReader:
         for one in seen:
             self.next = one.number + 1
             for listener in self._listeners:
-                listener.hear(one)
+                listener.take_event(one)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)

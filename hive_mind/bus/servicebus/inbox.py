@@ -93,7 +93,7 @@ class ServiceBusInbox:
         """Return when it hears. Raises `BackendError`."""
         await self.reader.start()
         # Of several that share a subscription any may get the ping; there the broker's word for the link has to do.
-        if not self.subscription.is_shared and not await self.hears(within_s):
+        if not self.subscription.is_shared and not await self.is_alive(within_s):
             raise BackendRejected(
                 NAME,
                 f"subscription {self.path!r} of topic {self._topic!r} does not get what is sent to it; it needs two correlation "
@@ -101,7 +101,7 @@ class ServiceBusInbox:
             )
         self._renewing = asyncio.create_task(self._renew(), name=f"servicebus locks {self.path}")
 
-    async def hears(self, within_s: float) -> bool:
+    async def is_alive(self, within_s: float) -> bool:
         """Whether something arrives soon after it was sent."""
         before, self._sign = self._signs, asyncio.get_running_loop().create_future()
         await self._outgoing.publish([ping_of(self.path, secrets.token_hex(8))], within_s)
@@ -110,7 +110,7 @@ class ServiceBusInbox:
         return self._signs > before
 
     @property
-    def can_hear(self) -> bool:
+    def can_receive(self) -> bool:
         """Whether silence would mean something: it reads, and nobody else reads in its place."""
         return self.may_read and self.reader.is_connected and not self.subscription.is_shared
 

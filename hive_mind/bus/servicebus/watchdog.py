@@ -50,7 +50,7 @@ class Watchdog:
             await self._look()
 
     async def _look(self) -> None:
-        boxes = [box for box in self._inboxes() if box.can_hear]
+        boxes = [box for box in self._inboxes() if box.can_receive]
         if boxes:
             await asyncio.gather(*(self._examine(box) for box in boxes))
         else:
@@ -58,11 +58,11 @@ class Watchdog:
 
     async def _examine(self, box: ServiceBusInbox) -> None:
         try:
-            hears = await box.hears(min(_PATIENCE_S, self._every_s))
+            is_alive = await box.is_alive(min(_PATIENCE_S, self._every_s))
         except BackendError:
             # Nothing could be sent: that says nothing about hearing, and the sender sees to itself.
             return
-        self._misses[box] = 0 if hears or not box.can_hear else self._misses.get(box, 0) + 1
+        self._misses[box] = 0 if is_alive or not box.can_receive else self._misses.get(box, 0) + 1
         if self._misses[box] >= _MISSES_MAX:
             self._misses[box] = 0
             _log.warning("subscription %s did not receive %d pings: reconnecting", box.path, _MISSES_MAX)

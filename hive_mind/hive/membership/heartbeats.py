@@ -45,7 +45,7 @@ class LastHeartbeat:
     """The last beat of the boot that counts, and how far the others of this name got."""
 
     beat: Heartbeat
-    heard_ms: int
+    received_ms: int
     since_ms: int
     """When this boot was first heard."""
     former: dict[bytes, int] = field(default_factory=dict)
@@ -61,82 +61,82 @@ class Heartbeats:
 
     def __init__(self, name: str, silence_ms: int) -> None:
         self.name, self._silence_ms = name, silence_ms
-        self._heard: dict[str, LastHeartbeat] = {}
+        self._last: dict[str, LastHeartbeat] = {}
 
     def __getitem__(self, name: str) -> LastHeartbeat:
-        return self._heard[name]
+        return self._last[name]
 
     def get(self, name: str) -> LastHeartbeat | None:
         """What was heard of a name."""
-        return self._heard.get(name)
+        return self._last.get(name)
 
     def names(self) -> list[str]:
         """All that were heard, sorted; this node too."""
-        return sorted(self._heard)
+        return sorted(self._last)
 
     def touch(self, beat: Heartbeat, now_ms: int) -> None:
-        if (own := self._heard.get(self.name)) is None:
-            self._heard[self.name] = LastHeartbeat(beat, now_ms, now_ms)
+        if (own := self._last.get(self.name)) is None:
+            self._last[self.name] = LastHeartbeat(beat, now_ms, now_ms)
         else:
-            own.beat, own.heard_ms = beat, now_ms
+            own.beat, own.received_ms = beat, now_ms
 
-    def hear(self, name: str, beat: Heartbeat, now_ms: int) -> bool:
+    def record(self, name: str, beat: Heartbeat, now_ms: int) -> bool:
         """A beat came; whether it counts. One that was repeated, came late or is of a former boot does not."""
-        heard = self._heard.get(name)
-        if heard is None:
-            if len(self._heard) < _NAMES_MAX:
-                self._heard[name] = LastHeartbeat(beat, now_ms, now_ms)
-            return name in self._heard
-        if beat.incarnation != heard.beat.incarnation:
-            return self._hear_other_boot(name, heard, beat, now_ms)
-        if beat.number <= heard.beat.number or name == self.name:
+        last = self._last.get(name)
+        if last is None:
+            if len(self._last) < _NAMES_MAX:
+                self._last[name] = LastHeartbeat(beat, now_ms, now_ms)
+            return name in self._last
+        if beat.incarnation != last.beat.incarnation:
+            return self._record_other_boot(name, last, beat, now_ms)
+        if beat.number <= last.beat.number or name == self.name:
             return False
-        heard.beat, heard.heard_ms = beat, now_ms
+        last.beat, last.received_ms = beat, now_ms
         return True
 
-    def is_heard(self, name: str, now_ms: int) -> bool:
+    def is_present(self, name: str, now_ms: int) -> bool:
         """Whether it has beaten lately."""
-        heard = self._heard.get(name)
-        return heard is not None and now_ms - heard.heard_ms <= self._silence_ms
+        last = self._last.get(name)
+        return last is not None and now_ms - last.received_ms <= self._silence_ms
 
     def fresh(self, now_ms: int) -> list[Heartbeat]:
         """The last beats of all that have beaten lately."""
-        return [heard.beat for heard in self._heard.values() if now_ms - heard.heard_ms <= self._silence_ms]
+        return [last.beat for last in self._last.values() if now_ms - last.received_ms <= self._silence_ms]
 
     def has_twin(self, name: str, now_ms: int) -> bool:
         """Whether two processes have this name."""
-        heard = self._heard.get(name)
-        return heard is not None and heard.twin_ms is not None and now_ms - heard.twin_ms <= 2 * self._silence_ms
+        last = self._last.get(name)
+        return last is not None and last.twin_ms is not None and now_ms - last.twin_ms <= 2 * self._silence_ms
 
     def forget(self, stay: Collection[str], before_ms: int) -> None:
         """Forget nodes last heard before that time, except these and this node."""
-        gone = [name for name, heard in self._heard.items() if heard.heard_ms < before_ms and name not in stay]
+        gone = [name for name, last in self._last.items() if last.received_ms < before_ms and name not in stay]
         for name in gone:
             if name != self.name:
-                del self._heard[name]
+                del self._last[name]
 
     def excuse(self, slept_ms: int) -> None:
         """This node slept and could hear nothing for that time: it counts as nobody's silence."""
-        for heard in self._heard.values():
-            heard.heard_ms += slept_ms
+        for last in self._last.values():
+            last.received_ms += slept_ms
 
-    def _hear_other_boot(self, name: str, heard: LastHeartbeat, beat: Heartbeat, now_ms: int) -> bool:
-        number = heard.former.get(beat.incarnation, -1)
+    def _record_other_boot(self, name: str, last: LastHeartbeat, beat: Heartbeat, now_ms: int) -> bool:
+        number = last.former.get(beat.incarnation, -1)
         if beat.number <= number:
             return False
         is_new = number < 0 and name != self.name
         # Or the one that counted was itself a late echo.
-        if is_new or now_ms - heard.heard_ms > self._silence_ms:
-            former = {**heard.former, heard.beat.incarnation: heard.beat.number}
+        if is_new or now_ms - last.received_ms > self._silence_ms:
+            former = {**last.former, last.beat.incarnation: last.beat.number}
             former.pop(beat.incarnation, None)
             kept = dict(list(former.items())[-_FORMER_MAX:])
-            self._heard[name] = LastHeartbeat(beat, now_ms, now_ms, kept, twin_ms=heard.twin_ms)
+            self._last[name] = LastHeartbeat(beat, now_ms, now_ms, kept, twin_ms=last.twin_ms)
             return True
-        heard.former[beat.incarnation] = beat.number
-        if now_ms - heard.since_ms > self._silence_ms:
-            heard.strays += 1
-            if heard.strays >= _TWINS_AT:
-                heard.twin_ms = now_ms
+        last.former[beat.incarnation] = beat.number
+        if now_ms - last.since_ms > self._silence_ms:
+            last.strays += 1
+            if last.strays >= _TWINS_AT:
+                last.twin_ms = now_ms
         return False
 
 
@@ -157,21 +157,21 @@ class MemberState:
 
 def state_of(name: str, heartbeats: Heartbeats, now_ms: int, *, is_member: bool, is_suspect: bool) -> MemberState:
     """What there is to say of one."""
-    heard = heartbeats.get(name)
-    if heard is None:
+    last = heartbeats.get(name)
+    if last is None:
         return MemberState(name, "suspected" if is_suspect else "alive", is_member, None, 0, "", "", has_twin=False)
-    beat, silent_ms = heard.beat, 0 if name == heartbeats.name else now_ms - heard.heard_ms
-    state = "suspected" if is_suspect else _wish(beat, is_member=is_member, is_heard=heartbeats.is_heard(name, now_ms))
+    beat, silent_ms = last.beat, 0 if name == heartbeats.name else now_ms - last.received_ms
+    state = "suspected" if is_suspect else _wish(beat, is_member=is_member, is_present=heartbeats.is_present(name, now_ms))
     has_twin = heartbeats.has_twin(name, now_ms)
     return MemberState(name, state, is_member, silent_ms, beat.epoch, beat.incarnation.hex(), beat.group, has_twin)
 
 
-def _wish(beat: Heartbeat, *, is_member: bool, is_heard: bool) -> State:
+def _wish(beat: Heartbeat, *, is_member: bool, is_present: bool) -> State:
     if beat.is_leaving:
         return "leaving"
     if is_member:
         return "alive"
-    return "joining" if beat.wants_in and is_heard else "stranger"
+    return "joining" if beat.wants_in and is_present else "stranger"
 
 
 def mark_of(beat: Heartbeat) -> bytes:
@@ -188,9 +188,9 @@ class LivingBoots:
         self._asked: dict[tuple[str, bytes], tuple[int, int]] = {}
         """By name and incarnation: the number of the first beat that asked, and when it was asked last."""
 
-    def lives(self, name: str, beat: Heartbeat, *, is_heard: bool) -> bool:
+    def lives(self, name: str, beat: Heartbeat, *, is_present: bool) -> bool:
         """Whether the boot that sent this beat has answered, by this beat or, if it was heard lately, by an earlier one."""
-        if is_heard and self._living.get(name) == beat.incarnation:
+        if is_present and self._living.get(name) == beat.incarnation:
             return True
         first, _ = self._asked.get((name, beat.incarnation), (None, 0))
         own, number = beat.answers[:-_NUMBER_BYTES], int.from_bytes(beat.answers[-_NUMBER_BYTES:], "big")

@@ -200,13 +200,13 @@ class Membership:
     def outsiders(self, now: Now) -> frozenset[str]:
         """Nodes with heartbeats that are not members: one may have left, and still have something to hand over."""
         return (
-            frozenset(name for name in self._heartbeats.names() if self._heartbeats.is_heard(name, now.mono_ms))
+            frozenset(name for name in self._heartbeats.names() if self._heartbeats.is_present(name, now.mono_ms))
             - self._past.members
         )
 
-    def hears(self, name: str, now: Now) -> bool:
+    def is_known(self, name: str, now: Now) -> bool:
         """Whether it is a member, or beats as one does who is still or already on its way."""
-        return name in self._past.members or self._heartbeats.is_heard(name, now.mono_ms)
+        return name in self._past.members or self._heartbeats.is_present(name, now.mono_ms)
 
     def refuse(self, reason: str) -> None:
         """Count what was not believed."""
@@ -214,8 +214,8 @@ class Membership:
 
     def silent_ms(self, name: str, now: Now) -> int:
         """For how long nothing was heard of a member; where nothing ever was, since this node knows that it is one."""
-        heard = self._heartbeats.get(name)
-        return now.mono_ms - (heard.heard_ms if heard else self._known_ms.get(name, now.mono_ms))
+        last = self._heartbeats.get(name)
+        return now.mono_ms - (last.received_ms if last else self._known_ms.get(name, now.mono_ms))
 
     def view(self, now: Now) -> tuple[MemberState, ...]:
         """Everybody this node knows of, by name."""
@@ -237,10 +237,10 @@ class Membership:
         # A beat without a number only tests the bus.
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
-        is_heard = self._heartbeats.is_heard(sender, now.mono_ms)
-        lives = not beat.seal or self._boots.lives(sender, beat, is_heard=is_heard)
+        is_present = self._heartbeats.is_present(sender, now.mono_ms)
+        lives = not beat.seal or self._boots.lives(sender, beat, is_present=is_present)
         reply = self._reply(sender, beat, now, lives=lives)
-        is_fresh = lives and self._heartbeats.hear(sender, beat, now.mono_ms)
+        is_fresh = lives and self._heartbeats.record(sender, beat, now.mono_ms)
         self._note_twins(sender, now)
         if not is_fresh:
             return reply

@@ -84,7 +84,7 @@ class Latencies:
     def suspect(self, node: str, now_ms: int) -> None:
         self._suspected[node] = now_ms + self._settings.suspect_ms
 
-    def heard(self, node: str) -> None:
+    def mark_alive(self, node: str) -> None:
         """It lives. Worth telling for any message of it."""
         self._suspected.pop(node, None)
         if node in self.suspects:

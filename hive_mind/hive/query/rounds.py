@@ -176,7 +176,7 @@ class Round:
         quest = self._quests.get(name)
         if quest is None or sender == self._node or (one := quest.asked.get(sender)) is None or one.is_answered:
             return
-        self._latencies.heard(sender)
+        self._latencies.mark_alive(sender)
         # After a second request nobody can tell which of them was answered (Karn's rule).
         if one.times == 1:
             self._latencies.observe(now_ms - one.first_ms)

@@ -25,9 +25,9 @@ from hive_mind.hive.effects import (
 )
 from hive_mind.hive.policy.admission import can_travel
 from hive_mind.hive.replication.reliable_channels import (
-    HEARD,
     LANES,
-    SAID,
+    RECEIVED,
+    SENT,
     Act,
     ChannelSettings,
     IncomingMessage,
@@ -57,7 +57,7 @@ class AppMessages:
     ) -> None:
         self.node, self._members, self._is_there = node, members, is_there
         self._settings = settings or ChannelSettings()
-        self._said, self._heard = Sender(self._settings, chance), Receiver(self._settings)
+        self._sender, self._receiver = Sender(self._settings, chance), Receiver(self._settings)
         self.handler: Act | None = None
         """Maps a message to the application's writes. Without a handler nothing is confirmed."""
         self.kept: tuple[Put, ...] = ()
@@ -72,7 +72,7 @@ class AppMessages:
     @property
     def unconfirmed(self) -> int:
         """How much was said and not yet confirmed."""
-        return self._said.unconfirmed()
+        return self._sender.unconfirmed()
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         return self.node.search(request, now)
@@ -82,7 +82,7 @@ class AppMessages:
 
     def wake_at_ms(self, now: Now) -> int:
         """When something is to be said again, or the node wants a tick."""
-        own, its = self._said.wake_at_ms(), self.node.wake_at_ms(now)
+        own, its = self._sender.wake_at_ms(), self.node.wake_at_ms(now)
         return its if own is None else min(own, its)
 
     def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
@@ -90,8 +90,8 @@ class AppMessages:
         records = list(kept)
         own = [record for record in records if isinstance(record, Put)]
         self.kept = tuple(record for record in own if record.table.startswith(APPLICATION))
-        self._said.load(own, now.mono_ms)
-        self._heard.load(own)
+        self._sender.load(own, now.mono_ms)
+        self._receiver.load(own)
         return self.node.start([record for record in records if not _is_ours(record.table)], now)
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
@@ -102,21 +102,21 @@ class AppMessages:
             case Received(sender, Tell() as tell, delivery):
                 # What comes before its turn is kept until then, so it may not be larger than anybody would have said it.
                 _refuse_larger(tell.kind, tell.data)
-                records, sends = self._heard.hear(sender, tell, self._act) if self.handler else ([], [])
+                records, sends = self._receiver.receive(sender, tell, self._act) if self.handler else ([], [])
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Received(sender, TellReceipt() as receipt, delivery):
-                records, sends = self._said.confirmed(sender, receipt, now.mono_ms)
+                records, sends = self._sender.confirmed(sender, receipt, now.mono_ms)
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Tick():
-                said_again = self._said.due(now.mono_ms, lambda name: self._is_there(name, now))
+                said_again = self._sender.due(now.mono_ms, lambda name: self._is_there(name, now))
                 return [*said_again, *self.node.handle(event, now)]
             case Reconnected():
-                self._said.hasten(now.mono_ms)
+                self._sender.hasten(now.mono_ms)
         return self.node.handle(event, now)
 
     def _say(self, event: Say, mono_ms: int) -> list[Effect]:
         to = self._receivers(event)
-        said = [self._said.say(receiver, event.kind, event.data, mono_ms) for receiver in to]
+        said = [self._sender.send(receiver, event.kind, event.data, mono_ms) for receiver in to]
         records = [record for some, _ in said for record in some]
         return [*_persisted(records), *(send for _, sends in said for send in sends), Done(event.request, to)]
 
@@ -130,7 +130,7 @@ class AppMessages:
         _refuse_larger(event.kind, event.data)
         if not can_travel(event.kind):
             raise InvalidInput("the kind of a message contains an unpaired surrogate")
-        if full := [name for name in to if self._said.waiting(name) >= self._settings.unconfirmed_max]:
+        if full := [name for name in to if self._sender.waiting(name) >= self._settings.unconfirmed_max]:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; send more when it is back")
         return to
 
@@ -154,7 +154,7 @@ def _refuse_larger(kind: str, data: bytes) -> None:
 
 
 def _is_ours(table: str) -> bool:
-    return table in (LANES, SAID, HEARD) or table.startswith(APPLICATION)
+    return table in (LANES, SENT, RECEIVED) or table.startswith(APPLICATION)
 
 
 def _persisted(records: Sequence[Record]) -> list[Effect]:

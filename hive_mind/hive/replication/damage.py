@@ -18,7 +18,7 @@ from hive_mind.hive.policy.registry_service import REGISTRY
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Batch
 from hive_mind.hive.replication.partition_replica import ASSERTIONS, HEADS, PROOFS
 from hive_mind.hive.replication.partitions import INCOMING
-from hive_mind.hive.replication.reliable_channels import LANE_BYTES, LANES, SAID
+from hive_mind.hive.replication.reliable_channels import LANE_BYTES, LANES, SENT
 from hive_mind.hive.topology.log import TopologyLog
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp
 from hive_mind.model.messages import RegistryEntry
@@ -49,7 +49,7 @@ _READERS: Mapping[str, Reader] = {
     UNDELIVERED: _assertion,
     REGISTRY: _of(RegistryEntry),
     MEMBERSHIP: TopologyLog.of,
-    SAID: _of(tuple[str, bytes]),
+    SENT: _of(tuple[str, bytes]),
 }
 _META_READERS: Mapping[bytes, Reader] = {CLOCK: _of(Stamp), OFFSET: int}
 
@@ -59,7 +59,7 @@ def sifted(kept: Iterable[Kept]) -> list[Kept]:
     found = [_judged(record) for record in kept]
     lanes = {record.key for record in found if record.table == LANES and isinstance(record, Put)}
     # What was said in a lane of which nothing is known any more reaches nobody.
-    return [SetAside(one.table, one.key) if one.table == SAID and one.key[LANE_BYTES:] not in lanes else one for one in found]
+    return [SetAside(one.table, one.key) if one.table == SENT and one.key[LANE_BYTES:] not in lanes else one for one in found]
 
 
 def _judged(record: Kept) -> Kept:

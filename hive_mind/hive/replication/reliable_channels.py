@@ -13,7 +13,7 @@ from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
 from hive_mind.model.messages import Tell, TellReceipt
 
-LANES, SAID, HEARD = "tell-lanes", "tell-said", "tell-heard"
+LANES, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"
 
 LANE_BYTES = 8
 # A sender begins another lane only when it has lost its memory.
@@ -89,12 +89,12 @@ class Sender:
         for record in records:
             if record.table == LANES:
                 self._lanes[record.key.decode()] = _Lane(record.value[LANE_BYTES:], _number(record.value[:LANE_BYTES]))
-            elif record.table == SAID:
+            elif record.table == SENT:
                 lane = self._lanes[record.key[LANE_BYTES:].decode()]
                 lane.waiting[_number(record.key[:LANE_BYTES])] = msgspec.msgpack.decode(record.value, type=tuple[str, bytes])
                 lane.due_ms = mono_ms
 
-    def say(self, receiver: str, kind: str, data: bytes, mono_ms: int) -> tuple[list[Record], list[Send]]:
+    def send(self, receiver: str, kind: str, data: bytes, mono_ms: int) -> tuple[list[Record], list[Send]]:
         """Put it into the receiver's lane: records to persist, and what to send afterwards."""
         fresh = _Lane(self._chance.getrandbits(8 * LANE_BYTES).to_bytes(LANE_BYTES, "big"))
         lane = self._lanes.setdefault(receiver, fresh)
@@ -102,7 +102,7 @@ class Sender:
         lane.waiting[number] = kind, data
         records: list[Record] = [
             Put(LANES, receiver.encode(), _bytes(lane.next) + lane.id),
-            Put(SAID, _key(receiver, number), msgspec.msgpack.encode((kind, data))),
+            Put(SENT, _key(receiver, number), msgspec.msgpack.encode((kind, data))),
         ]
         if number >= lane.first + self._settings.window:
             return records, []
@@ -124,7 +124,7 @@ class Sender:
                 self._set_due(lane, mono_ms)
         window = self._settings.window
         fresh = range(max(former + window, lane.first), min(lane.first + window, lane.next))
-        return [Delete(SAID, _key(receiver, number)) for number in done], [_send(receiver, lane, number) for number in fresh]
+        return [Delete(SENT, _key(receiver, number)) for number in done], [_send(receiver, lane, number) for number in fresh]
 
     def due(self, mono_ms: int, is_there: Callable[[str], bool] = lambda _: True) -> Iterator[Send]:
         """Retransmissions, only to members that are present: the broker keeps the first copy for the others."""
@@ -148,7 +148,7 @@ class Sender:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Progress:
     """`early` came before something that is still missing; it comes again if this is forgotten."""
 
     up_to: int = 0
@@ -160,57 +160,57 @@ class Receiver:
 
     def __init__(self, settings: ChannelSettings) -> None:
         self._settings = settings
-        self._lanes: dict[bytes, _Heard] = {}
+        self._lanes: dict[bytes, _Progress] = {}
         self._keys_bytes = 0
         self.early_bytes = 0
         """How much waits for something that is missing."""
 
     def load(self, records: Iterable[Put]) -> None:
         """Take back how far each lane got."""
-        self._lanes |= {record.key: _Heard(_number(record.value)) for record in records if record.table == HEARD}
+        self._lanes |= {record.key: _Progress(_number(record.value)) for record in records if record.table == RECEIVED}
         self._keys_bytes = sum(map(len, self._lanes))
 
-    def hear(self, sender: str, tell: Tell, act: Act) -> tuple[list[Record], list[Send]]:
+    def receive(self, sender: str, tell: Tell, act: Act) -> tuple[list[Record], list[Send]]:
         """Act on it, if it is its turn, and on what waited for it; once. Records to persist, and the receipt to send then."""
         key = tell.lane + sender.encode()
-        if len(tell.lane) != LANE_BYTES or (heard := self._lane(key)) is None:
+        if len(tell.lane) != LANE_BYTES or (progress := self._lane(key)) is None:
             return [], []
         # What was confirmed once is not waited for, though this node may have lost its memory of it.
-        former, heard.up_to = heard.up_to, max(heard.up_to, tell.first - 1)
-        self._keep(heard, tell)
+        former, progress.up_to = progress.up_to, max(progress.up_to, tell.first - 1)
+        self._keep(progress, tell)
         records: list[Record] = []
-        while (turn := heard.early.get(heard.up_to + 1)) is not None:
+        while (turn := progress.early.get(progress.up_to + 1)) is not None:
             records += act(IncomingMessage(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
-            heard.up_to += 1
-        self._forget(heard)
-        if heard.up_to or heard.early:
-            self._remember(key, heard)
-        if heard.up_to > former:
-            records.append(Put(HEARD, key, _bytes(heard.up_to)))
-        is_known = tell.number <= heard.up_to
-        return records, [Send((sender,), TellReceipt(tell.lane, heard.up_to))] if is_known else []
+            progress.up_to += 1
+        self._forget(progress)
+        if progress.up_to or progress.early:
+            self._remember(key, progress)
+        if progress.up_to > former:
+            records.append(Put(RECEIVED, key, _bytes(progress.up_to)))
+        is_known = tell.number <= progress.up_to
+        return records, [Send((sender,), TellReceipt(tell.lane, progress.up_to))] if is_known else []
 
-    def _lane(self, key: bytes) -> _Heard | None:
-        """What was heard of a lane; None for one more than this node remembers."""
+    def _lane(self, key: bytes) -> _Progress | None:
+        """How far a lane got; None for one more than this node remembers."""
         is_full = len(self._lanes) >= _HEARD_MAX or self._keys_bytes + len(key) > _KEYS_BYTES_MAX
-        return self._lanes.get(key) or (None if is_full else _Heard())
+        return self._lanes.get(key) or (None if is_full else _Progress())
 
-    def _remember(self, key: bytes, heard: _Heard) -> None:
+    def _remember(self, key: bytes, progress: _Progress) -> None:
         if key not in self._lanes:
-            self._lanes[key] = heard
+            self._lanes[key] = progress
             self._keys_bytes += len(key)
 
-    def _keep(self, heard: _Heard, tell: Tell) -> None:
+    def _keep(self, progress: _Progress, tell: Tell) -> None:
         """Until its turn. Where too much waits only what has its turn now is taken; the rest comes again."""
-        is_near = heard.up_to < tell.number <= heard.up_to + 2 * self._settings.window
-        has_room = tell.number == heard.up_to + 1 or self.early_bytes + _size(tell) <= _EARLY_BYTES_MAX
-        if is_near and has_room and tell.number not in heard.early:
-            heard.early[tell.number] = tell
+        is_near = progress.up_to < tell.number <= progress.up_to + 2 * self._settings.window
+        has_room = tell.number == progress.up_to + 1 or self.early_bytes + _size(tell) <= _EARLY_BYTES_MAX
+        if is_near and has_room and tell.number not in progress.early:
+            progress.early[tell.number] = tell
             self.early_bytes += _size(tell)
 
-    def _forget(self, heard: _Heard) -> None:
-        for number in [number for number in heard.early if number <= heard.up_to]:
-            self.early_bytes -= _size(heard.early.pop(number))
+    def _forget(self, progress: _Progress) -> None:
+        for number in [number for number in progress.early if number <= progress.up_to]:
+            self.early_bytes -= _size(progress.early.pop(number))
 
 
 def _size(tell: Tell) -> int:

@@ -22,7 +22,7 @@ from hive_mind.hive.policy.registry_service import record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
 from hive_mind.hive.replication.partition_replica import Taken
-from hive_mind.hive.replication.reliable_channels import LANES, SAID
+from hive_mind.hive.replication.reliable_channels import LANES, SENT
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.flat import Flat
@@ -122,20 +122,20 @@ class Resettlement:
             is_gone = former not in self._topology.nodes
             for record in records:
                 if former == name:
-                    is_message = record.table in (LANES, SAID)
+                    is_message = record.table in (LANES, SENT)
                     if not is_message or self._receiver(record) in self._topology.nodes:
                         yield record
                     else:
-                        self.undelivered += record.table == SAID
+                        self.undelivered += record.table == SENT
                 elif is_gone and name == self._topology.nodes[0]:
-                    self.undelivered += record.table == SAID
+                    self.undelivered += record.table == SENT
                     if record.table == META and record.key.startswith(ACTOR):
                         yield record
 
     @staticmethod
     def _receiver(record: Put) -> str:
         """Of a lane: its key is the receiver, after a number in front of what was said."""
-        return record.key[8 if record.table == SAID else 0 :].decode()
+        return record.key[8 if record.table == SENT else 0 :].decode()
 
 
 def attached_to(topology: Topology, attached: Mapping[str, str], former: Mapping[str, str], heirs: Mapping[str, str]) -> NodeOf:

@@ -157,7 +157,7 @@ def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartb
     """Whether it is this member's turn: no unsuspected one has a smaller name, and enough of them are heard."""
     if name not in members or name != min(members - suspects):
         return False
-    heard = {member for member in members if heartbeats.is_heard(member, now_ms)}
+    heard = {member for member in members if heartbeats.is_present(member, now_ms)}
     # Of two halves it is that of the first name, so that one of two can still go on.
     return 2 * len(heard) > len(members) or (2 * len(heard) == len(members) and min(members) in heard)
 
@@ -165,7 +165,7 @@ def is_to_propose(name: str, members: Names, suspects: Names, heartbeats: Heartb
 def wanted(members: Names, gone: Iterable[str], heartbeats: Heartbeats, now_ms: int) -> Names:
     """The members wanted next. Never empty: the last member has no one to hand over to."""
     known = {name: heard.beat for name in heartbeats.names() if (heard := heartbeats.get(name)) is not None}
-    joining = {name for name, beat in known.items() if beat.wants_in and heartbeats.is_heard(name, now_ms)}
+    joining = {name for name, beat in known.items() if beat.wants_in and heartbeats.is_present(name, now_ms)}
     leaving = {name for name, beat in known.items() if beat.is_leaving}
     return ((members | joining) - leaving - frozenset(gone)) or members
 

@@ -307,7 +307,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
             member,
             lambda: membership.topology.nodes if membership.topology else (),
             chance,
-            is_there=lambda name, now: name not in membership.suspects and membership.hears(name, now),
+            is_there=lambda name, now: name not in membership.suspects and membership.is_known(name, now),
         )
         message_log = AppMessageLog(lambda: app_messages.kept)
         # Before anything can come.

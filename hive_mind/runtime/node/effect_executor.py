@@ -67,7 +67,7 @@ class EffectHost(Protocol):
         """Search the node's replica."""
         ...
 
-    def hear(self, reply: SearchReply) -> None:
+    def take_own_reply(self, reply: SearchReply) -> None:
         """Tell the node what it said to itself."""
         ...
 
@@ -108,7 +108,7 @@ class EffectExecutor:
         for one in work:
             self._carry(one)
         while self._own_replies:
-            self._host.hear(self._own_replies.popleft())
+            self._host.take_own_reply(self._own_replies.popleft())
         if self._waiting:
             self._host.ring()
 

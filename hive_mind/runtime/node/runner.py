@@ -372,7 +372,7 @@ class NodeRunner(Requests):
             _log.exception("node %s could not search", self._node.name)
             return None
 
-    def hear(self, reply: SearchReply) -> None:
+    def take_own_reply(self, reply: SearchReply) -> None:
         """The node's answer to itself."""
         self._handle(Received(self._node.name, reply), self._clock())
 

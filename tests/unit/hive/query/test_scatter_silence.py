@@ -92,7 +92,7 @@ def test_who_stayed_silent_is_tried_last_until_it_is_heard_of_again():
     after = 451 + SETTINGS.suspect_ms
     assert asked(Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, after).start(after)) == [("a", "s")]
     latencies.suspect("a", after)
-    latencies.heard("a")
+    latencies.mark_alive("a")
     assert asked(Scatter(Ask("q", PLAIN, 2_000), ONE, "me", 7, SETTINGS, latencies, after).start(after)) == [("a", "s")]
 
 

@@ -50,7 +50,7 @@ def test_a_nonsensical_tell_breaks_nothing(tell: Tell, number: int) -> None:
 
 
 def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_heard_all_the_same() -> None:
-    heard, told = Receiver(SETTINGS), list[IncomingMessage]()
+    receiver, told = Receiver(SETTINGS), list[IncomingMessage]()
 
     def act(one: IncomingMessage) -> list[Record]:
         told.append(one)
@@ -59,24 +59,24 @@ def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_hea
     data = bytes(DATA_BYTES_MAX)
     for sender in range(2_000):
         for number in (2, 3):
-            assert heard.hear(f"forged {sender}", Tell(b"8 bytes!", number, 1, "", data), act) == ([], [])
-    assert 20 << 20 < heard.early_bytes <= 32 << 20
-    assert len(heard._lanes) < 500
+            assert receiver.receive(f"forged {sender}", Tell(b"8 bytes!", number, 1, "", data), act) == ([], [])
+    assert 20 << 20 < receiver.early_bytes <= 32 << 20
+    assert len(receiver._lanes) < 500
 
     for number in (2, 1, 2, 3):
-        heard.hear("honest", Tell(b"8 bytes!", number, 1, "kind", data), act)
+        receiver.receive("honest", Tell(b"8 bytes!", number, 1, "kind", data), act)
     assert [one.id[-1] for one in told] == ["1", "2", "3"]
 
     for sender in range(2_000):
-        heard.hear(f"forged {sender}", Tell(b"8 bytes!", 4, 4, "", b""), act)
-    assert heard.early_bytes == 0
+        receiver.receive(f"forged {sender}", Tell(b"8 bytes!", 4, 4, "", b""), act)
+    assert receiver.early_bytes == 0
 
 
 def test_long_names_of_senders_do_not_fill_the_memory() -> None:
-    heard = Receiver(SETTINGS)
+    receiver = Receiver(SETTINGS)
     for sender in range(10_000):
-        heard.hear("\U0010ffff" * 250 + f"{sender}", Tell(b"8 bytes!", 1, 1, "", b""), lambda _: [])
-    assert sum(map(len, heard._lanes)) <= 8 << 20
+        receiver.receive("\U0010ffff" * 250 + f"{sender}", Tell(b"8 bytes!", 1, 1, "", b""), lambda _: [])
+    assert sum(map(len, receiver._lanes)) <= 8 << 20
 
 
 @pytest.mark.parametrize("to", ["ann", "", "*", "half \udcff"])

@@ -5,7 +5,7 @@ import pytest
 
 from hive_mind.hive.effects import Put, SetAside
 from hive_mind.hive.replication.damage import sifted
-from hive_mind.hive.replication.reliable_channels import LANES, SAID
+from hive_mind.hive.replication.reliable_channels import LANES, SENT
 from tests.hives import MODERATOR, PUMP_ID, Hive, federated
 
 SAID_KEY = b"\0\0\0\0\0\0\0\1ben"
@@ -47,6 +47,6 @@ def test_what_a_journal_found_damaged_stays_so() -> None:
 
 
 def test_what_was_said_in_a_lane_that_is_lost_is_set_aside_with_it() -> None:
-    said = Put(SAID, SAID_KEY, msgspec.msgpack.encode(("note", b"hello")))
+    said = Put(SENT, SAID_KEY, msgspec.msgpack.encode(("note", b"hello")))
     assert sifted([said, Put(LANES, b"ben", b"12345678lane-id.")])[0] == said
-    assert sifted([SetAside(LANES, b"ben"), said])[1] == SetAside(SAID, SAID_KEY)
+    assert sifted([SetAside(LANES, b"ben"), said])[1] == SetAside(SENT, SAID_KEY)

@@ -9,7 +9,7 @@ from hive_mind.hive.effects import Now, Put
 from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot, Vouched
-from hive_mind.hive.replication.reliable_channels import HEARD, LANES, SAID
+from hive_mind.hive.replication.reliable_channels import LANES, RECEIVED, SENT
 from hive_mind.hive.replication.resettlement import Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.federated import Federated
@@ -306,7 +306,7 @@ def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
 
 def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:
     work = Resettlement(estate, topology, lambda _: topology.nodes[0], HiveSettings(), Random(1), NOW)
-    tables = (LANES, SAID, HEARD, "app.told", "meta")
+    tables = (LANES, SENT, RECEIVED, "app.told", "meta")
     found = {node: {(one.table, one.key) for one in records if one.table in tables} for node, records in work.journals()}
     return found, work.undelivered
 
@@ -315,21 +315,21 @@ def test_what_was_told_and_not_heard_waits_for_receivers_that_are_still_there():
     number = (1).to_bytes(8, "big")
     kept = [
         Put(LANES, b"n1", number),
-        Put(SAID, number + b"n1", b"x"),
+        Put(SENT, number + b"n1", b"x"),
         Put(LANES, b"n9", number),
-        Put(SAID, number + b"n9", b"x"),
+        Put(SENT, number + b"n9", b"x"),
     ]
-    kept += [Put(HEARD, b"lane", number), Put("app.told", b"1", b"x")]
+    kept += [Put(RECEIVED, b"lane", number), Put("app.told", b"1", b"x")]
 
     found, undelivered = own_records(JournalSnapshot(own={"n0": tuple(kept)}), flat("n0", "n1"))
 
-    assert {(LANES, b"n1"), (SAID, number + b"n1"), (HEARD, b"lane"), ("app.told", b"1")} <= found["n0"]
-    assert (SAID, number + b"n9") not in found["n0"]
+    assert {(LANES, b"n1"), (SENT, number + b"n1"), (RECEIVED, b"lane"), ("app.told", b"1")} <= found["n0"]
+    assert (SENT, number + b"n9") not in found["n0"]
     assert undelivered == 1
 
 
 def test_boots_of_nodes_that_are_no_more_are_answered_for_by_the_first_one():
-    own = {"n1": (Put("meta", b"actor/1", b""),), "gone": (Put("meta", b"actor/2", b""), Put(SAID, bytes(8) + b"n0", b""))}
+    own = {"n1": (Put("meta", b"actor/1", b""),), "gone": (Put("meta", b"actor/2", b""), Put(SENT, bytes(8) + b"n0", b""))}
     found, undelivered = own_records(JournalSnapshot(own=own), flat("n0", "n1"))
     assert ("meta", b"actor/2") in found["n0"]
     assert ("meta", b"actor/1") in found["n1"]
