@@ -61,5 +61,6 @@ class OneLoop:
             raise InvalidInput(
                 "this memory is open in another event loop: use and close it in the asyncio.run, and the thread, that opened it"
             )
+        if self._loop is not None:
+            self._renew()
         self._loop = loop
-        self._renew()

@@ -75,21 +75,21 @@ class Erasures:
 
     def __init__(self, given: Iterable[Erasure] = (), tenant: str = DEFAULT_TENANT) -> None:
         self._tenant = tenant
-        self._digests: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
+        self._digests: dict[Kind, set[str]] = {}
         self._lengths: set[int] = set()
         for one in given:
             self.add(one)
 
     def add(self, one: Erasure) -> None:
         """Put one in force; twice is once."""
-        self._digests[one.kind].add(one.digest)
+        self._digests.setdefault(one.kind, set()).add(one.digest)
         self._lengths.update({one.words} - {0})
 
     def __contains__(self, one: Erasure) -> bool:
-        return one.digest in self._digests[one.kind]
+        return one.digest in self._digests.get(one.kind, ())
 
     def __bool__(self) -> bool:
-        return any(self._digests.values())
+        return bool(self._digests)
 
     def names_subject(self, texts: Iterable[str]) -> bool:
         """Whether any of these texts names a subject."""
@@ -105,7 +105,7 @@ class Erasures:
 
     def covers_fact(self, fact_id: str, texts: Iterable[str]) -> bool:
         """Whether a fact is covered, from any source: by its id, or by the subjects its texts name."""
-        return fact_id in self._digests["fact"] or self.names_subject(texts)
+        return fact_id in self._digests.get("fact", ()) or self.names_subject(texts)
 
     def covers_episode(self, episode: Episode) -> bool:
         """Whether a text is meant: where it comes from, or for a subject that it names anywhere."""
@@ -113,8 +113,8 @@ class Erasures:
         return self.covers_source(episode.source) or self.names_subject(texts)
 
     def _has(self, kind: Kind, name: str) -> bool:
-        digests = self._digests[kind]
-        return bool(digests) and erasure_digest(kind, canonical(name), self._tenant) in digests
+        digests = self._digests.get(kind)
+        return digests is not None and erasure_digest(kind, canonical(name), self._tenant) in digests
 
     def _names_one(self, words: list[str]) -> bool:
         digests = self._digests["subject"]
