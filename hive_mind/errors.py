@@ -32,7 +32,7 @@ A message says what happened and what to do next. Expected outcomes are values, 
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
 class HiveError(Exception):
@@ -67,7 +67,8 @@ class ConditionError(InvalidInput):
     """A condition that can't be parsed, or can't be evaluated on its data."""
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """One thing that is wrong in a file. `line` is 1-based, 0 where it is not known; `path` is like "spec.agents[2].name"."""
 
     path: str

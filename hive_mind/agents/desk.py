@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.errors import DatabaseUnreadable, InvalidInput, WireError
 from hive_mind.judge.items import (
@@ -41,7 +41,8 @@ from hive_mind.model.entry import Entry
 _log = logging.getLogger(__name__)
 
 
-class Decided(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Decided:
     """A decision that counts, and where the ledger has it."""
 
     pos: int

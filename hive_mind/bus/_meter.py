@@ -25,5 +25,6 @@ class Meter:
         """Count the copies of an envelope that were sent."""
         if self._measure is None:
             return
-        messages, size = self._traffic.get(envelope.type, (0, 0))
-        self._traffic[envelope.type] = Traffic(messages + copies, size + copies * self._measure(envelope.message))
+        former = self._traffic.get(envelope.type, Traffic(0, 0))
+        size = former.bytes + copies * self._measure(envelope.message)
+        self._traffic[envelope.type] = Traffic(former.messages + copies, size)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -306,7 +306,8 @@ class Watch(Protocol):
     async def close(self) -> None: ...
 
 
-class Traffic(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Traffic:
     """Messages of one type, each copy to a target counted, and their bytes."""
 
     messages: int
@@ -327,7 +328,8 @@ def _tag_of(kind: type[Message]) -> str:
     return str(kind.__struct_config__.tag)
 
 
-class Key(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Key:
     """What an envelope is known by: the same one again has the same, another that bears its id has not."""
 
     sender: str

@@ -4,10 +4,11 @@ What is known of a bus without importing it, and so without its packages. Addres
 from here what they say of buses. The packages of a back end are an extra of its name in pyproject.toml.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class BusScheme(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BusScheme:
     """A scheme is the name of the module that `backends` loads."""
 
     example: str

@@ -5,8 +5,8 @@ The line is the median over runs, the area below it reaches down to the worst ru
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
 
 from hive_mind.drawing.palette import COLOURS, MARKERS
 
@@ -14,7 +14,8 @@ from hive_mind.drawing.palette import COLOURS, MARKERS
 _MARKS = 12
 
 
-class Curve(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Curve:
     """A topology, and points of minute, median and worst share."""
 
     name: str

@@ -14,7 +14,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
@@ -61,7 +60,8 @@ class DataLoss(ConfigError):
         super().__init__(f"this would lose facts, and nothing was changed: {losses}; {what}")
 
 
-class Look(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Look:
     """What should be, what is, and the difference."""
 
     wanted: Desired

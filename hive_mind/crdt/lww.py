@@ -6,6 +6,7 @@ far in the future can be left out (`not_after_ms`): believed, it would win for e
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -20,7 +21,8 @@ Timestamp = float | Stamp
 """Seconds since 1970, or a stamp of a hybrid clock."""
 
 
-class Moment(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Moment:
     """When something was written, as it is compared."""
 
     ms: float
@@ -91,7 +93,7 @@ def _written(value: V, timestamp: Timestamp, actor: Actor, known: LwwEntry[V] | 
     at = _moment(timestamp, actor)
     if known is None or isinstance(timestamp, Stamp) or (known.at.ms, known.at.actor) != (at.ms, at.actor):
         return LwwEntry(at, value)
-    return LwwEntry(known.at._replace(counter=known.at.counter + (value != known.value)), value)
+    return LwwEntry(replace(known.at, counter=known.at.counter + (value != known.value)), value)
 
 
 def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
@@ -126,8 +128,8 @@ def _is_beyond(entry: LwwEntry[V], not_after_ms: float | None) -> bool:
 
 
 def _to_dict(entry: LwwEntry[V]) -> dict[str, Any]:
-    ms, counter, actor = entry.at
-    return {"value": entry.value, "ms": ms, "counter": counter, "actor": actor.hex()}
+    at = entry.at
+    return {"value": entry.value, "ms": at.ms, "counter": at.counter, "actor": at.actor.hex()}
 
 
 def _from_dict(data: Mapping[str, Any]) -> LwwEntry[V]:

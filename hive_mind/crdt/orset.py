@@ -6,6 +6,7 @@ meanwhile survives. What was removed is known from the context alone. Who may re
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from threading import RLock
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -25,7 +26,8 @@ class Delta(NamedTuple, Generic[E]):
     removed: frozenset[Dot] = frozenset()
 
 
-class Merged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Merged:
     """What taking in a change did: dots that became live, that ceased to be, and whose removal was not allowed."""
 
     added: tuple[Dot, ...] = ()

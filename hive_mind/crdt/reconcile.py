@@ -8,9 +8,9 @@ difference until the next session, which has another key.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ _COUNTER_BITS, _LOW_BITS = np.uint64(8 * COUNTER_BYTES), np.uint64(32)
 SMALL = 250
 
 
-class Round(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Round:
     """One step's result: what to ask back, and dots now known to be on one side only."""
 
     spans: tuple[Span, ...] = ()

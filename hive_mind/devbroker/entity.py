@@ -7,7 +7,7 @@ is answered with a rejection, from `manage` the request gets an error status. Al
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.amqp.sections import Message
@@ -26,7 +26,8 @@ class DeliveryOutcome:
     is_undeliverable_here: bool = False
 
 
-class ManagementReply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ManagementReply:
     """The answer to a management request: an HTTP-like status, a line for people, and the body."""
 
     status: int

@@ -117,14 +117,14 @@ def _raise(error: AmqpError) -> ManagementReply:
 def _answer_to(request: Message, handle: Callable[[], ManagementReply], broker: Switchboard) -> bytes:
     condition = ""
     try:
-        status, text, body = handle()
+        reply = handle()
     except (AmqpError, DecodeError) as error:
         condition = error.condition if isinstance(error, AmqpError) else "amqp:decode-error"
-        status, text, body = _STATUS.get(condition, 400), _description(error), {}
+        reply = ManagementReply(_STATUS.get(condition, 400), _description(error), {})
         broker.count(f"failed requests {condition}")
     # Two spellings: one service's clients look for the first, the other's for the second.
-    said: dict[str, Any] = {"status-code": Int(status), "status-description": text}
-    said |= {"statusCode": Int(status), "statusDescription": text}
+    said: dict[str, Any] = {"status-code": Int(reply.status), "status-description": reply.text}
+    said |= {"statusCode": Int(reply.status), "statusDescription": reply.text}
     if condition:
         said["errorCondition"] = Symbol(condition)
-    return value_message(body, properties={CORRELATION_ID: request.message_id}, application=said)
+    return value_message(reply.body, properties={CORRELATION_ID: request.message_id}, application=said)

@@ -5,12 +5,13 @@ replace them where dark is preferred; a viewer that knows no such rules shows th
 colour-blind readers and for paper.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.hive.topology.spec import NAMES
 
 
-class Colour(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Colour:
     """One role in light and in dark."""
 
     light: str

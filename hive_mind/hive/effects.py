@@ -9,7 +9,7 @@ What is made for every message is a struct of msgspec, as messages are: a frozen
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -20,7 +20,8 @@ from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.model.probe import Probe
 
 
-class Now(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Now:
     """Two clocks, milliseconds: the wall's (UTC, may be wrong and step) and a monotonic one (no meaning but its differences)."""
 
     wall_ms: int

@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 from hive_mind.model.aggregation import Aggregation
 from hive_mind.model.evidence import HiveFact
@@ -13,7 +13,8 @@ from hive_mind.model.fact import CONFIDENCE
 from hive_mind.model.query import LIMIT
 
 
-class HiveAgent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HiveAgent:
     """An agent as the hive knows it. `trust` is in [0, 2]; `node` is where it is heard."""
 
     name: str

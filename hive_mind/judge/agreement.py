@@ -8,6 +8,7 @@ gives to it: a signal alone is never surer than it says, and one more that agree
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import exp, fsum, log
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ COUNTED_MAX = 3
 _MILD_FIRST = (JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.REPLAN, JudgmentAction.ESCALATE)
 
 
-class Pooled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pooled:
     """What the signals come to. Where they contradict each other it is ESCALATE, and `confidence` is None."""
 
     action: JudgmentAction

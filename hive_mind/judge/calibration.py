@@ -25,7 +25,8 @@ _STEPS = 100
 _BANDS = 10
 
 
-class Comparison(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Comparison:
     """What a judge said and how sure it was, and what a person said. `weight`: for how many cases this one stands."""
 
     action: JudgmentAction

@@ -1,8 +1,8 @@
 """How well somebody fits a task, by the words of both. A queen and the routing of a federated hive ask the same."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from hive_mind.ranking.tokens import tokenize
 
@@ -19,7 +19,8 @@ class CapabilityLevel(StrEnum):
     BEST_FIT = "best_fit"
 
 
-class Capability(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Capability:
     """How well, how sure that is, from 0 to 1, and why, as a clause."""
 
     level: CapabilityLevel

@@ -5,7 +5,8 @@ here, because a newer version wrote it, might be the one that decides; so it is 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import msgspec
 from pydantic import ValidationError
@@ -20,7 +21,8 @@ APPROVED_BY, TAKEN_BACK = "approved_by", "taken_back"
 Mode = Literal["active", "shadow", "retired"]
 
 
-class RulesAtWork(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RulesAtWork:
     """What decides now. `unreadable`: why some rule of the hive can't be asked here, "" where all can.
 
     `is_known`: False as long as nobody has said which rules the hive has.

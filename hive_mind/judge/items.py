@@ -10,7 +10,7 @@ An item travels to the person who decides; so it is bounded, and shows the begin
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -101,7 +101,8 @@ class ItemView:
         return decision == self.decision or decision in self.later
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Line:
     """Items of one cause: one line for a person, with all of them as examples, the oldest first."""
 
     views: Sequence[ItemView]

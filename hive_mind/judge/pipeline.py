@@ -7,7 +7,7 @@ whatever is missing or broken on the way to a decision is handed to a person wit
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -28,7 +28,8 @@ _RETRY_FROM, _REPLAN_FROM = 0.75, 0.5
 _NEVER_ALONE = frozenset(("constraint", "unchecked", "rule", "broken", "person"))
 
 
-class Need(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Need:
     """What has to be there before anything can be decided: a signal, or the end of tools that are at work."""
 
     signal: Literal["custom", "model", "tools"]

@@ -11,8 +11,9 @@ every case of a smaller one, and who does not know the key can't tell which case
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -73,7 +74,8 @@ class EvaluationRule(GoalSection):
         return self
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """A rule that has something to say about a case; `broken`: why it could not be evaluated, "" where it matches."""
 
     rule: EvaluationRule
@@ -120,7 +122,8 @@ def _match(rule: EvaluationRule, condition: Condition, names: Mapping[str, objec
         return Match(rule, str(error))
 
 
-class RolloutRecord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RolloutRecord:
     """How often people decided what a rule said, among the cases that it matched and they looked at."""
 
     agreed: float

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
@@ -12,7 +12,8 @@ from hive_mind.judge.rules import EvaluationRule, RolloutRecord
 EXAMPLES_MAX = 5
 
 
-class Tried(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tried:
     """One case: what conditions see as `result`, how it is shown, and what a person decided, if anybody did."""
 
     result: Mapping[str, Any]

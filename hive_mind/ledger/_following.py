@@ -60,16 +60,16 @@ async def followed(
     while not arrivals.are_over():
         count = arrivals.count
         try:
-            entries, upto = await newer(since_pos)
+            page = await newer(since_pos)
         except BackendUnavailable:
             if arrivals.are_over():
                 return
             raise
-        for entry in entries:
+        for entry in page.entries:
             yield entry
-        if upto == since_pos:
+        if page.upto == since_pos:
             await arrivals.after(count, every_s)
-        since_pos = upto
+        since_pos = page.upto
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:

@@ -8,7 +8,8 @@ What may be appended, whatever the back end.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.entry import Entry, Head
@@ -22,7 +23,8 @@ NAME_MAX_CHARACTERS = 200
 _NUMBER_MAX = (1 << 63) - 1
 
 
-class Page(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Page:
     """A part of what was appended."""
 
     entries: Sequence[Entry]

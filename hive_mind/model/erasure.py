@@ -6,8 +6,8 @@ it, as with every digest of something short.
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import Episode
@@ -26,7 +26,8 @@ _WORD = regex(r"[^\W_]+")
 _DIGEST = regex(r"[0-9a-f]{32}")
 
 
-class Erasure(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Erasure:
     """`words` is how many words the subject has, 0 for other kinds. `digest` of a fact is its id."""
 
     kind: Kind

@@ -12,7 +12,7 @@ stays at home, and one that it gets is carried, bounded and looked through where
 from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,7 +47,7 @@ def counter_of(dot: Dot) -> int:
     return int.from_bytes(dot[ACTOR_BYTES:], "big")
 
 
-class Stamp(NamedTuple):
+class Stamp(msgspec.Struct, frozen=True, order=True, array_like=True):
     """A hybrid logical time: milliseconds since 1970-01-01 UTC, a counter within them, and the actor that took it.
 
     Totally ordered, with no tie between two actors.

@@ -1,6 +1,6 @@
 """What one node says to another. Every message may be lost, repeated and reordered, and is understood without the ones before."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -270,7 +270,7 @@ class FactsReply(msgspec.Struct, frozen=True, tag="facts"):
     is_cut: bool = False
 
 
-class ListPlace(NamedTuple):
+class ListPlace(msgspec.Struct, frozen=True, order=True, array_like=True):
     """Where a fact stands in a listing: when it was first said there, and its id. The greatest comes first."""
 
     stamp: Stamp

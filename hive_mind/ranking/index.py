@@ -6,7 +6,7 @@ those of several indexes (shards, or current and superseded facts).
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -235,7 +235,8 @@ class FactIndex:
         return matched
 
 
-class Scored(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scored:
     """What the arms say of every position, before candidates are chosen: 0 or NaN where they say nothing."""
 
     has_terms: bool

@@ -6,9 +6,10 @@ surroundings counts less. Positions are dense integers the caller hands out.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,8 @@ _packed = Struct("<if").pack
 _TOGETHER_BYTES_MAX = 64 * 1024
 
 
-class Matched(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Matched:
     """Keyword scores of every position, shape (size,), and the occurrences they are made of, term after term."""
 
     scores: Scores
@@ -45,7 +47,8 @@ class Matched(NamedTuple):
     weights: Scores | None = None
 
 
-class Among(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Among:
     """Occurrences in chosen documents: how many of each term, in which of the documents, and with what weight."""
 
     counts: Sequence[int]

@@ -5,6 +5,7 @@ groups learned (`merge_found`), or one that two replicas of the same partitions 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,7 +24,8 @@ _FEWEST = np.float32(-np.inf)
 _EVIDENCE = ("confirmations", "trust", "confidence")
 
 
-class Merged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Merged:
     """Candidates of several pools, and for each the number of the (first) pool that gave it."""
 
     pool: Pool
@@ -82,7 +84,8 @@ def rows_of(evidence: EvidenceColumns, rows: Rows | Sequence[int]) -> EvidenceCo
     return _evidence(columns, places)
 
 
-class Rescored(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rescored:
     """What is known of what several pools left out, where their keyword scores were made anew by other statistics."""
 
     most: NDArray[np.float64]

@@ -14,10 +14,9 @@ With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + ra
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,31 +72,38 @@ class RankingSettings:
         return max(self.depth, limit) if method == "hybrid" else self.depth_per_hit * limit
 
 
-class Support(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Support:
     """What stands behind candidates besides their words: columns of shares in [0, 1], shapes (candidates,)."""
 
     confirmations: Shares
     trust: Shares
     confidence: Shares
 
+    def of(self, rows: Rows) -> "Support":
+        """That of some of them."""
+        return Support(self.confirmations[rows], self.trust[rows], self.confidence[rows])
+
 
 SupportOf = Callable[[Rows], Support]
 """Looks up what stands behind the candidates in some rows of a pool."""
 
 
-class Related(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Related:
     """What candidates have to do with others: where they were said (`neighbours.place_of`, in the pool's order), and what a
     second hop lends them, by id; and to whom the question may refer (`neighbours.speakers_named`)."""
 
     places: bytes = b""
-    lent: Mapping[str, float] = MappingProxyType({})
+    lent: Mapping[str, float] = field(default_factory=dict)
     named: frozenset[int] = frozenset()
 
 
 _NOTHING = Related()
 
 
-class Ranked(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ranked:
     """A document in its place, with what it was made of."""
 
     id: str
@@ -139,7 +145,7 @@ def rank(
     first = rows[best]
     parts = [part[first].astype(np.float64) for part in (keyword, semantic, others)]
     contributions = _contributions(parts, lifts[best], pool.exact[first], chosen.evidence_strength)
-    components = _components(pool, first, Support(*(column[best] for column in support)))
+    components = _components(pool, first, support.of(best))
     ids = [pool.ids[row] for row in first.tolist()]
     # The figures they were sorted by: adding the contributions up in another order moves the last bits, and with them equals.
     return list(map(Ranked, ids, scores[best].tolist(), components, contributions))

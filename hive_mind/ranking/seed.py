@@ -5,7 +5,7 @@ Not the default, and not used unless asked for: confidence says how sure somebod
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.ranking.fusion import RRF_K, rrf_merge
 
@@ -13,7 +13,8 @@ LIMIT_MULTIPLIER = 10
 """Results collected per wanted one before they are merged."""
 
 
-class Collected(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Collected:
     """A fact some hive found: its id, its score by keywords, and how sure its author was."""
 
     id: str

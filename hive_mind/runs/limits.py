@@ -1,6 +1,6 @@
 """What a run may spend: turns, tokens, money and time. The last turn of a budget can only report what is known."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.runs.graphs.spec import Limits, NodeSpec
 from hive_mind.runs.state import ActiveNode, RunState
@@ -10,7 +10,8 @@ _ALMOST = 0.9
 _LEAST_USD = 1e-6
 
 
-class Left(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Left:
     """Tokens and US dollars; None where these have no limit."""
 
     tokens: int

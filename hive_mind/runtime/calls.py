@@ -6,6 +6,7 @@ An agent of a hive and one that is alone are asked the same; the one that is alo
 import logging
 import sys
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -430,6 +431,6 @@ def _of_node(member: "RunningMember") -> Reply:
         "unconfirmed": member.app_messages.unconfirmed,
         "is_busy": member.is_busy,
         "silent": list(member.silent()),
-        "figures": member.runner.figures._asdict(),
+        "figures": asdict(member.runner.figures),
         "bus": msgspec.to_builtins(member.runner.health),
     }

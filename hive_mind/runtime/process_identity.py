@@ -5,7 +5,7 @@ Checked before a process is signalled. One that is not provably the intended pro
 
 import os
 import signal
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import psutil
 
@@ -13,14 +13,16 @@ import psutil
 _SAME_START_S = 1.0
 
 
-class Identity(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Identity:
     """A process. `started` is its start time as `psutil` tells it, in seconds."""
 
     pid: int
     started: float
 
 
-class Use(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Use:
     """What a process has used so far."""
 
     memory_bytes: int = 0

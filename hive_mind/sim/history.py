@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from hive_mind.hive.effects import Ask, Outcome, Promote, Promotion, Retract, Write
 from hive_mind.model.evidence import Dot
@@ -11,7 +10,8 @@ from hive_mind.model.ids import fact_id
 NEVER_MS = 1 << 60
 
 
-class Voice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Voice:
     """Who says what on whose word: a later assertion of the same voice takes the place of the earlier one."""
 
     fact_id: str

@@ -6,7 +6,8 @@ is searched byte by byte, so a flipped bit costs the row that it hit and no othe
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from hive_mind.sqlite.log import read_log
 
@@ -20,7 +21,7 @@ _COLUMNS_MAX = 16
 _INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 
 
-class SalvagedRow(NamedTuple):
+class SalvagedRow(msgspec.Struct, frozen=True):
     """A row as it was found."""
 
     rowid: int

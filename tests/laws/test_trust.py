@@ -1,5 +1,7 @@
 """Whatever is rated: T stays in [0, 2], is 1.0 by default, and depends on what is known and not on the order it came in."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +53,7 @@ def test_trust_does_not_depend_on_the_order_of_ratings(ratings, hive, chance):
 @given(RATINGS, HIVES, NAMES)
 def test_who_was_neither_rated_by_others_nor_pinned_is_trusted_exactly_one(ratings, hive, name):
     others = [row for row in ratings if row.subject != name]
-    unpinned = hive._replace(pinned={agent: trust for agent, trust in hive.pinned.items() if agent != name})
+    unpinned = replace(hive, pinned={agent: trust for agent, trust in hive.pinned.items() if agent != name})
     assert reputations(others, unpinned, NOW_MS, TrustSettings()).get(name, NOBODY).trust == 1.0
 
 

@@ -104,9 +104,9 @@ class GateReviewer:
 
     async def recall(self) -> None:
         """Know what people have decided so far. To be done before anything is ruled on: what is shared would be taken back."""
-        for pos, decision in await self._desk.decided(self._pos):
-            await self._note(decision)
-            self._pos = pos
+        for one in await self._desk.decided(self._pos):
+            await self._note(one.decision)
+            self._pos = one.pos
 
     async def run(self) -> None:
         """Lay down what people are to decide, and have looked at again what they decided. Until it is cancelled.
@@ -246,10 +246,10 @@ class GateReviewer:
                 await self._accepted.wait()
 
     async def _follow(self) -> None:
-        async for pos, decision in self._desk.decisions(self._pos):
-            if subject := await self._note(decision):
+        async for one in self._desk.decisions(self._pos):
+            if subject := await self._note(one.decision):
                 await self._have_reconsidered(self._depending_on(subject))
-            self._pos = pos
+            self._pos = one.pos
 
     async def _note(self, decision: Decision) -> str:
         """The fact it is about; "" where it is about nothing of this agent's that can be read."""

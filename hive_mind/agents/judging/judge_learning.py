@@ -5,7 +5,7 @@ it stands for. Only what it would have accepted is compared: withholding too muc
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -22,7 +22,8 @@ _MOVED, _RESET = "moved", "reset"
 _ACCEPT, _RETRY = JudgmentAction.ACCEPT, JudgmentAction.RETRY
 
 
-class Threshold(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Threshold:
     """How sure the judge has to be; None: it may not decide alone. `decisions` were known when it moved the last time.
 
     `since_ms`: what was decided before does not count. `is_learned`: it is not that of the settings.
@@ -67,7 +68,7 @@ async def threshold_in(ledger: Ledger, given: float) -> Threshold:
         else:
             move = msgspec.json.decode(entry.body, type=_Move)
             found = Threshold(move.threshold, move.decisions, found.since_ms, is_learned=True)
-        found = found._replace(seq=entry.seq + 1)
+        found = replace(found, seq=entry.seq + 1)
     return found
 
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from operator import itemgetter
 
 from hive_mind.bus import codec
 from hive_mind.bus._meter import Meter
@@ -174,8 +175,8 @@ class EventHubsBus:
         found = await asyncio.gather(*(self._hub.reader(partition).bounds() for partition in partitions))
         ends = {partition: bounds.end for partition, bounds in zip(partitions, found, strict=True)}
         states = []
-        for name, (partition, at) in sorted(stops.items()):
-            waiting, held = self._waiting(ConsumerName(hive, name), at, ends.get(partition, at.next))
+        for name, stop in sorted(stops.items(), key=itemgetter(0)):
+            waiting, held = self._waiting(ConsumerName(hive, name), stop.at, ends.get(stop.partition, stop.at.next))
             states.append(QueueState(name, waiting, held, dead.get(name, 0)))
         return states
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential, TokenCredential
 from azure.core.exceptions import ClientAuthenticationError
@@ -179,7 +179,8 @@ def translated(error: Exception) -> BackendError:
     return BackendUnavailable(BACKEND, text or type(error).__name__)
 
 
-class Event(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Event:
     """What was sent. The empty hive is for what senders and readers tell themselves."""
 
     hive: str

@@ -62,14 +62,14 @@ class Box:
 
     def take_event(self, seen: SequencedEvent) -> None:
         """Keep it, if it is new and for this name."""
-        number, what, size = seen
+        number, what = seen.number, seen.what
         if self.is_behind or number < self._mark.next:
             return
         if isinstance(what, Envelope) and self.mailbox.wants(what):
             if self.mailbox.is_heavy or self.mailbox.waiting >= self.mailbox.subscription.waiting_max + _OVERFLOW:
                 self.is_behind = True
             elif self._mark.begin(number):
-                self.mailbox.offer(number, what, size=size)
+                self.mailbox.offer(number, what, size=seen.size)
         elif isinstance(what, Unreadable) and what.hive == self.hive and self._mark.begin(number):
             self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, what.reason, _now_ms(), what.data))
         else:

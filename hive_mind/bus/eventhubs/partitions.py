@@ -1,7 +1,7 @@
 """Which partition a name reads, and how far it has read: plain functions and counters, no broker."""
 
 import zlib
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.regex import regex
 
@@ -17,7 +17,8 @@ def partition_of(name: str, partitions: int) -> int:
     return (int(number[0]) if number else zlib.crc32(name.encode())) % partitions
 
 
-class Position(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Position:
     """Everything before `next` is done with, but for the numbers in `open`."""
 
     next: int

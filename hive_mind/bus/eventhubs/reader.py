@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, off_loop, translated, translating
 from hive_mind.bus.eventhubs.lane import Lane
@@ -28,7 +28,8 @@ _STOP_S = 3.0
 _MISSES = 2
 
 
-class Bounds(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bounds:
     """Sequence numbers of a partition: the first that is still kept, and the one that will be given out next."""
 
     first: int

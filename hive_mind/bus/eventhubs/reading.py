@@ -8,7 +8,8 @@ consumer below that fetches as they come while many are sent ahead, and says at 
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from azure.eventhub import EventData, EventHubConsumerClient
 
@@ -23,7 +24,8 @@ _AHEAD = 300
 _UNSEEN_MAX = 2000
 
 
-class Unreadable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unreadable:
     """An event that claims to be of a hive and is no envelope."""
 
     hive: str
@@ -32,13 +34,15 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-class Token(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Token:
     """A ping that a reader sent to itself, to test that it still receives."""
 
     text: bytes
 
 
-class SequencedEvent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SequencedEvent:
     """An event and its sequence number; None for what is nobody's here."""
 
     number: int
@@ -163,15 +167,14 @@ def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token |
     sent = unpack(body)
     if sent is None:
         return None
-    hive, data = sent
-    if not hive:
-        return Token(data) if data else None
-    if hive not in hives:
+    if not sent.hive:
+        return Token(sent.data) if sent.data else None
+    if sent.hive not in hives:
         return None
     try:
-        return codec.decode(data)
+        return codec.decode(sent.data)
     except WireError as error:
-        return Unreadable(hive, data[:UNREADABLE_BYTES_MAX], str(error))
+        return Unreadable(sent.hive, sent.data[:UNREADABLE_BYTES_MAX], str(error))
 
 
 def _body_of(event: EventData) -> bytes:

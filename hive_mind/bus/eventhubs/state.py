@@ -12,9 +12,10 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from hive_mind.bus.eventhubs.partitions import Position
 from hive_mind.errors import BackendError
@@ -48,21 +49,24 @@ _FORGET_OLDEST = "DELETE FROM dead WHERE id <= (SELECT max(id) FROM dead) - ?"
 _FIND = "SELECT id, name, number, attempts, reason, at_ms, data FROM dead WHERE hub = ? AND hive = ?"
 
 
-class ConsumerName(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ConsumerName:
     """A name that reads."""
 
     hive: str
     name: str
 
 
-class Stop(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Stop:
     """Where it read last, and how far it is there. Another partition says nothing: its numbers are others."""
 
     partition: int
     at: Position
 
 
-class Dead(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Dead:
     """A dead letter as it is kept. `number` is its sequence number; the partition follows from the name."""
 
     id: int
@@ -96,13 +100,16 @@ class ConsumerState:
 
     def save(self, positions: Mapping[ConsumerName, Stop]) -> None:
         """Remember some, all or none."""
-        rows = [(self._hub, *place, stop.partition, stop.at.next, json.dumps(stop.at.open)) for place, stop in positions.items()]
+        rows = [
+            (self._hub, place.hive, place.name, stop.partition, stop.at.next, json.dumps(stop.at.open))
+            for place, stop in positions.items()
+        ]
         with _translating(self._path), transaction(self._connection):
             self._connection.executemany(_SAVE, rows)
 
     def keep_dead(self, place: ConsumerName, letter: Dead) -> None:
         """One more dead letter; its `id` is given here."""
-        row = (self._hub, *place, letter.number, letter.attempts, letter.reason, letter.at_ms, letter.data)
+        row = (self._hub, place.hive, place.name, letter.number, letter.attempts, letter.reason, letter.at_ms, letter.data)
         with _translating(self._path), transaction(self._connection):
             self._connection.execute(_KEEP, row)
             if self._connection.execute(_FORGET_OLDEST, (DEAD_LETTERS_MAX,)).rowcount > 0:

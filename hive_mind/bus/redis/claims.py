@@ -5,7 +5,7 @@ left are ours at once; those that another live consumer holds are not, and it sh
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.bus.redis.keys import after
 from hive_mind.bus.redis.wire import Command, Wire, pairs, value
@@ -13,7 +13,8 @@ from hive_mind.bus.redis.wire import Command, Wire, pairs, value
 _PAGE = 500
 
 
-class Pending(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pending:
     """An entry that was read and not acknowledged, and how often it was read."""
 
     id: bytes
@@ -21,7 +22,8 @@ class Pending(NamedTuple):
     deliveries: int
 
 
-class Claimed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Claimed:
     """An entry that is ours now."""
 
     id: bytes

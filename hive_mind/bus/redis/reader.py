@@ -10,7 +10,8 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
 from hive_mind.bus.codec import decode, encode
@@ -37,7 +38,8 @@ Native = tuple[bytes, bytes]
 """A stream and an id in it."""
 
 
-class DeadLetterToWrite(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DeadLetterToWrite:
     """What is to be put aside."""
 
     attempts: int

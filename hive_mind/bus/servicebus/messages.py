@@ -10,7 +10,7 @@ Entities have at most 50 characters, and upper and lower case are the same there
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -69,7 +69,7 @@ def message_to(name: str, envelope: Envelope, data: bytes, kept_s: float, suffix
     target, key = target_of(envelope.hive, name), key_of(envelope)
     return ServiceBusMessage(
         data,
-        message_id=message_id_of(envelope.hive, key._replace(id=key.id + suffix), target),
+        message_id=message_id_of(envelope.hive, replace(key, id=key.id + suffix), target),
         application_properties={TARGET: target, "type": envelope.type},
         content_type="application/vnd.msgpack",
         correlation_id=envelope.correlation_id[:128] or None,
@@ -161,8 +161,9 @@ def name_of(hive: str, subscription: str) -> str | None:
 
 def message_id_of(hive: str, key: Key, target: str) -> str:
     """The same for the same envelope and target, so that the broker's duplicate detection drops what is sent again."""
-    plain = f"{label_of(hive)}/{'/'.join(filter(None, key))}/{target}"
-    return plain if len(plain) <= _MESSAGE_ID_CHARS_MAX else _digest("\0".join((hive, *key, target)))
+    parts = (key.sender, key.id, key.mark)
+    plain = f"{label_of(hive)}/{'/'.join(filter(None, parts))}/{target}"
+    return plain if len(plain) <= _MESSAGE_ID_CHARS_MAX else _digest("\0".join((hive, *parts, target)))
 
 
 def _digest(text: str) -> str:

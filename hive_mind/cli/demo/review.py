@@ -1,8 +1,9 @@
 """The last part of the demo: a worker without a language model reviews the notes, and a person settles what contradicts."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hive_mind.agents.runs.executor import RunExecutor
 from hive_mind.agents.runs.run_journal import document_of
@@ -24,7 +25,8 @@ _NOTES = {
 }
 
 
-class Reviewed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reviewed:
     """What the run came to, what was asked, and how long it took."""
 
     document: dict[str, Any]

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, cast
+from dataclasses import dataclass, field
+from typing import Protocol, cast
 
 import msgspec
 
@@ -115,7 +115,8 @@ class LocalLearner:
         return cast(CognitiveMemory, self.agent.memory)
 
 
-class RemoteLearned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RemoteLearned:
     """What an agent elsewhere said that it did."""
 
     facts: Sequence[str]
@@ -125,7 +126,7 @@ class RemoteLearned(NamedTuple):
     missing: str = ""
     former: int = 0
     episode: str = ""
-    reasons: Mapping[str, int] = {}
+    reasons: Mapping[str, int] = field(default_factory=dict)
     left_out: Sequence[LeftOut] = ()
 
 
@@ -152,7 +153,9 @@ class RemoteLearner:
             done.append(await self._learn_part(part, content, is_whole=content.is_whole and len(parts) == 1))
             progress(len(done), len(parts))
         facts = [fact for one in done for fact in one.facts]
-        added, confirmed, skipped = (sum(column) for column in zip(*(one[1:4] for one in done), strict=True))
+        added, confirmed, skipped = [
+            sum(column) for column in zip(*((one.added, one.confirmed, one.skipped) for one in done), strict=True)
+        ]
         missing = dict.fromkeys(one.missing for one in done if one.missing)
         former = done[0].former if len(parts) == 1 or not content.is_whole else await self._replace(content.source, done)
         reasons = sum((Counter(one.reasons) for one in done), Counter[str]())

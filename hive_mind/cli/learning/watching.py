@@ -13,7 +13,6 @@ import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from hive_mind.cli.learning.files import learned_below
 from hive_mind.cli.learning.learn_shown import show_learned
@@ -27,7 +26,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.runtime.settings import Settings
 
 
-class FileSignature(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FileSignature:
     """A file as it looked: another one where any of it differs. Times are those of its content and of its name and rights."""
 
     path: Path

@@ -5,8 +5,8 @@ is, and the same of the one who was found. This finds both in the words; who ans
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from hive_mind.cognition.answering.answer_forms import is_somebody
 from hive_mind.memory.entities import entities
@@ -30,7 +30,8 @@ _QUESTION_CHARS_MAX = 1000
 _NAMES_MAX = 2
 
 
-class Described(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Described:
     """Who is asked first, and the question before and after the description."""
 
     who: str

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.devbroker.amqp.error import FRAMING_ERROR, AmqpError
 
@@ -11,7 +11,8 @@ HEADER_BYTES = 8
 AMQP_KIND, SASL_KIND = 0, 1
 
 
-class AmqpFrame(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AmqpFrame:
     """A frame without its header. For a protocol header `is_header` is true, and `body` has all of it."""
 
     kind: int

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from hive_mind.devbroker.amqp.decoding import DecodeError, decode
 from hive_mind.devbroker.amqp.error import DECODE_ERROR, INVALID_FIELD, AmqpError
@@ -17,7 +17,8 @@ SOURCE, TARGET = 0x28, 0x29
 _UINT_MAX, _USHORT_MAX = 0xFFFFFFFF, 0xFFFF
 
 
-class Performative(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Performative:
     """A frame's code and fields, and where its payload begins."""
 
     code: int

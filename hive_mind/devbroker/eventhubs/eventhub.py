@@ -138,11 +138,11 @@ class EventHub:
             self.pump(link)
 
     def _metrics(self, partition: Partition) -> bytes:
-        sequence, offset, time_ms = partition.last
+        last = partition.last
         metrics = {
-            Symbol("last_enqueued_sequence_number"): sequence,
-            Symbol("last_enqueued_offset"): offset,
-            Symbol("last_enqueued_time_utc"): Timestamp(time_ms),
+            Symbol("last_enqueued_sequence_number"): last.sequence,
+            Symbol("last_enqueued_offset"): last.offset,
+            Symbol("last_enqueued_time_utc"): Timestamp(last.time_ms),
             Symbol("runtime_info_retrieval_time_utc"): Timestamp(int(self._host.now() * 1000)),
         }
         return annotations_section(DELIVERY_ANNOTATIONS, metrics)
@@ -168,15 +168,15 @@ class EventHub:
         }
 
     def _partition_description(self, partition: Partition) -> dict[str, Any]:
-        sequence, offset, time_ms = partition.last
+        last = partition.last
         return {
             "name": self.name,
             "type": "com.microsoft:partition",
             "partition": str(partition.number),
             "begin_sequence_number": partition.begin,
-            "last_enqueued_sequence_number": sequence,
-            "last_enqueued_offset": offset,
-            "last_enqueued_time_utc": Timestamp(time_ms),
+            "last_enqueued_sequence_number": last.sequence,
+            "last_enqueued_offset": last.offset,
+            "last_enqueued_time_utc": Timestamp(last.time_ms),
             "is_partition_empty": partition.begin == partition.end,
         }
 

@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from hive_mind.devbroker.amqp.encoding import encode
 from hive_mind.devbroker.amqp.error import INVALID_FIELD, AmqpError
@@ -26,7 +25,8 @@ class Retention:
     bytes_max: int = 128 << 20
 
 
-class EventPosition(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EventPosition:
     """Where an event is. Before the first one: -1, "-1" and 0."""
 
     sequence: int

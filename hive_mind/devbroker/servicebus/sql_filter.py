@@ -8,7 +8,7 @@ filter is said by `InvalidInput`, with the place.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from hive_mind.devbroker.servicebus.sql_values import (
     COMPARISONS,
@@ -55,7 +55,8 @@ SYSTEM_NAMES = {
 _KEYWORDS = frozenset("and or not in like escape is null exists true false".split())
 
 
-class Token(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Token:
     """`text` is as written, but for quoted ones, which come without their quotes. `place` counts from 1."""
 
     kind: Kind

@@ -12,7 +12,6 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -82,7 +81,8 @@ class Columns:
         return found if found.strip(b"\0") else b""
 
 
-class IndexedEvidence(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class IndexedEvidence:
     """What stands behind a fact."""
 
     confirmations: float
@@ -92,7 +92,8 @@ class IndexedEvidence(NamedTuple):
     """Whether it was said in a dated conversation."""
 
 
-class Indexed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Indexed:
     """What a fact is found by, and what stands behind it."""
 
     terms: Mapping[str, float]

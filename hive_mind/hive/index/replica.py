@@ -103,7 +103,8 @@ class _Tally(NamedTuple):
     rows: list[bytes]
 
 
-class Counted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Counted:
     """Whether a fact counts here or is a copy, and whether several sources vouch for it."""
 
     is_home: bool

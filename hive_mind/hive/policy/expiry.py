@@ -7,7 +7,6 @@ old one does not touch.
 
 from dataclasses import dataclass
 from math import exp
-from typing import NamedTuple
 
 from hive_mind.hive.effects import Now
 from hive_mind.model.evidence import Assertion, Stamp
@@ -34,7 +33,8 @@ class ExpirySettings:
     members may differ by as much. Raise it for members that exchange rarely; costs the space of what is expired."""
 
 
-class Lifetime(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Lifetime:
     """What an author writes into an assertion: how long, and until when in hive time (0: it had no trusted clock)."""
 
     ttl_ms: int = 0

@@ -17,6 +17,7 @@ of them is heard of first.
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -45,7 +46,8 @@ _Writer = tuple[str, bytes]
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Swept(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Swept:
     """What lay beyond hive time and is forgotten: this node's own, to be written again with a sane stamp, and others'."""
 
     restamp: tuple[RegistryEntry, ...]

@@ -28,6 +28,7 @@ from typing import Any
 import msgspec
 
 from hive_mind.model.erasure import Erasure, read_key
+from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
 
 TRUST_MAX = 2.0
@@ -177,11 +178,10 @@ def _problem_with_appointment(appointment: Any) -> str:
 
 def _problem_with_stamp(stamp: Any, seal: Any) -> str:
     is_good = (
-        isinstance(stamp, tuple)
-        and len(stamp) == 3
-        and all(type(part) is int and 0 <= part < _NUMBER_MAX for part in stamp[:2])
-        and isinstance(stamp[2], bytes)
-        and len(stamp[2]) <= _STAMP_ACTOR_BYTES_MAX
+        isinstance(stamp, Stamp)
+        and all(type(part) is int and 0 <= part < _NUMBER_MAX for part in (stamp.ms, stamp.counter))
+        and isinstance(stamp.actor, bytes)
+        and len(stamp.actor) <= _STAMP_ACTOR_BYTES_MAX
         and isinstance(seal, bytes)
         and len(seal) <= _SEAL_BYTES_MAX
     )

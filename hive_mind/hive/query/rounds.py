@@ -8,7 +8,6 @@ and `fetching` to say.
 
 from collections.abc import Collection, Container, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +19,8 @@ _ASKS_MAX = 2
 _NEVER = 1 << 62
 
 
-class ReplicaSetShare(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReplicaSetShare:
     """What one replica set must speak for (partitions, or facts), and who can, in the order in which to try."""
 
     name: str
@@ -28,7 +28,8 @@ class ReplicaSetShare(NamedTuple):
     items: tuple[str, ...]
 
 
-class To(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class To:
     """Send the request about this part to this node."""
 
     node: str

@@ -156,7 +156,7 @@ class Scatter:
         unsure = {name: items for name, items in self._brought.unsure().items() if name not in begun}
         if not unsure or now_ms >= self._end_ms:
             return []
-        parts = [part._replace(items=tuple(unsure[part.name])) for part in self._parts if part.name in unsure]
+        parts = [replace(part, items=tuple(unsure[part.name])) for part in self._parts if part.name in unsure]
         probe = replace(self._ask.probe, statistics=self._brought.statistics(), beside=None)
         self._probes_for_more |= dict.fromkeys(unsure, probe)
         more = self._round([self._answered_first(part) for part in parts], now_ms)
@@ -171,7 +171,7 @@ class Scatter:
         if len(part.members) < 2:
             return part
         answered = self._searching.answered(part.name)
-        return part._replace(members=tuple(sorted(part.members, key=lambda member: member not in answered)))
+        return replace(part, members=tuple(sorted(part.members, key=lambda member: member not in answered)))
 
     def _keep(self, sender: str, reply: PoolReply, asked: Round) -> bool:
         """Keep candidates, if they are sound. Who gave all it has speaks for a set in the first round of asking too."""

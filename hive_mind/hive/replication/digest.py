@@ -6,10 +6,10 @@ Computed when first asked for and kept until the share changes, so that two shar
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import chain
-from typing import NamedTuple
 
 from hive_mind.crdt.orset import ORSet
 from hive_mind.crdt.reconcile import DotIndex
@@ -27,7 +27,8 @@ PROVED_MAX = 32_768
 _ROOTS_KEPT = 1024
 
 
-class SeenDigest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SeenDigest:
     """What was seen of some actors: of each the last dot with no gap before it, dots beyond, and what of it is provably gone."""
 
     up_to: tuple[Dot, ...] = ()

@@ -11,7 +11,8 @@ exchange needs no memory to be correct; its memory is a cache, a count of steps,
 
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 from hive_mind.crdt.reconcile import DotIndex, listing, whole
 from hive_mind.crdt.runs import pack, unpack
@@ -67,16 +68,18 @@ class RegistryView(Protocol):
         ...
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """What to send back, what of the other's past may be joined, and whether something must wait for the next exchange."""
 
     messages: tuple[SyncStep, ...] = ()
-    up_to: Mapping[Actor, int] = {}
+    up_to: Mapping[Actor, int] = field(default_factory=dict)
     beyond: tuple[Dot, ...] = ()
     deferred: bool = False
 
 
-class Lag(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Lag:
     """What a peer was found to lack when last compared: how many assertions, and the stamp (ms) of the oldest; 0 for none."""
 
     missing: int = 0
@@ -235,7 +238,8 @@ class Exchanges:
         if step.seen:
             self._close(sender, step.session, (step.partition,))
             return self._on_seen(step, share, digest)
-        spans, only_here, only_there, named = difference(step, digest)
+        differs = difference(step, digest)
+        spans, only_here, only_there = differs.spans, differs.only_here, differs.only_there
         there, unproved, asked_for = SeenThere(step), unproved_of(step, digest, share), unpack(step.wants, WANTS_MAX)
         unseen = share.lacking(only_there)
         if not spans and not unseen:
@@ -254,7 +258,7 @@ class Exchanges:
         taken_bytes = sum(map(size_of_proof, removals)) + sum(map(size_of_span, spans)) + len(packed)
         adds = fitting(allowed, self._settings, taken_bytes)
         messages = (self._step(step, share, spans, adds, removals, packed),) if spans or adds or removals or wants else ()
-        return Answer(messages, *joinable(step, named, unproved, digest), len(adds) < len(allowed))
+        return Answer(messages, *joinable(step, differs.named, unproved, digest), len(adds) < len(allowed))
 
     def _on_seen(self, step: SyncStep, share: Share, digest: Digest) -> Answer:
         """Live dots agree: take over the other's past, and tell it what of ours it lacks."""

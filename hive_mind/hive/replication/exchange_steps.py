@@ -3,7 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from hive_mind.crdt.context import DOT_BYTES
 from hive_mind.crdt.orset import ORSet
@@ -73,7 +74,8 @@ class Share(Protocol):
         ...
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Difference:
     """What a step's spans come to: spans to answer with, single dots that only one side has live, and what the sender named."""
 
     spans: tuple[Span, ...] = ()
@@ -82,7 +84,8 @@ class Difference(NamedTuple):
     named: Sequence["NamedSpan"] = ()
 
 
-class NamedSpan(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NamedSpan:
     """A span all of whose live dots the sender named."""
 
     low: bytes

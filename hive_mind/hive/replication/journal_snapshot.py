@@ -6,7 +6,6 @@ so nothing is lost by reading them at rest. Only computes; who reads the files, 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
@@ -33,7 +32,8 @@ Place = bytes
 """As a journal's key says it: a partition, a zero byte, a dot."""
 
 
-class Vouched(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Vouched:
     """An assertion, and the node that wrote it; "" where nobody says which."""
 
     assertion: Assertion

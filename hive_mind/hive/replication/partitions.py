@@ -368,7 +368,7 @@ class Partitions:
 
     def _assertion(self, promotion: Promotion, stamp: Stamp, at: PolicyNow) -> Assertion:
         settings = self._policy.settings
-        ttl_ms, expires_ms = lifetime(promotion.ttl_ms, at.trusted_ms(), settings.expiry)
+        span = lifetime(promotion.ttl_ms, at.trusted_ms(), settings.expiry)
         named = fact_id(promotion.statement.content, settings.tenant)
         return Assertion(
             named,
@@ -377,8 +377,8 @@ class Partitions:
             promotion.confidence,
             stamp,
             promotion.statement,
-            ttl_ms,
-            expires_ms,
+            span.ttl_ms,
+            span.expires_ms,
             settings.tenant,
         )
 

@@ -5,7 +5,6 @@ The sender's end keeps what is not confirmed. The receiver's end knows how far i
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
@@ -38,7 +37,8 @@ class ChannelSettings:
     last_retry_ms: int = 30_000
 
 
-class IncomingMessage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
     """Something another node said. `id` is the same however often it comes."""
 
     id: str

@@ -8,7 +8,6 @@ seals, `seal` is that of who moves it and may speak for everybody.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import msgspec
 
@@ -40,7 +39,8 @@ _ALONE = "estate"
 _NO_TIME = Now(0, 0)
 
 
-class Journal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Journal:
     """What a node is to begin with."""
 
     node: str

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import NamedTuple
 
 import msgspec
 
@@ -38,14 +37,16 @@ _MAKER_BITS = 16
 _MISSED_MAX = 1 << 20
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Step:
     """A topology that came to hold, and whether nothing lay between the one before and this one."""
 
     topology: Topology
     is_next: bool
 
 
-class TopologyVersion(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TopologyVersion:
     """A topology and its announcement, sealed by its maker."""
 
     topology: Topology

@@ -11,8 +11,7 @@ agents that praise each other gets none unless somebody inside the flow praises 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +45,8 @@ class TrustSettings:
     """Trust is computed as of the last full hour: everywhere the same, and not anew for every fact. An hour fades 0.1 %."""
 
 
-class Rating(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Rating:
     """What `rater` has experienced with `subject`, as it stood at `at_ms`."""
 
     rater: str
@@ -56,7 +56,8 @@ class Rating(NamedTuple):
     at_ms: int
 
 
-class Reputation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reputation:
     """An agent's trust, and how much experience it stands on: weighted, and by how many raters (a moderator counts as two)."""
 
     trust: float = TRUST_DEFAULT
@@ -71,12 +72,13 @@ class Reputation(NamedTuple):
         return self.good + self.bad
 
 
-class Hive(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Hive:
     """Roles that trust depends on: moderators, pinned trust, and each agent's voucher (default: itself)."""
 
     moderators: frozenset[str] = frozenset()
-    pinned: Mapping[str, float] = {}
-    vouchers: Mapping[str, str] = {}
+    pinned: Mapping[str, float] = field(default_factory=dict)
+    vouchers: Mapping[str, str] = field(default_factory=dict)
     agents: int = 0
     """How many there are, besides those that rate and are rated."""
 
@@ -100,7 +102,7 @@ def reputations(ratings: Iterable[Rating], hive: Hive, now_ms: int, settings: Tr
     rows = sorted({(row.rater, row.subject): row for row in ratings if _is_heard(row, hive)}.values())
     found = _rated(rows, hive, now_ms, settings) if rows else {}
     for agent, trust in hive.pinned.items():
-        found[agent] = found.get(agent, NOBODY)._replace(trust=min(max(trust, 0.0), TRUST_MAX), is_pinned=True)
+        found[agent] = replace(found.get(agent, NOBODY), trust=min(max(trust, 0.0), TRUST_MAX), is_pinned=True)
     return found
 
 

@@ -7,7 +7,6 @@ nothing about its trust: ten agents that always agree with each other would look
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log
-from typing import NamedTuple
 
 from hive_mind.hive.trust.trust_book import individually
 from hive_mind.model.evidence import Stamp
@@ -28,14 +27,18 @@ class VotingSettings:
 DEFAULT = VotingSettings()
 
 
-class Claim(NamedTuple):
+_NO_STAMP = Stamp(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
     """An agent says that `value` is right, and has it from `root`."""
 
     agent: str
     value: str
     root: str
     confidence: float = 1.0
-    stamp: Stamp = Stamp(0)
+    stamp: Stamp = _NO_STAMP
 
 
 def vote(trust: float, confidence: float, settings: VotingSettings) -> float:

@@ -7,7 +7,8 @@ prompt, and that agents speak for themselves. Every pattern is bounded.
 
 import re
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from hive_mind.regex import regex
 
@@ -24,7 +25,8 @@ RuleName = Literal[
 ]
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rule:
     """A name, and what a text must have somewhere."""
 
     name: RuleName

@@ -8,12 +8,14 @@ not, and has those facts looked at again when it does.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from hive_mind.model.fact import Fact
 
 
-class Ruling(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ruling:
     """What is decided of a fact. `refusal`: why it may not leave home, as a clause; "" where it may."""
 
     refusal: str = ""

@@ -6,8 +6,8 @@ digits that count nothing. A key has letters and digits. A version, a date, a un
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 from hive_mind.memory.gate import secret_words as words
 from hive_mind.regex import regex
@@ -33,7 +33,8 @@ _CONJUNCTION = regex(
 )
 
 
-class PossibleSecret(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PossibleSecret:
     """What may be a secret: how it is said, and what follows it in the clause.
 
     `how` is "sign" (a colon or the like right behind the name), "far sign" (words in between), "is", "next" to the name, "to",

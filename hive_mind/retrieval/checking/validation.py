@@ -174,7 +174,11 @@ def _read(workspace: Workspace, file: Path, form: Form[M]) -> tuple[M | None, Tr
     text, problems = workspace.text_of(file, form)
     got = None if problems else read(text, form)
     found = got.problems if got else problems
-    return got.value if got else None, got.tree if got else None, tuple(FileFinding("error", *one) for one in found)
+    return (
+        got.value if got else None,
+        got.tree if got else None,
+        tuple(FileFinding("error", one.path, one.line, one.message) for one in found),
+    )
 
 
 def _named(name: str, file: Path) -> list[Unlocated]:
@@ -189,8 +193,9 @@ def _missing(kind: str, name: str, known: tuple[str, ...]) -> str:
 
 def _findings(found: Iterable[Unlocated], tree: Tree | None, form: Form[Any]) -> tuple[FileFinding, ...]:
     return _in_order(
-        FileFinding("warning" if one.is_warning else "error", *located(one, tree or _NOWHERE, form))
+        FileFinding("warning" if one.is_warning else "error", place.path, place.line, place.message)
         for one in islice(found, PROBLEMS_MAX)
+        for place in [located(one, tree or _NOWHERE, form)]
     )
 
 

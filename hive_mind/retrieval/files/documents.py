@@ -9,10 +9,9 @@ import stat
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -31,7 +30,8 @@ _STATE = Struct("<qqqQ")
 _VALUES_MAX, _VALUE_CHARACTERS_MAX = 100, 4_000
 
 
-class ListedFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ListedFile:
     """A file as the folder shows it, not read yet. `state` changes whenever the file may have changed."""
 
     id: str
@@ -84,7 +84,7 @@ def listed(folder: Path) -> Listing:
         raise InvalidInput(f"there is no folder of documents at {folder}: make it, or change documents_dir of the collection")
     listing, known = Listing(), folder.stat()
     _list(folder, "", folder.resolve(), listing, ((known.st_dev, known.st_ino),))
-    listing.seen.sort(key=itemgetter(0))
+    listing.seen.sort(key=attrgetter("id"))
     return listing
 
 

@@ -9,11 +9,13 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
@@ -43,7 +45,7 @@ _PAGE_BYTES = 8192
 _ASKED_AT_ONCE = 500
 
 
-class DocumentRow(NamedTuple):
+class DocumentRow(msgspec.Struct, frozen=True):
     """A document as it is kept. `fields` are each field's values."""
 
     number: int
@@ -54,7 +56,8 @@ class DocumentRow(NamedTuple):
     fields: Mapping[str, Sequence[str]]
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Known:
     """A document's number, and by which a change of its file shows."""
 
     number: int
@@ -62,7 +65,7 @@ class Known(NamedTuple):
     hash: bytes
 
 
-class ChunkRow(NamedTuple):
+class ChunkRow(msgspec.Struct, frozen=True, order=True):
     """A chunk as it is kept. `key` names the text its embedding is made of."""
 
     number: int
@@ -117,7 +120,7 @@ class ChunkFile:
 
     def chunks(self) -> Iterator[ChunkRow]:
         """Every chunk, in the order they were numbered."""
-        yield from map(ChunkRow._make, self._rows(f"SELECT {_CHUNK} FROM chunk ORDER BY number"))  # noqa: S608
+        yield from starmap(ChunkRow, self._rows(f"SELECT {_CHUNK} FROM chunk ORDER BY number"))  # noqa: S608
 
     def chunks_at(self, numbers: Iterable[int]) -> dict[int, ChunkRow]:
         return {row.number: row for row in self._chosen("number", numbers)}
@@ -176,12 +179,12 @@ class ChunkFile:
 
     def add_document(self, row: DocumentRow) -> None:
         """Inside `changing`."""
-        values = (*row[:5], msgspec.msgpack.encode(row.fields))
+        values = (*astuple(row)[:5], msgspec.msgpack.encode(row.fields))
         self._connection.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def add_chunks(self, rows: Sequence[ChunkRow]) -> None:
         """Inside `changing`."""
-        self._connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?)", map(astuple, rows))
 
     def touch(self, states: Mapping[int, bytes]) -> None:
         """Remember the states of documents whose text is the same. Inside `changing`."""
@@ -235,7 +238,7 @@ class ChunkFile:
         for start in range(0, len(wanted), _ASKED_AT_ONCE):
             some = wanted[start : start + _ASKED_AT_ONCE]
             query = f"SELECT {_CHUNK} FROM chunk WHERE {column} IN ({_marks(some)})"  # noqa: S608
-            yield from map(ChunkRow._make, self._rows(query, *some))
+            yield from starmap(ChunkRow, self._rows(query, *some))
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with self.lock, _translating(self._path):

@@ -7,7 +7,7 @@ What a search of a collection gives back: results that explain themselves, and w
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,8 @@ FLAGGED = "distraction"
 DEMOTED, RERANKED, DIVERSIFIED = "demoted", "reranked", "diversified"
 
 
-class Selection(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Selection:
     """The chosen ones in order, what was taken out as a distraction, and why it ends where it ends."""
 
     chosen: tuple[Candidate, ...]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hive_mind.model.ids import canonical
 from hive_mind.retrieval.files.collection import Chunking
 from hive_mind.retrieval.files.documents import Document, ListedFile, Skipped, listed, read
@@ -151,5 +153,5 @@ def chunk_rows(document: Document, number: int, first: int, chunking: Chunking) 
     rows = []
     for ordinal, chunk in enumerate(chunks_of(document.body, chunking)):
         row = ChunkRow(first + ordinal, number, ordinal, chunk.heading, chunk.text, b"")
-        rows.append(row._replace(key=text_key(embedded_text(document.title, document.field("speaker"), row))))
+        rows.append(replace(row, key=text_key(embedded_text(document.title, document.field("speaker"), row))))
     return rows

@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from hive_mind.bus.base import Subscription
 from hive_mind.hive.effects import Now
@@ -49,7 +48,8 @@ class RunnerSettings:
         )
 
 
-class Figures(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Figures:
     """Counts of a runner since it was started."""
 
     sends_lost: int
@@ -66,7 +66,7 @@ class Figures(NamedTuple):
     """Messages the node could not take, by type; put aside."""
     echoes: int = 0
     """Messages in the node's own name that it had not sent, or not lately; passed over."""
-    unproven: Mapping[str, int] = MappingProxyType({})
+    unproven: Mapping[str, int] = field(default_factory=dict)
     """Messages not proven to be from whom they say, by reason."""
 
 

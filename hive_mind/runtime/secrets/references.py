@@ -9,8 +9,9 @@ The credentials of a home: which file they are in, and where its key comes from.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from hive_mind import backends
 from hive_mind.credentials.base import CredentialStore, Secret, is_name
@@ -36,7 +37,8 @@ ReadCredential = Callable[[str], Secret | None]
 _FOLDER = "credentials"
 
 
-class Reference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reference:
     """What is referred to: "env" or "credential" and a name, or "file" and a path."""
 
     kind: str

@@ -10,6 +10,7 @@ ahead of the time in a boot that is over, as nobody knows any more when that was
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hive_mind.hive.effects import Held, Promote, Promotion, Retract, Retracted, Write
@@ -23,7 +24,8 @@ from hive_mind.sim.world import Violation, World
 TIME_SLACK_MS = 10 * MINUTE_MS
 
 
-class Promise(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Promise:
     """A voice that must be live, in the partitions where it was seen, until some true time."""
 
     voice: Voice

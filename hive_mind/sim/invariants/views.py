@@ -1,7 +1,7 @@
 """Looking into nodes from outside: what the checks compare. Nothing here changes anything."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hive_mind.crdt.context import Context
 from hive_mind.hive.effects import Promote, Retract, Write
@@ -17,7 +17,8 @@ Place = tuple[str, Dot]
 """A partition and a dot in it."""
 
 
-class ReplicaView(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
     """What a node holds for others: live dots and context of each partition it holds, and the registry."""
 
     live: Mapping[str, frozenset[Dot]]

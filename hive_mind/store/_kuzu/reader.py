@@ -6,8 +6,9 @@ open by itself is mended as far as Kuzu lets us.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hive_mind.errors import BackendError
 from hive_mind.store._kuzu.pipe import Child, PipeClosed, code_of
@@ -21,7 +22,8 @@ _SILENCE_MAX_S = 120.0
 Rows = list[list[Any]]
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Table:
     """As the reader found it. `rows` counts places, also of rows that were deleted."""
 
     name: str

@@ -62,8 +62,8 @@ def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dic
     with _Files(folder) as files:
         for edge in _reporting(reader.edges_since(0), reader.last_tick, report, "reading edges"):
             pair = Pair(edge.relation.value, kinds.get(edge.from_id, FACT), kinds.get(edge.to_id, FACT))
-            pairs["-".join(pair)] = pair
-            if not files.put("-".join(pair), {"from": edge.from_id, "to": edge.to_id}):
+            pairs[pair.label] = pair
+            if not files.put(pair.label, {"from": edge.from_id, "to": edge.to_id}):
                 single.append((edge, pair))
         for statement in relation_tables(pairs.values()):
             engine.run(statement)
@@ -71,10 +71,10 @@ def _copied_edges(engine: Engine, reader: RecordReader, folder: Path, kinds: dic
         more = ", ignore_errors=true" if reader.damaged else ""
         for number, name in enumerate(files.finished()):
             report(number, len(pairs), "copying edges")
-            relation, start, end = pairs[name]
-            engine.run(f"COPY {relation} FROM '{folder}/{name}.json' (from='{start}', to='{end}'{more})")
-    for edge, (_, start, end) in single:
-        _link(engine, edge, start, end)
+            pair = pairs[name]
+            engine.run(f"COPY {pair.relation} FROM '{folder}/{name}.json' (from='{pair.from_kind}', to='{pair.to_kind}'{more})")
+    for edge, pair in single:
+        _link(engine, edge, pair.from_kind, pair.to_kind)
 
 
 class _Files:

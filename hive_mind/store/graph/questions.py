@@ -6,9 +6,9 @@ can't be read is left out, with the edges that lead there. A path between two th
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,7 +29,8 @@ _CONSIDERED_MAX = 1000
 _AT = "WHERE from_seq = ? OR to_seq = ?"
 
 
-class GraphNode(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GraphNode:
     """A thing and its row in the record."""
 
     place: int
@@ -51,7 +52,9 @@ def found(reader: RecordReader, given: str) -> GraphNode:
             f"the graph has no {given!r}: give the name of an entity, or the id of a fact (`hive-mind facts list`)"
         )
     if len(nodes) > 1:
-        several = ", ".join(f"{thing.kind} {thing.id} ({thing.text[:40]})" for _, thing in nodes[:_NAMES_SHOWN])
+        several = ", ".join(
+            f"{thing.kind} {thing.id} ({thing.text[:40]})" for thing in [node.thing for node in nodes[:_NAMES_SHOWN]]
+        )
         raise InvalidInput(f"{given!r} may be several things: {several}; give more of the id")
     return nodes[0]
 
@@ -99,8 +102,8 @@ def sources_of(reader: RecordReader, given: str, limit: int) -> list[Thing]:
 def derived_from(reader: RecordReader, source: str, limit: int) -> list[Thing]:
     """What derives from an episode with this id; where there is none, the facts that rest on a source of this name."""
     derived: dict[int, Thing] = {}
-    for place, _ in _nodes(reader, "WHERE id = ?", source):
-        return list(_at(reader, _ends(reader, Relation.DERIVES_FROM, place, limit, backwards=True)).values())
+    for node in _nodes(reader, "WHERE id = ?", source):
+        return list(_at(reader, _ends(reader, Relation.DERIVES_FROM, node.place, limit, backwards=True)).values())
     written = msgspec.json.encode(source)
     for row, value in reader.themselves(reader.rows(NodeRow, "WHERE kind = ? AND instr(body, ?)", rows.FACT, written)):
         if len(derived) >= limit:

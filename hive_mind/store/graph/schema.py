@@ -6,7 +6,8 @@ another version is made anew. A relation table takes the ends that facts have, a
 
 import zlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple, get_type_hints
+from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -17,12 +18,18 @@ FACT, EPISODE, ENTITY = KINDS = ("Fact", "Episode", "Entity")
 Row = dict[str, Any]
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pair:
     """A relation between two kinds."""
 
     relation: str
     from_kind: str
     to_kind: str
+
+    @property
+    def label(self) -> str:
+        """What to call it in a file's name."""
+        return f"{self.relation}-{self.from_kind}-{self.to_kind}"
 
 
 STANDARD = (
@@ -87,15 +94,15 @@ def node_tables() -> list[str]:
 def relation_tables(pairs: Iterable[Pair]) -> list[str]:
     """What makes them, with these pairs beside the standard ones."""
     ends: dict[str, list[str]] = {}
-    for relation, start, end in dict.fromkeys((*STANDARD, *pairs)):
-        ends.setdefault(relation, []).append(f"FROM {start} TO {end}")
+    for pair in dict.fromkeys((*STANDARD, *pairs)):
+        ends.setdefault(pair.relation, []).append(f"FROM {pair.from_kind} TO {pair.to_kind}")
     return [f"CREATE REL TABLE {relation}({', '.join(found)})" for relation, found in ends.items()]
 
 
 TABLES = "\n".join(
     (
         *(f"  (:{kind} {{{', '.join(columns)}}})" for kind, columns in COLUMNS.items()),
-        *(f"  (:{start})-[:{relation}]->(:{end})" for relation, start, end in STANDARD),
+        *(f"  (:{pair.from_kind})-[:{pair.relation}]->(:{pair.to_kind})" for pair in STANDARD),
     )
 )
 """The tables in words a person can write a query by."""

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from msgspec.structs import astuple
+
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import vector_key
@@ -69,11 +71,11 @@ class Commit:
             summed(VectorRow(self._next(), model.encode(), key.encode(), vector.astype("<f2").tobytes()))
             for (model, key), vector in batch.vectors.items()
         )
-        self._connection.executemany(_PUT_VECTOR, vectors)
+        self._connection.executemany(_PUT_VECTOR, map(astuple, vectors))
         if batch.erased or batch.erased_texts:
             self._erase(batch)
         named = (summed(NamedRow(key.encode(), value.encode(), self._next())) for key, value in batch.named.items())
-        self._connection.executemany(_PUT_NAMED, named)
+        self._connection.executemany(_PUT_NAMED, map(astuple, named))
         totals = [(self._rows[kind], sums, kind) for kind, sums in self._sums.items()]
         self._connection.executemany("UPDATE total SET rows = rows + ?, sums = sums + ? WHERE kind = ?", totals)
 
@@ -117,12 +119,12 @@ class Commit:
             self._new.add(tick)
             self._rows[row.kind] += 1
             self._sums[row.kind] += row.sum
-        self._connection.executemany(_INSERT_NODE, rows)
+        self._connection.executemany(_INSERT_NODE, map(astuple, rows))
 
     def _overwrite(self, former: NodeRow, id: str, fact: Fact) -> None:
         row = node_row(former.seq, id, fact, self._next())
         update = "UPDATE node SET kind = ?, id = CAST(? AS TEXT), changed = ?, body = ?, sum = ? WHERE seq = ?"
-        self._connection.execute(update, (*row[1:], former.seq))
+        self._connection.execute(update, (*astuple(row)[1:], former.seq))
         self._sums[row.kind] += row.sum - former.sum
 
     def _link(self, links: Iterable[Link]) -> None:
@@ -134,7 +136,7 @@ class Commit:
                 rows.append(row)
                 self._rows[EDGE_TOTAL] += 1
                 self._sums[EDGE_TOTAL] += row.sum
-        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?)", rows)
+        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?)", map(astuple, rows))
 
     def _end(self, id: str) -> int:
         place = self._place(id)

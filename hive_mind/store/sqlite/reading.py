@@ -9,14 +9,16 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 from hive_mind.errors import DatabaseUnreadable
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
 from hive_mind.sqlite.file import connect_for_reading, translating
 from hive_mind.sqlite.log import refuse_damaged_log
-from hive_mind.store.base import Narrow
+from hive_mind.store.base import Link, Narrow
 from hive_mind.store.sqlite.rows import (
     EDGE_TOTAL,
     FACT,
@@ -51,7 +53,7 @@ _DEGREE = (
 )
 
 
-class RecordNode(NamedTuple):
+class RecordNode(msgspec.Struct, frozen=True):
     """A node as it is now. `tick` is that of its last change; `value` of an entity is its name."""
 
     tick: int
@@ -59,13 +61,18 @@ class RecordNode(NamedTuple):
     value: Fact | Episode | str
 
 
-class Edge(NamedTuple):
+class Edge(msgspec.Struct, frozen=True):
     """An edge; it is never changed."""
 
     tick: int
     relation: Relation
     from_id: str
     to_id: str
+
+    @property
+    def link(self) -> Link:
+        """The change that made it."""
+        return Link(self.relation, self.from_id, self.to_id)
 
 
 class Reading:

@@ -12,6 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import astuple
+
 from hive_mind.errors import BackendError
 from hive_mind.sqlite.file import create, free_name, log_path, owned, remove, sync_folder, transaction
 from hive_mind.sqlite.salvage import Value, rows
@@ -89,15 +91,15 @@ def _salvage(done: Repair, made: Path) -> None:
     with closing(sqlite3.connect(made, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
-            for rowid, values, _ in rows(done.kept_aside, log_path(done.kept_aside), FORMAT.page_bytes, _is_sound):
-                row = row_of(rowid, values)
+            for one in rows(done.kept_aside, log_path(done.kept_aside), FORMAT.page_bytes, _is_sound):
+                row = row_of(one.rowid, one.values)
                 if row is not None and is_sound(row):
-                    connection.execute(_PUT[type(row)], row)
+                    connection.execute(_PUT[type(row)], astuple(row))
                 elif isinstance(row, NodeRow):
                     unsound[row.label] = None
-                elif total := _total(values):
+                elif total := _total(one.values):
                     # What was there, as nothing that is counted is ever taken out.
-                    counted[rowid] = max(counted[rowid], total)
+                    counted[one.rowid] = max(counted[one.rowid], total)
             kept = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
             done.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in kept}
             _count(connection, done, counted)

@@ -12,11 +12,12 @@ of `total` count the nodes of a kind (and edges) and add up their checksums: a r
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
@@ -75,7 +76,7 @@ FORMAT = FileFormat(
 )
 
 
-class NodeRow(NamedTuple):
+class NodeRow(msgspec.Struct, frozen=True):
     """A fact, an episode or an entity. `changed` is the tick of its last revision, `seq` that of its first writing."""
 
     seq: int
@@ -102,7 +103,7 @@ class NodeRow(NamedTuple):
         return f"{KIND_NAMES.get(self.kind, 'node')} {self.id.decode(errors='replace')}"
 
 
-class EdgeRow(NamedTuple):
+class EdgeRow(msgspec.Struct, frozen=True):
     """An edge between two nodes, by their `seq`."""
 
     seq: int
@@ -125,7 +126,7 @@ class EdgeRow(NamedTuple):
         return f"edge {self.seq}"
 
 
-class VectorRow(NamedTuple):
+class VectorRow(msgspec.Struct, frozen=True):
     """An embedding. Its checksum does not cover `seq`."""
 
     seq: int
@@ -149,7 +150,7 @@ class VectorRow(NamedTuple):
         return f"embedding {self.key.decode(errors='replace')}"
 
 
-class NamedRow(NamedTuple):
+class NamedRow(msgspec.Struct, frozen=True):
     """A named value."""
 
     key: bytes
@@ -187,7 +188,7 @@ def node_row(seq: int, id: str, value: Fact | Episode | str, changed: int) -> No
 
 def summed(row: AnyRow) -> AnyRow:
     """The row with its checksum."""
-    return row._replace(sum=row.checksum())
+    return structs.replace(row, sum=row.checksum())
 
 
 def is_sound(row: Row) -> bool:

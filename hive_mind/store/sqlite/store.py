@@ -55,7 +55,7 @@ class SqliteStore:
             yield page
 
     async def links(self) -> AsyncIterator[Sequence[Link]]:
-        async for page in self._pages(lambda reading, part: [Link(*edge[1:]) for edge in reading.edges(part)]):
+        async for page in self._pages(lambda reading, part: [edge.link for edge in reading.edges(part)]):
             yield page
 
     def fetch(self, id: str) -> Fact | None:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -116,7 +117,7 @@ some = st.lists(
 @given(some, st.floats(0.3, 0.9), st.data())
 def test_what_people_contradict_raises_the_threshold_and_never_lowers_it(comparisons, target, data):
     at = data.draw(st.integers(0, len(comparisons) - 1))
-    worse = [*comparisons[:at], comparisons[at]._replace(person=RETRY), *comparisons[at + 1 :]]
+    worse = [*comparisons[:at], replace(comparisons[at], person=RETRY), *comparisons[at + 1 :]]
     before, after = threshold(comparisons, target), threshold(worse, target)
     assert (2.0 if before is None else before) <= (2.0 if after is None else after)
 

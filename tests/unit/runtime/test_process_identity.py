@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
@@ -59,7 +60,7 @@ def test_a_process_is_known_by_its_number_and_its_start(other: Running) -> None:
 
 
 def test_the_same_number_with_another_start_is_somebody_else(other: Running) -> None:
-    recycled = known(other.pid)._replace(started=known(other.pid).started - 5.0)
+    recycled = replace(known(other.pid), started=known(other.pid).started - 5.0)
     assert not is_running(recycled)
     assert not send(recycled, SIGKILL)
     assert other.poll() is None
@@ -75,7 +76,7 @@ def test_without_descriptors_of_processes_it_does_all_the_same(other: Running, m
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     one = known(other.pid)
 
-    assert not send(one._replace(started=one.started - 5.0), SIGKILL)
+    assert not send(replace(one, started=one.started - 5.0), SIGKILL)
     assert send(one, SIGTERM)
     assert other.wait(60) == -SIGTERM
     assert not send(one, SIGTERM)

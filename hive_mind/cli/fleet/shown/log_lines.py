@@ -5,15 +5,16 @@ They are read from the files, so that the lines of a process that crashed can be
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from hive_mind.regex import regex
 
 _TIME = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*")
 
 
-class LogLine(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LogLine:
     """A line with the time that stands in it, "" for none, and whose it is."""
 
     time: str

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -127,7 +128,7 @@ async def events(name: AgentName = "", limit: options.Limit = 20, *, at: fleets.
     folder = fleets.folder_of(at.home, at.fleet)
     found = await latest_lines(folder.path, processes_of(folder, name), limit)
     rows = [(line.process, line.text) for line in found]
-    value = [line._asdict() for line in found]
+    value = [asdict(line) for line in found]
     show_as(at.output, value, [line.process for line in found], lambda: show_table(["process", "event"], rows))
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +46,7 @@ async def _show_once(controller: "HiveController", every_s: float, output: Fleet
     rates.see(status, clock())
     lines = await latest_lines(folder, [process.name for process in status.processes], LOG_LINES)
     value = {"status": plain(status), "cpu": rates.cpu, "messages_per_s": rates.messages}
-    value["lines"] = [line._asdict() for line in lines]
+    value["lines"] = [asdict(line) for line in lines]
     show_as(output, value, [process.name for process in status.processes], lambda: _show(status, rates, lines))
 
 

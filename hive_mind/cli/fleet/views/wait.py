@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,7 +33,8 @@ For = Annotated[
 Subject = Annotated[str, typer.Argument(metavar="agent/NAME", help="One agent.", show_default="the whole fleet")]
 
 
-class Wish(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Wish:
     """What is waited for. `condition` "": that nothing runs any more."""
 
     condition: str

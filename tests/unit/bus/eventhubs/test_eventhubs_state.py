@@ -5,6 +5,7 @@ Partitions of names, and places in them, without a broker.
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_dead_letters_outlive_the_process_and_are_found_by_their_id(tmp_path: Pa
 
     again = ConsumerState(tmp_path, "hub")
     kept = again.dead("hive", 10)
-    assert [dead._replace(id=0) for dead in kept] == [letter(0), letter(1), letter(2), letter(9, "cid")]
+    assert [replace(dead, id=0) for dead in kept] == [letter(0), letter(1), letter(2), letter(9, "cid")]
     assert again.dead_counts("hive") == {"bob": 3, "cid": 1}
     assert again.find("hive", [kept[1].id, 4242]) == [kept[1]]
     assert again.find("other", [kept[1].id]) == []
@@ -58,7 +59,7 @@ def test_dead_letters_outlive_the_process_and_are_found_by_their_id(tmp_path: Pa
 def test_of_a_dead_letter_that_is_dropped_no_byte_stays(tmp_path: Path) -> None:
     state = ConsumerState(tmp_path, "hub")
     for number in range(20):
-        state.keep_dead(ConsumerName("hive", "bob"), letter(number)._replace(data=b"Ada Lovelace" * 300))
+        state.keep_dead(ConsumerName("hive", "bob"), replace(letter(number), data=b"Ada Lovelace" * 300))
     assert any(b"Lovelace" in path.read_bytes() for path in tmp_path.iterdir())
 
     assert state.forget("hive", [dead.id for dead in state.dead("hive", 100)]) == 20

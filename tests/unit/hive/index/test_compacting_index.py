@@ -3,6 +3,7 @@
 What stands behind facts is looked up by where they lie.
 """
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_facts_that_come_go_and_change_are_found_as_in_a_part_made_of_them_at_on
             part.remove(gone, facts.pop(gone).terms)
         id = fact_id(str(chance.randrange(500)))
         if id in facts:
-            facts[id] = facts[id]._replace(evidence=indexed(chance).evidence)
+            facts[id] = replace(facts[id], evidence=indexed(chance).evidence)
             part.note(id, facts[id].evidence)
         else:
             facts[id] = indexed(chance)

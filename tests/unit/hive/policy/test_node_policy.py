@@ -1,5 +1,6 @@
 """Who may what, whom to believe, and how long: as a node judges it, by the registry, by hive time and by nothing else."""
 
+from dataclasses import replace
 from math import exp
 
 import pytest
@@ -91,7 +92,7 @@ def test_the_version_grows_with_what_can_change_a_judgement_and_with_nothing_els
 
 
 def aged(one: PolicyNow, ms: int) -> PolicyNow:
-    return one.policy.at(one.now._replace(wall_ms=one.now.wall_ms + ms, mono_ms=one.now.mono_ms + ms))
+    return one.policy.at(replace(one.now, wall_ms=one.now.wall_ms + ms, mono_ms=one.now.mono_ms + ms))
 
 
 def test_confidence_fades_by_the_age_of_the_assertion_and_however_often_one_looks():
@@ -133,11 +134,11 @@ def test_without_a_trusted_clock_the_time_counts_from_when_it_was_seen_and_a_wal
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=HOUR_MS, expires_ms=0))
     one.note_first_seen([given])
 
-    one = one.policy.at(one.now._replace(wall_ms=one.now.wall_ms + 3_650 * DAY_MS))
+    one = one.policy.at(replace(one.now, wall_ms=one.now.wall_ms + 3_650 * DAY_MS))
     assert one.is_visible(given)
     assert one.faded(0.8, Stamp(FIRST_MS)) == 0.8
 
-    one = one.policy.at(one.now._replace(mono_ms=one.now.mono_ms + HOUR_MS))
+    one = one.policy.at(replace(one.now, mono_ms=one.now.mono_ms + HOUR_MS))
     assert not one.is_visible(given)
 
 
@@ -251,7 +252,7 @@ def test_one_clock_that_is_ten_years_ahead_forgets_nothing_early():
     hive.say("n0", ttl_ms=DAY_MS)
 
     node = hive.nodes["n3"]
-    ahead = hive.clock()._replace(wall_ms=hive.clock.wall_ms + 3_650 * DAY_MS)
+    ahead = replace(hive.clock(), wall_ms=hive.clock.wall_ms + 3_650 * DAY_MS)
     node.keep_house_next()
     hive.perform("n3", node.handle(Tick(), ahead))
     hive.deliver()
