@@ -147,7 +147,7 @@ def main() -> None:
         if (one.asked.answer and not one.is_right) or (one.is_answered and not one.asked.answer):
             kind = "" if one.is_found or not one.asked.answer else "not found: "
             print(f"{kind}{one.asked.question} [{one.asked.text}: {one.asked.answer}]\n    {one.told}")
-    for name, value in asdict(figures(found)).items():
+    for name, value in figures(found)._asdict().items():
         print(f"{name:10} {value:.1%}")
     texts = dict.fromkeys(one.asked.text for one in found if one.asked.answer)
     for text in texts:

@@ -29,8 +29,8 @@ def moved(hive: Hive, topology: Topology, tuned: HiveSettings | None = None, att
     work = Resettlement(read(hive), topology, node_of, settings, chance, hive.clock())
     other = Hive(topology, settings, seed=hive.chance.getrandbits(32))
     other.clock = hive.clock
-    for node, records in work.journals():
-        other.kept[node] = {(record.table, record.key): record.value for record in records if isinstance(record, Put)}
+    for made in work.journals():
+        other.kept[made.node] = {(record.table, record.key): record.value for record in made.records if isinstance(record, Put)}
     for name in topology.nodes:
         other.boot(name)
     return other

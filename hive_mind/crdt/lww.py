@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -30,7 +30,8 @@ class Moment:
     actor: Actor = b""
 
 
-class LwwEntry(NamedTuple, Generic[V]):
+@dataclass(frozen=True, slots=True)
+class LwwEntry(Generic[V]):
     """A value and when it was written."""
 
     at: Moment

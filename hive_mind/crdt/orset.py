@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hive_mind.crdt.context import Context, actor_named, checked_dot, differing, dot_from_hex
 from hive_mind.model.evidence import Actor, Dot
@@ -19,7 +19,8 @@ E = TypeVar("E", bound=Hashable)
 MayRemove = Callable[[Dot], bool]
 
 
-class Delta(NamedTuple, Generic[E]):
+@dataclass(frozen=True, slots=True)
+class Delta(Generic[E]):
     """A change, to be applied elsewhere as often and in whatever order it arrives. Its context is the dots it names."""
 
     added: Mapping[Dot, E]

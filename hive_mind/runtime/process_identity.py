@@ -7,15 +7,15 @@ import os
 import signal
 from dataclasses import dataclass
 
+import msgspec
 import psutil
 
 # The kernel counts in hundredths of a second from when it was booted; the rest is for clocks that are set in small steps.
 _SAME_START_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """A process. `started` is its start time as `psutil` tells it, in seconds."""
+class Identity(msgspec.Struct, frozen=True, array_like=True):
+    """A process. `started` is its start time as `psutil` gives it, in seconds."""
 
     pid: int
     started: float

@@ -240,6 +240,16 @@ def test_a_name_means_one_thing():
     assert {name: count for name, count in named.items() if count > NAMESAKES_MAX} == {}
 
 
+def test_a_tuple_with_names_stays_in_its_file():
+    public = [
+        f"{source.name}: {one.name}"
+        for source in SOURCES
+        for one in source.nodes
+        if isinstance(one, ast.ClassDef) and not one.name.startswith("_") and "NamedTuple" in map(ast.unparse, one.bases)
+    ]
+    assert not public, "a msgspec.Struct on the wire and on disk, a frozen dataclass inside (CONTRIBUTING.md)"
+
+
 def test_only_the_settings_read_the_environment():
     readers = {source.name for source in SOURCES if re.search(r"os\.(environ|getenv)", source.text)}
 

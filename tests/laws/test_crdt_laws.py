@@ -212,9 +212,10 @@ def synchronised(here, there, key):
     only = [set(), set()]
     spans, turn = whole(sides[1]), 0
     while spans:
-        spans, only_here, only_there = reconcile(sides[turn], spans)
-        only[turn].update(only_here)
-        only[1 - turn].update(only_there)
+        found = reconcile(sides[turn], spans)
+        spans = found.spans
+        only[turn].update(found.only_here)
+        only[1 - turn].update(found.only_there)
         turn = 1 - turn
     result = here.copy("result")
     new = {d: there.live[d] for d in only[1] if not here.has_seen(d)}

@@ -94,7 +94,7 @@ class RedisFiles:
     def running(self) -> Identity | None:
         """The server, where there is one and it can be shown to be this fleet's."""
         with suppress(msgspec.DecodeError):
-            one = Identity(*msgspec.json.decode(read_own(self.folder / "server.json"), type=tuple[int, float]))
+            one = msgspec.json.decode(read_own(self.folder / "server.json"), type=Identity)
             if is_running(one) and self._is_its_folder(one):
                 return one
         return self._adopted() if self.is_taken else None

@@ -103,7 +103,7 @@ class ProcessFiles:
         if contact is not None:
             yield Identity(contact.pid, contact.started)
         with suppress(msgspec.DecodeError):
-            yield Identity(*msgspec.json.decode(read_own(self._begun), type=tuple[int, float]))
+            yield msgspec.json.decode(read_own(self._begun), type=Identity)
         # Its starter died before it could record it, or the clock was changed meanwhile.
         if self.is_taken and (holder := self._holder()) is not None:
             yield holder

@@ -27,12 +27,11 @@ def exchanged(here, there, key=KEY):
         messages += 1
         assert messages < 20
         size += len(msgspec.msgpack.encode(spans))
-        spans, only_here, only_there = reconcile(
-            sides[turn], msgspec.msgpack.decode(msgspec.msgpack.encode(spans), type=tuple[Span, ...])
-        )
-        only[turn].update(only_here)
-        only[1 - turn].update(only_there)
-        size += len(pack(only_here)) + len(pack(only_there))
+        found = reconcile(sides[turn], msgspec.msgpack.decode(msgspec.msgpack.encode(spans), type=tuple[Span, ...]))
+        spans = found.spans
+        only[turn].update(found.only_here)
+        only[1 - turn].update(found.only_there)
+        size += len(pack(found.only_here)) + len(pack(found.only_there))
         turn = 1 - turn
     return only[0], only[1], messages, size
 

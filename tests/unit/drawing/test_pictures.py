@@ -37,8 +37,11 @@ def test_every_colour_has_a_dark_one_and_both_can_be_told_from_their_ground() ->
 
     assert set(re.findall(r"#[0-9a-f]{6}\b", body)) == used
     assert used == set(rules) >= {SERIES[0][1].light, SERIES[1][1].light}
-    assert set(rules.items()) <= {*COLOURS.values(), *(colour for _, colour in SERIES)}
-    assert all(min(contrast(one[dark], COLOURS["ground"][dark]) for _, one in SERIES) >= 3 for dark in (0, 1))
+    colours = [*COLOURS.values(), *(colour for _, colour in SERIES)]
+    assert set(rules.items()) <= {(one.light, one.dark) for one in colours}
+    assert all(
+        contrast(one.light, COLOURS["ground"].light) >= 3 and contrast(one.dark, COLOURS["ground"].dark) >= 3 for _, one in SERIES
+    )
 
 
 def test_the_file_needs_nothing_but_itself() -> None:

@@ -6,12 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from hive_mind.file_lock import is_locked
 from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_running, send, use_of

@@ -266,7 +266,7 @@ def test_a_lost_parity_is_said_with_the_questions_that_differ(tmp_path):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_words_and_marks_can_be_told_from_their_ground(dark):
     def of(name: str) -> str:
-        return COLOURS[name][dark]
+        return COLOURS[name].dark if dark else COLOURS[name].light
 
     for words in ("text", "faint", "link", "good", "bad"):
         for ground in ("ground", "band"):

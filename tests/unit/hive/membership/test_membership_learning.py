@@ -79,7 +79,8 @@ def test_who_missed_too_much_is_told_what_holds_and_that_something_lay_between()
 
     behind.receive("a", answer.message, now(0))
 
-    ((topology, is_next),) = behind.news()
+    (step,) = behind.news()
+    topology, is_next = step.topology, step.is_next
     assert (topology, is_next) == (chain(STEPS_MAX + 1)[-1], False)
     for before in (1, chain(2)[0].epoch):
         assert behind.receive("c", TopologyRequest(before), now(0))[0].message.follows == 0

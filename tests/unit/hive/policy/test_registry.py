@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry, Swept, record_key
 from hive_mind.hive.policy.rights import problem_with, rater_of, rating_key, subject_of
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
@@ -211,7 +211,7 @@ def test_a_sweep_forgets_what_was_taken_before_the_clock_was_known_and_hands_bac
     assert (swept.restamp, swept.forgotten) == ((mine,), (others,))
     assert here.get("trust/ann") == there.get("trust/ann") == 0.5
     assert here.fingerprint(b"s") == there.fingerprint(b"s")
-    assert here.sweep(NOW_MS, lambda _: True) == ((), ())
+    assert here.sweep(NOW_MS, lambda _: True) == Swept((), ())
 
 
 def test_a_second_sweep_by_an_earlier_time_forgets_what_the_first_let_be():

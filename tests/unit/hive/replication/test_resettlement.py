@@ -307,7 +307,7 @@ def test_writes_that_are_known_of_and_nowhere_to_be_found_are_counted():
 def own_records(estate: JournalSnapshot, topology) -> tuple[dict[str, set[tuple[str, bytes]]], int]:
     work = Resettlement(estate, topology, lambda _: topology.nodes[0], HiveSettings(), Random(1), NOW)
     tables = (LANES, SENT, RECEIVED, "app.told", "meta")
-    found = {node: {(one.table, one.key) for one in records if one.table in tables} for node, records in work.journals()}
+    found = {made.node: {(one.table, one.key) for one in made.records if one.table in tables} for made in work.journals()}
     return found, work.undelivered
 
 
