@@ -9,7 +9,7 @@ import pytest
 
 from hive_mind import backends
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger
+from hive_mind.ledger.base import BODY_MAX_BYTES, Ledger, Page
 from hive_mind.model.entry import Entry, Head
 from tests.loops import InLoop, opened
 
@@ -171,7 +171,7 @@ async def test_a_follower_of_a_prefix_gets_these_streams_in_the_order_of_the_who
 
 
 async def test_what_is_newer_comes_in_parts_until_there_is_no_more(ledger: Ledger) -> None:
-    assert await ledger.newer(0) == ([], 0)
+    assert await ledger.newer(0) == Page([], 0)
     for n in range(130):
         await ledger.append(f"run/{n % 2}", n // 2, [step(str(n))])
 
@@ -181,7 +181,7 @@ async def test_what_is_newer_comes_in_parts_until_there_is_no_more(ledger: Ledge
 
     assert [entry.body.decode() for entry in found] == [str(n) for n in range(1, 130, 2)]
     assert pos == 130
-    assert await ledger.newer(500) == ([], 500)
+    assert await ledger.newer(500) == Page([], 500)
 
 
 async def test_several_followers_are_each_given_everything(ledger: Ledger) -> None:
