@@ -1,4 +1,4 @@
-"""The file an experiment is written in. Only its form; what contradicts itself is found in `checking`.
+"""The file an experiment is written in. Only its form; contradictions are found in `checking`.
 
 Every field of an arm may be a list, and the lists of an arm multiply: `kind: [flat, sharded]` with `agents: [10, 100]` is four
 arms. One value and a list of one are the same. Nothing is required but a name, the data and the arms.
@@ -46,7 +46,7 @@ _WHOLE, _ARM, _RETRIEVAL = Experiment("", (), ()), Arm(), Retrieval()
 
 
 class _Part(BaseModel):
-    """A section: what is not known is refused, and nothing is taken for something else."""
+    """A section: unknown fields are refused, and nothing is taken for something else."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -67,7 +67,7 @@ class DataForm(_Part):
 
 
 class FaultForm(_Part):
-    """What is wrong while questions are asked. Lists multiply."""
+    """The faults while questions are asked. Lists multiply."""
 
     down: Many[Annotated[int, Field(ge=0, le=AGENTS_MAX)]] = Field([0], description="Nodes that were stopped.")
     loss: Many[Share] = Field([0.0], description="Share of messages lost; simulator.")
@@ -90,7 +90,7 @@ class ArmForm(_Part):
 
 
 class RankingForm(_Part):
-    """How candidates become a ranking; what is left out is as in every memory."""
+    """How candidates become a ranking; omitted fields are as in every memory."""
 
     semantic_weight: Share | None = Field(None, description="Weight of meaning against words.")
     evidence_strength: Share | None = Field(None, description="The most that confirmations and trust add.")
@@ -111,7 +111,7 @@ class RetrievalForm(_Part):
     """A way to retrieve, the same in every arm. May be written as its mode alone."""
 
     name: Name = Field(description="Its name in reports.")
-    mode: Mode = Field(_RETRIEVAL.mode, description="What ranks.")
+    mode: Mode = Field(_RETRIEVAL.mode, description="The ranking method.")
     ranking: RankingForm | None = Field(None, description="Other than the default ranking.")
 
 
@@ -137,9 +137,9 @@ class ExperimentForm(_Part):
 
 
 class GateForm(ExperimentForm):
-    """The same for a gate, which makes its arms of the fleet: what the file says of arms is not asked."""
+    """The same for a gate, which makes its arms of the fleet: the arms in the file are ignored."""
 
-    arms: Many[Annotated[ArmForm, _called("kind")]] = Field([ArmForm(kind=["single"])], description="Not asked.")
+    arms: Many[Annotated[ArmForm, _called("kind")]] = Field([ArmForm(kind=["single"])], description="Ignored.")
 
 
 EXPERIMENT = Form(
@@ -166,7 +166,7 @@ AGENTS = 10
 
 
 def arms_in(form: ArmForm) -> tuple[Arm, ...]:
-    """Every arm of a section, each once: what means nothing to a kind is not multiplied into it."""
+    """Every arm of a section, each once: fields that mean nothing to a kind are not multiplied into it."""
     arms = (
         plain_arm(Arm(kind, 1 if kind in ALONE else agents, groups, replicas, deal, fan_out, place))
         for kind, agents, groups, replicas, deal, fan_out, place in product(

@@ -1,7 +1,7 @@
 """The vocabulary: names and patterns of sentences, read once from the JSON files of `vocabulary/`.
 
-Statements and questions about the same thing are worded apart on purpose: who searches for the question's words alone must not
-find everything.
+Statements and questions about the same thing are worded apart on purpose: a search for the question's words alone must not find
+everything.
 """
 
 from functools import lru_cache

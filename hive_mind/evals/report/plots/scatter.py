@@ -1,4 +1,4 @@
-"""Series with intervals on one pair of axes: what most drawings are.
+"""Series with intervals on one pair of axes: the form of most drawings.
 
 A series has the cells of one name that ran in one kind of place.
 """
