@@ -26,7 +26,7 @@ class Position:
 
 
 class Watermark:
-    """What of a partition one name is done with.
+    """The part of a partition one name is done with.
 
     A log is read in order, but acknowledged in any; so beside the place that reading has reached there are the numbers before it
     that are not done with yet. They are few: no more than a mailbox holds.

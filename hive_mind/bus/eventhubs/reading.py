@@ -102,7 +102,7 @@ class Reading:
         client = self._clients.consumer()
         try:
             self._read(client)
-        except Exception as failure:  # noqa: BLE001 - whatever it is belongs to who supervises this
+        except Exception as failure:  # noqa: BLE001 - any error belongs to the supervisor
             error = translated(failure)
             error.__cause__ = failure
         finally:
@@ -163,7 +163,7 @@ def _seen(event: EventData, hives: frozenset[str]) -> SequencedEvent:
 
 
 def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
-    """What an event with these bytes is to us."""
+    """The meaning of an event with these bytes."""
     sent = unpack(body)
     if sent is None:
         return None

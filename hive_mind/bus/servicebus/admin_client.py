@@ -25,7 +25,7 @@ _DELIVERIES_MAX = 100
 _DEFAULT_RULE = "$Default"
 
 Counts = dict[str, tuple[int | None, int | None]]
-"""What waits and what is dead, by subscription."""
+"""Numbers of waiting and of dead messages, by subscription."""
 
 
 class AdminClient:

@@ -1,4 +1,4 @@
-"""A hive with a coordinator that asks a few agents only: those with facts that, on average, are nearest in meaning to the question.
+"""A hive with a coordinator that asks a few agents only: those with facts nearest, on average, in meaning to the question.
 
 Every agent keeps what it learned. Of each the coordinator knows the centroid, the mean of its facts' vectors; the cost of sending
 it is counted nowhere. It asks the `fan_out` nearest, equally near ones in their order, and ranks their results by statistics of

@@ -35,7 +35,7 @@ _CONJUNCTION = regex(
 
 @dataclass(frozen=True, slots=True)
 class PossibleSecret:
-    """What may be a secret: how it is said, and what follows it in the clause.
+    """A possible secret: how it is said, and the rest of the clause after it.
 
     `how` is "sign" (a colon or the like right behind the name), "far sign" (words in between), "is", "next" to the name, "to",
     "with", "before" the name, or "any" word of the clause.
