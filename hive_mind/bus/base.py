@@ -43,7 +43,7 @@ class Envelope(msgspec.Struct, frozen=True):
     sent_ms: int = 0
     """The sender's wall clock, for people and metrics; 0: not said."""
     is_brief: bool = False
-    """Worth nothing any more after `BRIEF_S`: then a bus may drop it, though a reader has not had it. The field itself is not sent.
+    """Worth nothing any more after `BRIEF_S`: then a bus may drop it, though a reader has not had it. The field is not sent.
 
     Brief envelopes and others may overtake each other.
     """

@@ -86,7 +86,7 @@ def terms_of(run: str) -> tuple[str, ...]:
 def _folded(text: str) -> str:
     """Without case, accents and possessives. Plain ASCII, the common case, skips the Unicode work."""
     if not text.isascii():
-        # What ASCII there is between stays as it is in every step, so only the rest has to be looked at.
+        # ASCII between stays as it is in every step, so only the rest has to be looked at.
         text = _NOT_ASCII.sub(_bare, text)
     text = text.casefold()
     return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text

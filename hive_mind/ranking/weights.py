@@ -26,7 +26,7 @@ ANCHOR_BOOST_002 = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each arm's score is multiplied by; together 1."""
+    """The factor of each arm's score; together 1."""
 
     semantic: float
     keyword: float
@@ -55,7 +55,7 @@ def specificity(query: str) -> float:
 
 
 def boosted(scores: Scores, exact: Scores, factor: float = ANCHOR_BOOST_002) -> Scores:
-    """Option C by name: what names an identifier (`exact` > 0) times `factor`. Shapes (candidates,)."""
+    """Option C by name: candidates that name an identifier (`exact` > 0) times `factor`. Shapes (candidates,)."""
     found: Scores = np.where(exact > 0, scores * np.float32(factor), scores).astype(np.float32)
     return found
 

@@ -1,7 +1,7 @@
-"""What no store can keep: values refused before they reach a back end.
+"""Values no store can keep: refused before they reach a back end.
 
-Every back end calls `check` first, so all of them refuse the same things with the same words, and a back end may rely on
-what comes through: text that is Unicode, numbers that are numbers, vectors that survive float16. Knows nothing of what is stored.
+Every back end calls `check` first, so all of them refuse the same things with the same words, and a back end may rely on the
+rest: text that is Unicode, numbers that are numbers, vectors that survive float16. Knows nothing of a store's content.
 """
 
 from collections.abc import Iterable, Sequence

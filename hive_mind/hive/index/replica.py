@@ -401,7 +401,7 @@ def _alike(_: str) -> float:
 
 
 def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy) -> float | None:
-    """Votes for a fact; None where nothing is known of the agents that assert it, so that only their number counts."""
+    """Votes for a fact; None where nothing is known of the agents that assert it, so that their number decides alone."""
     if all(judge.trust(one.agent) == TRUST_DEFAULT and judge.voucher(one.agent) == one.agent for one in assertions):
         return None
     claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]

@@ -40,7 +40,7 @@ def backup(path: Path, target: Path) -> int:
 
 
 def restore(copy: Path, path: Path) -> Path | None:
-    """Put a copy in the place of the record at `path`. What is there is kept under another name, which is returned.
+    """Put a copy in the place of the record at `path`. The file there is kept under another name, which is returned.
 
     Raises `DatabaseLocked` where the record is in use, `DatabaseUnreadable` for a copy that is damaged or none.
     """
