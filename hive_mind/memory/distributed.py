@@ -425,7 +425,7 @@ def _moderated(said: Fact, refusal: str) -> Fact:
 
 
 def _another_agents(fact_id: str) -> InvalidInput:
-    return InvalidInput(f"fact {fact_id!r} is another agent's: only who said it, or a moderator of the hive, can take it back")
+    return InvalidInput(f"fact {fact_id!r} is another agent's: only its author, or a moderator of the hive, can take it back")
 
 
 def _why_not_all(silent: Sequence[str]) -> str:

@@ -101,7 +101,7 @@ def by_hand(concept: str, content: str, confidence: float, said_at: str, labels:
 def refuse_source(source: str) -> None:
     """Raises `InvalidInput` for a source that names nobody, or is no name at all."""
     if not source.strip():
-        raise InvalidInput("a fact needs a source: say who or what vouches for it")
+        raise InvalidInput("a fact needs a source: name the person, file or feed that vouches for it")
     _refuse_long("source", NAME_CHARACTERS_MAX, source)
 
 

@@ -93,7 +93,7 @@ def _check_time(kind: str, id: str, time_us: int) -> None:
 
 def _check_vector(model: str, key: str, vector: Vector) -> None:
     if not model:
-        raise InvalidInput(f"vector {key!r} names no model; a vector can't be compared without knowing who made it")
+        raise InvalidInput(f"vector {key!r} names no model; a vector can't be compared without knowing its model")
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(f"vector {key!r} of {model!r} has shape {vector.shape}; one row of numbers is wanted")
     with np.errstate(over="ignore", invalid="ignore"):

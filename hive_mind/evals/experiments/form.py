@@ -61,7 +61,7 @@ class DataForm(_Part):
     pooled: bool = Field(True, description="Search all its scopes together; false: each alone.")
     turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: the number of turns.")
     agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: the number of speakers; 10.")
-    memory: str = Field("", description="memory: the agent of this home whose own facts are searched.")
+    memory: str = Field("", description="memory: an agent of this home; its own facts are searched.")
     questions: str = Field("", description="A question file instead of the set's own questions, looked up likewise.")
     optional: bool = Field(False, description="Skip it, with a notice, where its files are missing.")
 
@@ -82,7 +82,7 @@ class ArmForm(_Part):
     agents: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="Agents that learn; 10 where they share.")
     groups: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="federated: the number of groups.")
     replicas: Some[Annotated[int, Field(ge=1, le=9)]] = Field([], description=f"sharded: copies of each fact; {_ARM.replicas}.")
-    deal: Many[str] = Field([_ARM.deal], description="Who learns what.")
+    deal: Many[str] = Field([_ARM.deal], description="How documents are dealt to agents.")
     fan_out: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="routed: the number of agents asked.")
     place: Many[Place] = Field([_ARM.place], description="Where it runs.")
     data: Some[str] = Field([], description="Only with these data sets.")
@@ -98,7 +98,7 @@ class RankingForm(_Part):
     depth_per_hit: int | None = Field(None, ge=1, le=1000, description="Candidates per hit where one arm decides alone.")
     fusion: Literal["linear", "rrf"] | None = Field(None, description="By scores or by ranks.")
     rrf_k: int | None = Field(None, ge=1, le=1000, description="rrf: the larger, the less first ranks count.")
-    neighbour_weight: Share | None = Field(None, description="What matches around a turn of a conversation adds to it.")
+    neighbour_weight: Share | None = Field(None, description="Weight of matches around a turn of a conversation.")
     second_hop: bool | None = Field(None, description="Ask for what the best passages name, too.")
     expansion: Literal["none", "feedback"] | None = Field(None, description="feedback: ask again with words of the best passage.")
     rerank: int | None = Field(None, ge=0, le=1000, description="How many of the best a cross-encoder looks at again.")
@@ -121,7 +121,7 @@ class ExperimentForm(_Part):
     name: Name = Field(description="Its name; the run's folder begins with it.")
     about: str = Field("", description="One line for `hive-mind eval list`.")
     data: Many[DataForm] = Field(description="Data sets.")
-    arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="What is compared.")
+    arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="The arms compared.")
     retrieval: Many[Annotated[RetrievalForm, _called("name", "mode")]] = Field(
         [RetrievalForm(name=_RETRIEVAL.name)], description="Ways to retrieve."
     )

@@ -1,6 +1,6 @@
 """A node's knowledge, ready to be searched: facts derived from live assertions, and the indexes that find them.
 
-Facts whose home is here and copies of others' facts lie in two indexes, because a copy counts at its home only. Nothing here is
+Facts at home here and copies of others' facts lie in two indexes, because a copy counts at its home only. Nothing here is
 merged or kept: everything follows from the shares, is brought up to date at each question, and can be thrown away.
 """
 

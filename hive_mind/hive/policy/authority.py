@@ -9,9 +9,9 @@ from hive_mind.hive.policy.seal import Seal
 from hive_mind.model.evidence import Assertion, Sealed
 
 TOO_MANY_ENTRIES = "a registry entry of a writer with too many"
-TOO_MANY_REMOVALS = "a removal by somebody who takes back too much"
+TOO_MANY_REMOVALS = "a removal by a member that takes back too much"
 TOO_MANY_BOOTS = "a boot of a node with too many"
-AFTER_DISMISSAL = "a registry entry of a moderator who had been dismissed"
+AFTER_DISMISSAL = "a registry entry of a dismissed moderator"
 
 LIMITS = frozenset({TOO_MANY_ENTRIES, TOO_MANY_REMOVALS, TOO_MANY_BOOTS, AFTER_DISMISSAL})
 

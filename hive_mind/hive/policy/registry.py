@@ -2,12 +2,12 @@
 
 A map, last writer wins by stamp.
 
-Every writer has its own slot under a key, and rights are checked when reading: of the slots whose writer has the right, the
-latest counts. So replicas that hold the same entries agree in whatever order they came, and no writer can shadow a moderator by
+Every writer has its own slot under a key, and rights are checked when reading: of the slots of entitled writers, the latest
+counts. So replicas that hold the same entries agree in whatever order they came, and no writer can shadow a moderator by
 writing later. A moderator's entries in office stay in force afterwards. `hive/rights` says which values and writers are good.
 
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
-comes to; so a writer that floods the hive loses its own. Moderators, who redact and erase for ever, may write any number. Entries
+comes to; so a writer that floods the hive loses its own. Moderators redact and erase for ever, and may write any number. Entries
 by an appointed moderator carry the appointment, so that any node can verify and keep them, also before it gets the appointment,
 in whatever order they come. Each such entry has a slot of its own, as has each that appoints or dismisses: an entry stamped after
 a dismissal is void, and must not have replaced an earlier decision, whichever of them arrives first.

@@ -77,7 +77,7 @@ def erased_key(node: str, erasure: Erasure) -> str:
 
 
 def retracted_agent_of(key: str) -> str:
-    """The agent whose assertions a retraction's key takes back, "" for all agents."""
+    """The agent named in a retraction's key: its assertions are taken back, "" for all agents'."""
     return subject_of(key).partition("/")[2]
 
 

@@ -1,7 +1,7 @@
 """A node's writes to partitions that others hold. Every boot of a holder is asked whether it has all of them.
 
-A batch that arrived is done. A holder whose disk was set back since may have lost what it brought, or have again what was
-taken back; and where no other holder knows better, the author does. So it compares the dots of its own boots with each holder, by
+A batch that arrived is done. A holder with a disk set back since may have lost its assertions, or have taken back
+ones again; and where no other holder knows better, the author does. So it compares the dots of its own boots with each holder, by
 steps of an ordinary exchange about nothing else, until the holder says that there is no difference; and again when that boots.
 
 It asks again where all are told to take back something of which it still has assertions: those that a clock running ahead stamped

@@ -52,7 +52,7 @@ WANTS_MAX = 4_096
 SPANS_MAX = 512
 # Rough size per actor: last dot, head, and proofs of removal.
 _ACTOR_BYTES, _ACTORS_MIN = 100, 64
-# Sessions whose steps are counted. Older ones are over; a late step of theirs starts a new count.
+# Sessions with counted steps. Older ones are over; a late step of theirs starts a new count.
 SESSIONS_MAX = 2_048
 
 
@@ -190,7 +190,7 @@ class Exchanges:
     def on_step(
         self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited, contested: Sequence[Dot] = ()
     ) -> Answer:
-        """The answer to a step whose assertions, removals and heads the share has taken.
+        """The answer to a step after the share has taken its assertions, removals and heads.
 
         `contested` are dots that the step names as gone, without a proof: the other gets their assertions.
 

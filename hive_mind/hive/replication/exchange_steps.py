@@ -87,7 +87,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class NamedSpan:
-    """A span all of whose live dots the sender named."""
+    """A span with all its live dots named by the sender."""
 
     low: bytes
     high: bytes

@@ -231,7 +231,7 @@ class PartitionReplica(PartitionContent):
             taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
     def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
-        """Whether its dot is that of a node whose key did not seal it, or of an unknown node: it comes again with a head."""
+        """Whether its dot belongs to a node that did not seal it, or to an unknown one: it comes again with a head."""
         if not self._is_wary:
             return False
         head = self.heads.get(actor_of(given.dot))

@@ -185,7 +185,7 @@ class ProcessesArm(PerAgentArm):
         for agent in sorted(down):
             await self._ask(agent, "stop")
         if down:
-            await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "who is down is known")
+            await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "dead nodes are known")
 
     async def _states(self) -> list[MembersState]:
         replies = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))
