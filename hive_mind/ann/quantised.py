@@ -154,7 +154,7 @@ class QuantisedVectors:
 
 
 class _Asked(NamedTuple):
-    """A query's codes, shape (1, dimension), what one is worth, how long what they leave out is, and the query itself."""
+    """A query's codes, shape (1, dimension), the worth of one, the length of the part they leave out, and the query itself."""
 
     codes: NDArray[np.int8]
     scale: np.float32

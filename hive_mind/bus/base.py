@@ -229,7 +229,7 @@ class Inbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the name free. Where the bus is durable, what was not acknowledged is delivered again to the next of this name."""
+        """Give the name free. Where the bus is durable, unacknowledged messages are delivered again to the next of this name."""
         ...
 
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from hive_mind.crdt.context import COUNTER_MAX
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Dot
 
-# A run of a million dots is a few bytes on the wire: what is unpacked needs a bound of its own. More never travels at once.
+# A run of a million dots is a few bytes on the wire: the unpacked form needs a bound of its own. More never travels at once.
 DOTS_MAX = 1 << 20
 
 # Of a 40-bit number, and of one shifted by the bit that says whether a length follows.

@@ -1,7 +1,7 @@
 """Events, which a node handles, and effects, which it asks for.
 
 A node never waits, reads a clock or opens a socket: an event comes in, effects go out, in the order they must be carried out. A
-`Persist` is a barrier: what follows it in the list may happen only once it is durable. So nothing is sent or acknowledged
+`Persist` is a barrier: effects after it in the list may happen only once it is durable. So nothing is sent or acknowledged
 that a crash could take back, and the simulator and the runner can't disagree about the order.
 
 Types made for every message are structs of msgspec, as messages are: a frozen dataclass takes ten times as long to make.

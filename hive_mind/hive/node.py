@@ -348,7 +348,7 @@ class HiveNode:
         return [*self._took(taken, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 
     def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
-        """A member says what time it is. Once that is known, what was only hidden until then is removed."""
+        """A member says what time it is. Once that is known, facts only hidden until then are removed."""
         taken: dict[str, Taken] = {}
         was_synced = self.time.is_synced
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
@@ -390,7 +390,7 @@ class HiveNode:
             return []
         self.clock.pull_back(hive_ms)
         self.partitions.collect(self.clock.tick(hive_ms), taken, at)
-        # Before anything is removed: what is taken back by an entry written again goes in the same step.
+        # Before anything is removed: facts taken back by an entry written again go in the same step.
         again = self.registry_service.mend(hive_ms, at)
         self.registry_service.apply_all(taken, at)
         for partition, share in self.partitions.shares.items():

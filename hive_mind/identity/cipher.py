@@ -26,7 +26,7 @@ LOCKED = "of an epoch whose key is not here"
 UNREADABLE = "encrypted by nobody of this hive"
 
 OVERHEAD_BYTES = 512
-"""That an encrypted envelope has more at most: names of fields, what counts, and a longer name of a type."""
+"""That an encrypted envelope has more at most: names of fields, the counter, and a longer name of a type."""
 
 _SALT_BYTES = 16
 _KEYS_MAX = 4096

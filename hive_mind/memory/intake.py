@@ -144,7 +144,7 @@ def confirmed(earlier: Fact, again: Fact) -> Fact:
         again = replace(again, sources=newcomers, turned_at_us=earlier.times_held)
         return replace(again, superseded_by=earlier.superseded_by, offered=earlier.offered)
     confidence = max(earlier.confidence, again.confidence)
-    # More evidence may open the gate that held it back; what is shared already stays so.
+    # More evidence may open the gate that held it back; a shared fact stays so.
     held_back = again.held_back if earlier.held_back else ""
     return replace(earlier, sources=earlier.sources + newcomers, confidence=confidence, held_back=held_back)
 

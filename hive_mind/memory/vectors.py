@@ -29,7 +29,7 @@ _RECENT_MAX = 256
 
 @dataclass(frozen=True, slots=True)
 class NewVectors:
-    """Vectors by fact id, what of them the store does not have yet, and the record of the model if it is the first time."""
+    """Vectors by fact id, those that the store does not have yet, and the record of the model if it is the first time."""
 
     by_id: Mapping[str, Vector] = field(default_factory=dict)
     cache: tuple[PutVector, ...] = ()

@@ -36,7 +36,7 @@ class Gathered:
     as_of_ms: int = 0
 
     def with_more(self, other: "Gathered") -> "Gathered":
-        """Of two questions for one answer, what was reached by both and what it took; the candidates are this one's."""
+        """Two questions for one answer, together: nodes and requests of both; the candidates are this one's."""
         return replace(
             self,
             missing=tuple(sorted({*self.missing, *other.missing})),

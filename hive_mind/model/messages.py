@@ -133,7 +133,7 @@ class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SyncState(msgspec.Struct, frozen=True, tag="state", omit_defaults=True):
-    """The reply to an offer, as far as it concerns no partition: a clock sample, what agrees, the registry if it differs."""
+    """The reply to an offer, as far as it concerns no partition: a clock sample, parts that agree, the registry if it differs."""
 
     session: bytes
     incarnation: bytes

@@ -33,7 +33,7 @@ class Bm25Settings:
 def asked_for(terms: Iterable[str]) -> dict[str, float]:
     """Each distinct term of a query, in its order, with its weight: the square root of how often the query has it.
 
-    Where a query is a whole paragraph, what it repeats is what it is about. Counted in full, short questions lose
+    Where a query is a whole paragraph, its repeated words are its subject. Counted in full, short questions lose
     (docs/adr/0003-ranking.md).
     """
     given = tuple(terms)

@@ -101,7 +101,7 @@ class Bm25Index:
         self._lengths[position] = length
         self._size += 1
         self._documents += 1
-        # As it is kept, in float32: what is added must be what a removal takes away.
+        # As it is kept, in float32: a removal must take away exactly the amount added.
         self._total_length += float(self._lengths[position])
 
     def add_all(self, terms: Terms) -> None:

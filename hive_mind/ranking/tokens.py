@@ -114,7 +114,7 @@ _known_terms_of = lru_cache(maxsize=_KNOWN_MAX)(_split)
 def _words_of(part: str) -> list[str]:
     if part.isascii():
         return _spaced(part)
-    # Splitting by a group alternates: what is between two runs, a run, what is between, …
+    # Splitting by a group alternates: text between two runs, a run, text between, …
     pieces = _UNSPACED.split(part)
     return [word for number, piece in enumerate(pieces) for word in (_pairs(piece) if number % 2 else _spaced(piece))]
 

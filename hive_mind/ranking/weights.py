@@ -49,7 +49,7 @@ def specificity(query: str) -> float:
     """Share of the query's words, beyond those of asking, that belong to an identifier."""
     asked = set(asked_terms(query))
     named = {term for required in anchors(query).required for term in required}
-    # A compound code is one term beside its parts: what a code covers is counted by what is left without it.
+    # A compound code is one term beside its parts: its parts count as covered, too.
     covered = {term for term in asked if term in named or any(term in code for code in named)}
     return len(covered) / len(asked) if asked else 0.0
 

@@ -65,6 +65,6 @@ class Watermark:
     def _pass(self, number: int) -> None:
         self._next = max(self._next, number + 1)
         if self._again:
-            # Numbers come in order: what is missing by now, the broker does not keep any more.
+            # Numbers come in order: those missing by now are not on the broker any more.
             self._open -= {old for old in self._again if old < number}
             self._again = {old for old in self._again if old > number}

@@ -18,7 +18,7 @@ from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, call_on, translated, unpack
 from hive_mind.errors import BackendError, BackendUnavailable, WireError
 
-# Events on their way to us: what a round trip of some milliseconds can carry, and no more than a loop digests at once.
+# Events on their way to us: as many as a round trip of some milliseconds can carry, and a loop digests at once.
 _AHEAD = 300
 # Events that wait for the event loop; then the thread waits.
 _UNSEEN_MAX = 2000

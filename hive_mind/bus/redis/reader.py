@@ -129,7 +129,7 @@ class StreamReader:
         if task is None:
             return
         if self._is_reading:
-            # Better than to break off: what the server is just handing out would count as delivered.
+            # Better than to break off: entries the server is just handing out would count as delivered.
             self._owner.outgoing.post(("CLIENT", "UNBLOCK", self._client_id))
             await asyncio.wait([task], timeout=_BLOCK_MS / 1000 + 1)
         task.cancel()

@@ -191,7 +191,7 @@ class QueueReader:
 
     async def _settle(self, receiver: ServiceBusReceiver) -> None:
         while self._settlements:
-            # One that fails is not tried again: what was acknowledged comes once more and is known, the rest is decided anew.
+            # One that fails is not tried again: an acknowledged message comes once more and is known, the rest is decided anew.
             await _settle(receiver, self._settlements.popleft())
         self._host.all_settled()
 

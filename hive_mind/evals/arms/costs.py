@@ -85,7 +85,7 @@ async def prepare(scope: Scope, settings: Settings, embedder: Embedder) -> None:
 
 
 def memory_in_use() -> int | None:
-    """Bytes of this process, what it shares with others divided among them; None where the system does not tell."""
+    """Bytes of this process, pages shared with others divided among them; None where the system does not tell."""
     gc.collect()
     if not sys.platform.startswith("linux") or not _ROLLUP.exists():
         return None

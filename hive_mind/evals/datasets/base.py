@@ -70,7 +70,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`left_out` counts, by reason, what the files hold and this does not; `mended` what was understood though misspelt.
+    """`left_out` counts, by reason, items of the files missing here; `mended` those understood though misspelt.
 
     `groups` names the scope each question came from, by the id it has when scopes are pooled; nothing where there was but one.
     """

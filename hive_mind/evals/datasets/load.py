@@ -1,4 +1,4 @@
-"""Read a data set without saying which format it is in: file names tell and, where they don't, what is in the file."""
+"""Read a data set without saying which format it is in: file names tell and, where they don't, their content."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -29,7 +29,7 @@ class Names(msgspec.Struct, frozen=True):
 
 
 class Attribute(msgspec.Struct, frozen=True):
-    """Something a project has: how people say it (`{it}`, `{value}`), what it is called in questions, how it is asked for."""
+    """Something a project has: how people say it (`{it}`, `{value}`), its name in questions, how it is asked for."""
 
     key: str
     kind: str

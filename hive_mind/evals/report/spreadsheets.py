@@ -71,7 +71,7 @@ def _question(cell: CellCard, row: Row, timing: Timing | None) -> dict[str, Valu
     lists = {name: " ".join(map(str, plain[name])) for name in ("found", "facts", "scores")}
     rest = {name: value for name, value in plain.items() if name != "metrics"} | lists
     times = {"cpu_ms": timing.cpu_ms if timing else None, "wall_ms": timing.wall_ms if timing else None}
-    # Of a question without a result nothing was measured; what stands in its row would be taken for a measured 0.
+    # Of a question without a result nothing was measured; the values in its row would be taken for a measured 0.
     unknown = dict.fromkeys((*COSTS, *times)) if row.error else {}
     return _about(cell) | rest | dict(row.metrics) | times | unknown
 

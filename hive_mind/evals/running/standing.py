@@ -25,7 +25,7 @@ def weight_of(cell: Cell, documents: int, questions: int) -> float:
 
 @dataclass(slots=True)
 class Standing:
-    """Weights of all cells, what of each is done (0 to 1), and when they began. Times are given, in seconds."""
+    """Weights of all cells, the part of each that is done (0 to 1), and when they began. Times are given, in seconds."""
 
     weights: Mapping[str, float]
     began: float

@@ -83,7 +83,7 @@ class ReplyCollector:
         return self._together().open[name]
 
     def unsure(self) -> Mapping[str, frozenset[str]]:
-        """Per replica set, what the members that answered may still have."""
+        """Per replica set, candidates the members that answered may still have."""
         unspoken = self._unspoken(self._answers)
         return {name: items for name, items in self._together().open.items() if items - unspoken[name]}
 

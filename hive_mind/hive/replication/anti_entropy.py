@@ -73,7 +73,7 @@ class AntiEntropy:
             return {}, [], []
         share = self._partitions.kept_here().get(step.partition)
         if share is None:
-            # Besides, what a late step brings to a partition that has moved away nobody would ever take from here.
+            # Besides, no node would ever take from here the assertions of a late step for a partition that has moved away.
             if (written := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:
                 return {}, [], []
             share, step = written

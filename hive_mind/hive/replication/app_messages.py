@@ -140,7 +140,7 @@ class AppMessages:
             records = list(self.handler(message))
             if any(not record.table.startswith(APPLICATION) for record in records):
                 raise InvalidInput(f"the names of an application's tables begin with {APPLICATION!r}")
-        except Exception:  # noqa: BLE001 - a guest: what it can't take now it can't take later
+        except Exception:  # noqa: BLE001 - a guest: a message it can't take now it can't take later
             self.failed += 1
             return []
         return records

@@ -246,7 +246,7 @@ class Exchanges:
         if not spans and not unseen:
             self._close(sender, step.session, (step.partition,))
         # Assertions the other has seen and lost are asked for like those it has: the answer is the proof, if it has one.
-        # Of what it asks for itself this node may have seen, by a liar's word, what it never had, and can't prove gone.
+        # Of its own requests this node may have seen, by a liar's word, dots it never had, and can't prove gone.
         never_had = set(share.lacking(asked_for)).difference(digest.context.unseen(asked_for))
         wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot)), *sorted(never_had)][:WANTS_MAX]
         lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]

@@ -22,7 +22,7 @@ from hive_mind.model.messages import Span, SyncStep
 NAMED_DOTS_MAX = 1 << 19
 # An assertion without its texts: dot, ids, stamp, numbers and lengths.
 ASSERTION_BYTES = 180
-# Of a removal and of a span, what is always there.
+# Fixed bytes of a removal and of a span.
 PROOF_BYTES, SPAN_BYTES = 64, 16
 
 Item = TypeVar("Item")

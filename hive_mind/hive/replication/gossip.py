@@ -40,7 +40,7 @@ class GossipSettings:
     # Both order what is sent; neither drops anything.
     min_confidence: float = 0.3
     top_k: int = 10
-    # Below every broker's limit for one message; what does not fit follows soon after.
+    # Below every broker's limit for one message; the rest follows soon after.
     step_bytes_max: int = 192 * 1024
     # Steps of one session that are answered. A million facts need eight.
     steps_max: int = 20

@@ -138,7 +138,7 @@ class JournalMerger:
 
 
 def _voices(live: Mapping[Place, Sealed]) -> dict[Place, Sealed]:
-    """Of what an agent says of a fact from one root, what it said last; and of its home rather than of a copy."""
+    """The last assertion of an agent on a fact from one root; and that of its home rather than of a copy."""
     best: dict[tuple[str, str, str], Place] = {}
     for place, given in live.items():
         voice = given.assertion.fact_id, given.assertion.agent, given.assertion.root

@@ -1,4 +1,4 @@
-"""The partitions of a node: which it holds, what its agents write to them, and how they move when members join or leave.
+"""The partitions of a node: which it holds, its agents' writes to them, and how they move when members join or leave.
 
 A new holder is incomplete until it agrees with a member that is complete; a former one keeps what it has until a new holder has
 it. Every change returns records to persist, and names the facts that searches must look at again.

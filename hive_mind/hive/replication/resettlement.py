@@ -30,7 +30,7 @@ from hive_mind.model.evidence import Assertion, Head, HiveFact, Sealed, Stamp
 NodeOf = Callable[[Vouched], str]
 """At which of the new nodes somebody's word is written."""
 
-# A quota is against floods; what was let in once is not judged again.
+# A quota is against floods; assertions let in once are not judged again.
 _ANY_NUMBER = 1 << 62
 _ALONE = "estate"
 

@@ -32,7 +32,7 @@ _Key = Callable[[_Stood], tuple[str, ...]]
 
 
 def successors(before: Sequence[Fact], now: Sequence[Fact]) -> dict[str, str]:
-    """By id, what took the place of each that is said no longer; those without a successor are left out. Both in order."""
+    """By id, the successor of each dropped statement; those without a successor are left out. Both in order."""
     gone, new = _unshared(before, now), _unshared(now, before)
     pairs: dict[str, str] = {}
     for match, key in _STEPS:

@@ -22,7 +22,7 @@ _YEAR = regex(r"(?:19|20)\d\d")
 _MARK_INSIDE = regex(r"[^\W_][^\s/]*[!@#$%^&*~?+=|][^\s/]*[^\W_]|\w*\d\w*[!$]$")
 _STRONG = regex(r"[^\W\d_]{3}[!@#$%&*_-]\d")
 _DASHED_WORDS = regex(r"[a-z]+(?:-[a-z]+){3,8}")
-# Chinese and Japanese have no spaces: what has such letters is a sentence.
+# Chinese and Japanese have no spaces: a word of such letters is a sentence.
 _SPACELESS = regex(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _FIELD = regex(r"[a-z]+(?:_[a-z]+)+\d?|[A-Z]{2,5}-\d{1,5}")
 # "admin/admin123", "tester / Shop4tests", "ann@portal Spring!25"

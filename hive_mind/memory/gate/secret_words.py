@@ -52,7 +52,7 @@ NOT_OPENING = (
     r"(?:error|exit|status|fault|return|post(?:al|leitzahl)?|zip|area|country|product|bar|qr|source|dress|colou?r|http|response|reason"
     r"|fehler|länder|quell|strich|erreur|source|postal|fuente|barras|barre|postale|errore?|sorgente|fonte)"
 )
-# "password policy", "token limit": what follows says something about the policy.
+# "password policy", "token limit": the rest is about the policy.
 ABOUT_IT = (
     r"(?:polic|manage|reset|rotat|field|vault|stor|generat|prompt|hash|file|rule|length|expir|check|strength|requirement|login|protect"
     r"|count|limit|bucket|usage|budget|ring|endpoint|pad|auth|finding|cod(?:e|ing)r|name|size|type|change|reader|therapy"

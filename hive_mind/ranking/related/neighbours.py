@@ -118,7 +118,7 @@ def _changes(sorted_keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]
 
 
 def _of_the_session(relevance: Scores, session: NDArray[np.uint64]) -> Scores:
-    """The mean of the best others of each candidate's session; where there are fewer, what is missing counts as 0."""
+    """The mean of the best others of each candidate's session; where there are fewer, missing ones count as 0."""
     order = np.lexsort((-relevance, session))
     sessions, best = session[order], relevance[order].astype(np.float64)
     starts = np.flatnonzero(_changes(sessions))

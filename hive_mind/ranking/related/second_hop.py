@@ -32,7 +32,7 @@ LOOKED_AT = 10
 """Another identifier is looked for among this many of the best: a search shows them anyway."""
 # A passage names its subject and what matters about it first. More terms find more passages that share any of them.
 _TERMS_MAX = 16
-# A statement is no longer than this; what paragraphs name besides leads astray (docs/adr/0003-ranking.md).
+# A statement is no longer than this; further names in paragraphs lead astray (docs/adr/0003-ranking.md).
 _STATEMENT_TERMS_MAX = 32
 _WORD = regex(r"[^\W\d_][\w'’-]+")
 

@@ -56,7 +56,7 @@ class Commit:
         self.gone: set[int] = set()
         """places of what was erased"""
         self._new: set[int] = set()
-        # By kind, what to add to `total`.
+        # By kind, the amount to add to `total`.
         self._rows, self._sums = Counter[int](), Counter[int]()
 
     def write(self, batch: WriteBatch) -> None:

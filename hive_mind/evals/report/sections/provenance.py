@@ -1,4 +1,4 @@
-"""Where the figures come from: how to read them, what they were measured on, and the command that measures them again."""
+"""Where the figures come from: how to read them, the machine they were measured on, and the command that measures them again."""
 
 import shlex
 from collections.abc import Iterator
