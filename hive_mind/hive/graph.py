@@ -368,5 +368,5 @@ def _refuse_limit(limit: int) -> None:
 
 
 def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:
-    """Names of all writes made there."""
+    """The names of its nodes with their incarnations, which name all writes made there."""
     return {(node.name, node.incarnation) for node in hive.host.nodes.values()}

@@ -94,7 +94,7 @@ class IndexedEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """Search terms of a fact, and the evidence for it."""
+    """Terms and vector of a fact, and the evidence for it."""
 
     terms: Mapping[str, float]
     vector: Vector | None
