@@ -1,6 +1,6 @@
-"""What a vector index must do: it is the `VectorArm` that the ranking asks for, opened by a plain `open(dimension)`.
+"""The interface of a vector index: it is the `VectorArm` that the ranking asks for, opened by a plain `open(dimension)`.
 
-The protocol belongs to the one who calls it, so it lives in `hive_mind.ranking.vector` and is only named again here. Every
+The protocol belongs to its caller, so it lives in `hive_mind.ranking.vector` and is only named again here. Every
 index returns exact cosines; an approximate one may miss a neighbour, never misjudge it.
 """
 

@@ -42,7 +42,7 @@ class QuantisedVectors:
         self.dimension = dimension
         self._full = ExactVectors(dimension, _NARROW_ABOVE)
         self._codes = np.zeros((0, dimension), dtype=np.int8)
-        # What one of a vector's codes is worth.
+        # The worth of one of a vector's codes.
         self._scales = np.zeros(0, dtype=np.float32)
         # Of what the codes of any vector leave out, and of what they say. One bound for all: they hardly differ.
         self._error_max = self._length_max = 0.0
@@ -90,7 +90,7 @@ class QuantisedVectors:
         coarse, error = self._coarse_of(query, slice(0, self._size))
         if len(self) < self._size:
             coarse[~self._present[: self._size]] = -np.inf
-        # What really are the cosines of those that seem nearest is a better floor than what they are at least.
+        # The real cosines of those that seem nearest are a better floor than their lower bounds.
         likely = coarse.argpartition(len(coarse) - k)[len(coarse) - k :]
         floor = np.minimum.reduce(self._full.cosines_of_present(query, likely))
         rows = (coarse >= floor - error).nonzero()[0]
@@ -154,7 +154,7 @@ class QuantisedVectors:
 
 
 class _Asked(NamedTuple):
-    """A query's codes, shape (1, dimension), what one is worth, how long what they leave out is, and the query itself."""
+    """A query's codes, shape (1, dimension), the worth of one, the length of the part they leave out, and the query itself."""
 
     codes: NDArray[np.int8]
     scale: np.float32
@@ -180,7 +180,7 @@ def _runs(positions: Positions) -> list[slice] | list[Positions]:
 
 
 def _quantised(vector: Vector) -> tuple[NDArray[np.int8], np.float32, float, float]:
-    """Codes; what one is worth, the length of what they leave out, the length of what they say."""
+    """Codes; the worth of one, the length of the part they leave out, the length of the part they keep."""
     scale = np.float32(np.maximum.reduce(np.abs(vector), initial=0.0) / _CODE_MAX or 1.0)
     rounded = np.rint(vector / scale)
     said = rounded * scale
@@ -188,5 +188,6 @@ def _quantised(vector: Vector) -> tuple[NDArray[np.int8], np.float32, float, flo
 
 
 def _length(vector: Vector) -> float:
-    """Of a vector. Computed in single precision, whose error `_ROUNDING` covers; numpy's own function costs ten times as much."""
+    """Of a vector. Computed in single precision, with an error that `_ROUNDING` covers; numpy's own function costs ten times as
+    much."""
     return sqrt(vector.dot(vector))

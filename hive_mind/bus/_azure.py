@@ -9,8 +9,8 @@ _SIGNATURE = "SharedAccessSignature "
 
 
 def credential_of(address: BusAddress, given: str, entity: str = "") -> AzureNamedKeyCredential | AzureSasCredential | None:
-    """A key or a signature; None: the identity that is signed in. `given` is a signature, a connection string, or the key whose
-    name the address has. Raises `InvalidInput` for what can't be meant, such as a connection string for another `entity`."""
+    """A key or a signature; None: the identity that is signed in. `given` is a signature, a connection string, or the key
+    named in the address. Raises `InvalidInput` for an impossible one, such as a connection string for another `entity`."""
     given = given.strip()
     if given.startswith(_SIGNATURE):
         return AzureSasCredential(given)

@@ -13,7 +13,7 @@ Room = asyncio.Future[bool]
 
 
 class QueueListener(Protocol):
-    """What a queue tells its bus."""
+    """Calls of a queue to its bus."""
 
     def keep_dead(self, name: str, delivery: MailboxDelivery[int], reason: str) -> None:
         """Keep a dead letter."""
@@ -36,7 +36,7 @@ class Queue:
         self.mailbox: Mailbox[int] = Mailbox(subscription, on_ready, self)
         self._owner = owner
         self._numbers = count(1)
-        # What found no room, in order, by what wakes its publisher.
+        # Envelopes without room, in order, by their publisher's event.
         self._outside: dict[Room, Envelope] = {}
 
     @property
@@ -70,7 +70,7 @@ class Queue:
         return room
 
     def withdraw(self, room: Room) -> None:
-        """A publisher waits no longer: what is not in the queue by now is not sent."""
+        """A publisher waits no longer: an envelope that is not in the queue by now is not sent."""
         self._outside.pop(room, None)
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
@@ -82,7 +82,7 @@ class Queue:
         return taken
 
     async def close(self) -> None:
-        """Give the name free; what is held is gone."""
+        """Give the name free; held messages are lost."""
         self.end(is_accepted=True)
 
     def end(self, *, is_accepted: bool) -> None:

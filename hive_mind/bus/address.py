@@ -1,4 +1,4 @@
-"""Where a bus is: a URL such as `redis://127.0.0.1:6379/0`, whose scheme names the back end.
+"""The address of a bus: a URL such as `redis://127.0.0.1:6379/0`; its scheme names the back end.
 
 A password in it is kept apart at once, so that an address can be shown to anybody.
 """
@@ -19,7 +19,7 @@ DEVELOPMENT_KEY = ("RootManageSharedAccessKey", "SAS_KEY_VALUE")
 AZURE = ".servicebus.windows.net"
 """How the hosts of Service Bus and Event Hubs end in the cloud."""
 
-# What ends the part of a URL that has the password. What is behind it would be taken for a path, and shown.
+# Characters that end the part of a URL with the password. The rest would be taken for a path, and shown.
 _QUOTED = ": in a password write %2F for /, %3F for ?, %23 for # and %40 for @"
 
 
@@ -48,7 +48,7 @@ class BusAddress:
             return False
 
     def option(self, name: str, default: str = "") -> str:
-        """What an option says; of several, the last."""
+        """The value of an option; of several, the last."""
         return dict(self.options).get(name, default)
 
     def __str__(self) -> str:

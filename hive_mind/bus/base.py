@@ -1,4 +1,4 @@
-"""What every bus does: carry envelopes to named nodes, at least once where it can, and say what it can.
+"""The interface of every bus: carry envelopes to named nodes, at least once where it can, and declare its capabilities.
 
 A bus publishes and delivers; requests, replies and deadlines are the business of `hive`. A back end is one module with
 `async def open(address: BusAddress, settings: BusSettings) -> EventBus`, which raises `ConfigError` for an address it can't take,
@@ -43,16 +43,16 @@ class Envelope(msgspec.Struct, frozen=True):
     sent_ms: int = 0
     """The sender's wall clock, for people and metrics; 0: not said."""
     is_brief: bool = False
-    """Worth nothing any more after `BRIEF_S`: then a bus may drop it, though somebody has not had it. It is not told on the way.
+    """Worth nothing any more after `BRIEF_S`: then a bus may drop it, though a reader has not had it. The field is not sent.
 
-    What is brief and what is not may overtake each other.
+    Brief envelopes and others may overtake each other.
     """
     seal: bytes = b""
     """Its sender's signature, b"" where nobody signs."""
     vouched: tuple[bytes, ...] = ()
-    """What a root says of keys, handed on with it: see `identity`."""
+    """A root's statements on keys, handed on with it: see `identity`."""
     data: bytes = b""
-    """The message as it travels, where that is known: what was signed."""
+    """The message as it travels, where that is known: the bytes that were signed."""
 
 
 PUBLISH_TIMEOUT_S = 10.0
@@ -63,7 +63,7 @@ DEAD_LETTERS_SHOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class BusSettings:
-    """What a back end may need besides an address. Those that need less ignore it."""
+    """Settings of a back end besides an address. Those that need less ignore it."""
 
     credential: str = field(default="", repr=False)
     """A password, key or connection string; never logged."""
@@ -77,7 +77,7 @@ class BusSettings:
     watch_every_s: float = 30.0
     """How often a reader makes sure that it still hears what is sent to it; two misses and it connects anew."""
     envelope_bytes_max: int | None = None
-    """None: what the broker takes."""
+    """None: the broker's limit."""
     kept_s: float = 24 * 3600.0
     """How long the broker keeps what nobody has read. Longer helps members that were away, and costs the broker memory."""
     measure: "Measure | None" = None
@@ -86,7 +86,7 @@ class BusSettings:
 
 @dataclass(frozen=True, slots=True)
 class BusCapabilities:
-    """What a bus can, where buses differ."""
+    """Capabilities in which buses differ."""
 
     is_durable: bool
     """Whether what was published while a subscriber was away reaches it later."""
@@ -160,10 +160,11 @@ class Delivery(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """What was put aside, for whom and why. `envelope` is None where the bytes were no envelope; then they are in `data`.
+    """A message put aside, its target and the reason. `envelope` is None where the bytes were no envelope; then they are in
+    `data`.
 
-    But no more than their first `UNREADABLE_BYTES_MAX` (64 KB): nobody can act on what can't be read, and somebody may send it
-    to fill what keeps it.
+    But no more than their first `UNREADABLE_BYTES_MAX` (64 KB): unreadable bytes are useless, and an attacker may send them to
+    fill the store.
     """
 
     name: str
@@ -173,13 +174,13 @@ class DeadLetter:
     id: str = ""
     """Names it within its bus."""
     at_ms: int = 0
-    """When, by the wall clock of who put it aside."""
+    """When, by the wall clock of the process that put it aside."""
     data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """What lies on the bus for one name. None where the broker does not tell."""
+    """Messages on the bus for one name. None where the broker does not tell."""
 
     name: str
     waiting: int | None
@@ -191,14 +192,14 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class BrokerVitals:
-    """How a broker does. `limit_bytes`: of its memory; what is more is refused."""
+    """How a broker does. `limit_bytes`: of its memory; beyond it writes are refused."""
 
     used_bytes: int = 0
     limit_bytes: int = 0
     ahead_ms: int = 0
     """By how much the clock of this machine is ahead of the broker's."""
     trouble: str = ""
-    """What a person has to mend there, and how; "" where there is nothing."""
+    """The problem a person has to mend there, and how; "" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class BusHealth:
     last_error: str = ""
     """"" while nothing has failed."""
     vitals: "BrokerVitals | None" = None
-    """What the broker said of itself lately; None for one that says nothing."""
+    """The broker's latest vitals; None for one that sends none."""
 
 
 class Inbox(Protocol):
@@ -228,13 +229,13 @@ class Inbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the name free. Where the bus is durable, what was not acknowledged is delivered again to the next of this name."""
+        """Give the name free. Where the bus is durable, unacknowledged messages are delivered again to the next of this name."""
         ...
 
 
 @runtime_checkable
 class Instant(Protocol):
-    """What a bus can besides that has nobody to wait for."""
+    """Optional: a bus that can publish without waiting."""
 
     def offer(self, envelope: Envelope) -> bool:
         """Do at once what `publish` would, without a task and its turn; False where that would have to wait, or can't be."""
@@ -269,11 +270,11 @@ class EventBus(Protocol):
         ...
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """What lies on the bus, by name of the subscription, sorted."""
+        """Messages on the bus, by name of the subscription, sorted."""
         ...
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
-        """What was put aside in a hive, oldest first."""
+        """Messages put aside in a hive, oldest first."""
         ...
 
     async def replay(self, hive: str, ids: Sequence[str]) -> int:
@@ -301,7 +302,7 @@ class EventBus(Protocol):
 
 
 class Watch(Protocol):
-    """Somebody who watches."""
+    """A running watch."""
 
     async def close(self) -> None: ...
 
@@ -330,7 +331,7 @@ def _tag_of(kind: type[Message]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What an envelope is known by: the same one again has the same, another that bears its id has not."""
+    """The identity of an envelope: the same one again has the same, another that bears its id has not."""
 
     sender: str
     id: str
@@ -338,8 +339,8 @@ class Key:
 
 
 def key_of(envelope: Envelope) -> Key:
-    """Somebody who reads along knows which ids come next. So one that is sealed is not its id alone: what is forged under it is
-    another, and nobody takes the honest one for what was there already."""
+    """An attacker that reads along knows which ids come next. So a sealed envelope is not its id alone: one forged under it is
+    another, and the honest one is not taken for a duplicate."""
     if not envelope.seal:
         return Key(envelope.sender, envelope.id, "")
     fields = (envelope.hive, *envelope.target, envelope.type, envelope.correlation_id, str(envelope.sent_ms))
@@ -348,7 +349,7 @@ def key_of(envelope: Envelope) -> Key:
 
 
 def correlation_of(message: Message) -> str:
-    """What a message belongs to: its query or its request, "" where it has none."""
+    """The query or the request a message belongs to, "" where it has none."""
     name: str = getattr(message, "query", "") or getattr(message, "request", "")
     # Ours are short; a longer one came from somebody else, and its answer must still be an envelope.
     return name[:CORRELATION_CHARS_MAX]

@@ -1,7 +1,7 @@
-"""Envelopes as bytes and back, the same for every broker: MessagePack behind one byte that says which version this is.
+"""Envelopes as bytes and back, the same for every broker: MessagePack behind one byte for the version.
 
-Keys are the attribute names of CloudEvents 1.0; `as_cloud_event` gives the JSON form for people and other tools. Whatever
-arrives is checked; what does not fit is a `WireError` and nothing else.
+Keys are the attribute names of CloudEvents 1.0; `as_cloud_event` gives the JSON form for people and other tools. All input is
+checked; any misfit is a `WireError` and nothing else.
 """
 
 import base64
@@ -47,7 +47,7 @@ def encode(envelope: Envelope) -> bytes:
     try:
         return bytes([VERSION]) + _encoder.encode(_packed(envelope))
     except (ValueError, OverflowError, NotImplementedError) as error:
-        raise WireError(f"this {envelope.type} can't travel: {error}") from error
+        raise WireError(f"this {envelope.type} can't be encoded: {error}") from error
 
 
 def decode(data: bytes) -> Envelope:
@@ -59,7 +59,7 @@ def decode(data: bytes) -> Envelope:
     try:
         packed = _decoder.decode(memoryview(data)[1:])
     except (ValueError, RecursionError) as error:
-        raise WireError(f"no envelope: {error}") from error
+        raise WireError(f"malformed envelope: {error}") from error
     _refuse(packed)
     message = wire.decode(packed.data)
     if type_of(message) != packed.type:
@@ -119,7 +119,7 @@ def _refuse(packed: _Packed) -> None:
     if not packed.target or len(packed.target) > _TARGETS_MAX or len(set(packed.target)) < len(packed.target):
         raise WireError(f"an envelope has between 1 and {_TARGETS_MAX} targets, each once")
     if packed.source in EVERYONE or (EVERYONE[0] in packed.target and packed.target != EVERYONE):
-        raise WireError(f"target {EVERYONE[0]!r} means everyone: it stands alone, and no member has that name")
+        raise WireError(f"target {EVERYONE[0]!r} (everyone) must be the only target")
     if not all(must) or max(map(len, must + may)) > _NAME_CHARS_MAX:
         raise WireError(f"the names on an envelope have between 1 and {_NAME_CHARS_MAX} characters")
     if len(packed.seal) > _SEAL_BYTES_MAX or len(packed.vouched) > _VOUCHED_MAX:

@@ -1,8 +1,8 @@
-"""What was read for one subscriber and is not settled yet: bounded, in order, each once unless it is refused or forgotten.
+"""Messages read for one subscriber and not settled yet: bounded, in order, each once unless it is refused or forgotten.
 
 Everything about deliveries that does not depend on the broker is here: filters, attempts, delays, the time a subscriber has to
-answer, and the ids that were acknowledged already. A back end reads and offers; the mailbox calls it for what is settled and what
-is a dead letter.
+answer, and the ids that were acknowledged already. A back end reads and offers; the mailbox calls it for settled messages and
+dead letters.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ N = TypeVar("N")
 
 
 class MailboxListener(Protocol[N]):
-    """What a mailbox tells its back end, always on the event loop. Neither may wait."""
+    """Calls of a mailbox to its back end, always on the event loop. Neither may wait."""
 
     def settled(self, mailbox: "Mailbox[N]", delivery: "MailboxDelivery[N]") -> None:
         """It was acknowledged, or need not be seen: take it off the broker."""
@@ -75,7 +75,7 @@ class Mailbox(Generic[N]):
 
     @property
     def held(self) -> "tuple[MailboxDelivery[N], ...]":
-        """Everything that is not settled: what the broker must not give to others as long as this process lives."""
+        """Everything that is not settled: the broker must not give it to others as long as this process lives."""
         return tuple(self._held.values())
 
     @property
@@ -96,7 +96,7 @@ class Mailbox(Generic[N]):
                 return
 
     def offer(self, native: N, envelope: Envelope, attempt: int = 1, size: int = 0) -> None:
-        """Take in what the broker delivered for the `attempt`-th time, `size` bytes. What need not be seen is settled at once."""
+        """Take in the broker's `attempt`-th delivery, `size` bytes. A message that need not be seen is settled at once."""
         if self.is_closed:
             return
         delivery = MailboxDelivery(self, native, envelope, attempt, size)
@@ -129,7 +129,7 @@ class Mailbox(Generic[N]):
         return subscription.name in envelope.target
 
     def end(self) -> None:
-        """Hand out nothing more; what is held is forgotten here and stays on the broker."""
+        """Hand out nothing more; held messages are forgotten here and stay on the broker."""
         self.is_closed = True
         for timer in self._delayed.values():
             timer.cancel()

@@ -1,8 +1,8 @@
 """A bus within one event loop: nodes of one process, and tests.
 
-It keeps the whole contract of `base.EventBus`, but nothing is durable: what is addressed to a name that nobody has is gone, and
-so is what an inbox still held when it was closed. Messages are handed over as objects, which are immutable. It starts no task
-and looks at nothing twice: a subscriber is called when there is something to take.
+It keeps the whole contract of `base.EventBus`, but nothing is durable: messages to a name without a subscriber are lost, and so
+are those an inbox still held when it was closed. Messages are handed over as objects, which are immutable. It starts no task and
+looks at nothing twice: a subscriber is called when there is something to take.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class MemoryBus:
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
-        """What was published so far, by type; empty without a `measure`. A copy."""
+        """Messages published so far, by type; empty without a `measure`. A copy."""
         return self._meter.traffic
 
     @property

@@ -1,7 +1,7 @@
-"""Which buses there are, by the scheme of their URLs: the one place where a back end is registered.
+"""The buses there are, by the scheme of their URLs: the one place where a back end is registered.
 
-What is known of a bus without importing it, and so without its packages. Addresses, manifests, network policies and helps derive
-from here what they say of buses. The packages of a back end are an extra of its name in pyproject.toml.
+Facts about a bus without importing it, and so without its packages. Addresses, manifests, network policies and help texts derive
+theirs from here. The packages of a back end are an extra of its name in pyproject.toml.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def backend_of(begin: str) -> str:
 
 
 def scheme_of(begin: str) -> BusScheme | None:
-    """What is known of the bus of a URL that begins so; None where there is none."""
+    """The bus scheme of a URL that begins so; None where there is none."""
     return SCHEMES.get(backend_of(begin))
 
 

@@ -1,7 +1,7 @@
 """A hybrid logical clock: time that never goes back and never ties, however wall clocks are set.
 
-Kulkarni et al., "Logical Physical Clocks", 2014. One per node. It follows the wall clock, and whatever it took from others when
-that is ahead, but only so far: a node that believed every stamp would let one broken clock decide for ever who wrote last.
+Kulkarni et al., "Logical Physical Clocks", 2014. One per node. It follows the wall clock, and others' stamps when those are
+ahead, but only so far: a node that believed every stamp would let one broken clock win for ever.
 """
 
 from threading import Lock

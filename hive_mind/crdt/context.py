@@ -1,4 +1,4 @@
-"""What a replica has ever seen, live or gone, in a few bytes: the causal context of a set.
+"""All dots a replica has ever seen, live or gone, in a few bytes: the causal context of a set.
 
 Per actor the counter up to which everything was seen, and single dots beyond where something before them is still missing.
 Removed dots need no tombstone: a dot that is in the context and not live is one that was removed. Only data, without a lock: it
@@ -102,7 +102,7 @@ class Context:
         return self.add_all(beyond) or bool(ahead)
 
     def within(self, heads: Mapping[Actor, int]) -> "Context":
-        """What of this is no more than the actors say they have written: nobody else can have seen more."""
+        """The part of this that is no more than the actors say they have written: no replica can have seen more."""
         bounded = {actor: min(n, heads.get(actor, 0)) for actor, n in self.up_to.items()}
         return Context(bounded, [dot for dot in self._beyond if counter_of(dot) <= heads.get(actor_of(dot), 0)])
 
@@ -128,7 +128,7 @@ class Context:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Context":
-        """What `to_dict` gave. ValueError where that names dots that there can't be."""
+        """The context of `to_dict`. ValueError for dots that can't be."""
         up_to = {bytes.fromhex(actor): n for actor, n in data["up_to"].items()}
         return cls(up_to, [dot_from_hex(text) for text in data["beyond"]])
 
@@ -174,7 +174,7 @@ def actor_named(actor: str | Actor) -> Actor:
 def checked_dot(actor: Actor, counter: int) -> Dot:
     """A dot of what came from elsewhere; ValueError if there can't be such a dot."""
     if len(actor) != ACTOR_BYTES or not 1 <= counter <= COUNTER_MAX:
-        raise ValueError(f"no dot: actor of {len(actor)} bytes, counter {counter}")
+        raise ValueError(f"invalid dot: actor of {len(actor)} bytes, counter {counter}")
     return dot_of(actor, counter)
 
 
@@ -192,6 +192,6 @@ def differing(here: dict[Dot, E], there: dict[Dot, E]) -> tuple[list[Dot], list[
         return [], []
     only_here = list(filterfalse(there.__contains__, here))
     only_there = len(there) - (len(here) - len(only_here))
-    # What is new lies last in a dict. Sought from its end and counted, it is found without looking at all the rest.
+    # New dots lie last in a dict. Sought from its end and counted, they are found without looking at all the rest.
     newest_first = list(islice(filterfalse(here.__contains__, reversed(there)), only_there))
     return only_here, newest_first[::-1]

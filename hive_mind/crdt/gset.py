@@ -1,4 +1,4 @@
-"""A set that only grows: what may never be taken back, such as redactions."""
+"""A set that only grows: for elements never taken back, such as redactions."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from threading import Lock
@@ -39,7 +39,7 @@ class GSet(Generic[E]):
             return self._elements.copy()
 
     def merge(self, other: "GSet[E]") -> set[E]:
-        """Take in everything of another replica; what was new here."""
+        """Take in everything of another replica; returns the new elements."""
         # Looked at before this one's lock is taken: no thread ever holds two.
         return self._take(other.items())
 

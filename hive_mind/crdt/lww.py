@@ -1,8 +1,8 @@
 """A value of which the last one written counts: a register.
 
 "Last" is a total order: by time, then the counter within it, then the actor. Times are handed in; a caller that takes them from a
-`HybridClock` that has seen what is replaced writes later than that, whatever its wall clock says. What claims to come from too
-far in the future can be left out (`not_after_ms`): believed, it would win for ever.
+`HybridClock` that has seen the replaced value writes later than that, whatever its wall clock says. Values stamped too far in the
+future can be left out (`not_after_ms`): believed, it would win for ever.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class LwwEntry(Generic[V]):
 
 
 class LWWRegister(Generic[V]):
-    """A replica of one value. `actor` names its writes where a write does not say who made it."""
+    """A replica of one value. `actor` names its writes where a write does not name its writer."""
 
     def __init__(self, actor: str | Actor = "") -> None:
         self._actor = actor
@@ -107,7 +107,7 @@ def _moment(timestamp: Timestamp, actor: Actor) -> Moment:
 
 
 def _writer(timestamp: Timestamp, actor: str | Actor, default: str | Actor) -> Actor:
-    """Who is named with the write, or else who took the stamp, or else whose replica it is."""
+    """The writer named with the write, or else the stamp's, or else the replica's."""
     taker = timestamp.actor if isinstance(timestamp, Stamp) else b""
     found = actor or taker or default
     return found.encode() if isinstance(found, str) else found

@@ -2,7 +2,7 @@
 
 An optimised observed-remove set (Bieniusa et al. 2012) with deltas (Almeida, Shoker, Baquero 2014). Every add makes a new *dot*;
 an element is in the set while one of its dots is live; removing takes away the dots that were seen, so an add that happened
-meanwhile survives. What was removed is known from the context alone. Who may remove what is for the caller to say: see `merge`.
+meanwhile survives. Removals are known from the context alone. The caller decides on rights of removal: see `merge`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ class Delta(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What taking in a change did: dots that became live, that ceased to be, and whose removal was not allowed."""
+    """Effects of taking in a change: dots that became live, dots that ceased to be, and dots not allowed to be removed."""
 
     added: tuple[Dot, ...] = ()
     removed: tuple[Dot, ...] = ()
@@ -53,7 +53,7 @@ class ORSet(Generic[E]):
 
     @property
     def actor(self) -> Actor:
-        """Who this replica writes as."""
+        """The actor this replica writes as."""
         return self._actor
 
     @property
@@ -63,7 +63,7 @@ class ORSet(Generic[E]):
 
     @property
     def context(self) -> Context:
-        """What was ever seen. A copy, the same one until the set changes."""
+        """All dots ever seen. A copy, the same one until the set changes."""
         with self.lock:
             if self._known is None:
                 self._known = self._context.copy()
@@ -152,7 +152,7 @@ class ORSet(Generic[E]):
             return Merged(tuple(added), tuple(gone))
 
     def revive(self, dots: Mapping[Dot, E]) -> None:
-        """Make dots live again that are covered, for a caller who knows that they were never removed."""
+        """Make dots live again that are covered, for a caller that knows that they were never removed."""
         with self.lock:
             back = {dot: element for dot, element in dots.items() if dot not in self._live and self._context.covers(dot)}
             for dot, element in back.items():
@@ -161,10 +161,10 @@ class ORSet(Generic[E]):
                 self._changed()
 
     def merge(self, other: "ORSet[E]", may_remove: MayRemove | None = None, heads: Mapping[Actor, int] | None = None) -> Merged:
-        """Take in everything of another replica: live stays what both have, or what one has and the other never saw.
+        """Take in everything of another replica: live stay the dots both have, or one has and the other never saw.
 
         `may_remove` says whether the other's having removed a dot counts here; `heads` how many writes each actor admits to:
-        what the other claims to have seen beyond that is ignored. Without both, one lying context empties the set.
+        the other's claims beyond that are ignored. Without both, one lying context empties the set.
         `may_remove` is called under the locks of both sets: let it only look.
         """
         if other is self:
@@ -186,7 +186,7 @@ class ORSet(Generic[E]):
             return Merged(tuple(new), tuple(gone), tuple(refused))
 
     def join_context(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot]) -> None:
-        """Cover what another replica has seen. Only for a caller who knows that the live dots of both agree."""
+        """Cover dots that another replica has seen. Only for a caller that knows that the live dots of both agree."""
         seen = [checked_dot(actor, counter) for actor, counter in up_to.items() if counter > 0]
         with self.lock:
             if self._context.join_all(seen, sorted(beyond)):

@@ -36,7 +36,7 @@ SMALL = 250
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One step's result: what to ask back, and dots now known to be on one side only."""
+    """One step's result: spans to ask back, and dots now known to be on one side only."""
 
     spans: tuple[Span, ...] = ()
     only_here: tuple[Dot, ...] = ()

@@ -11,7 +11,7 @@ from operator import itemgetter
 from hive_mind.crdt.context import COUNTER_MAX
 from hive_mind.model.evidence import ACTOR_BYTES, COUNTER_BYTES, Actor, Dot
 
-# A run of a million dots is a few bytes on the wire: what is unpacked needs a bound of its own. More never travels at once.
+# A run of a million dots is a few bytes on the wire: the unpacked form needs a bound of its own. More never travels at once.
 DOTS_MAX = 1 << 20
 
 # Of a 40-bit number, and of one shifted by the bit that says whether a length follows.
@@ -96,7 +96,7 @@ def _read_run(data: bytes, position: int, end: int, *, is_first: bool) -> tuple[
         extra, position = _read(data, position)
         length = extra + 2
     if not gap and not is_first:
-        raise ValueError("two runs that are one")
+        raise ValueError("adjacent runs must be merged")
     if end + gap + length - 1 > COUNTER_MAX:
         raise ValueError("a counter beyond 40 bits")
     return end + gap, length, position
@@ -120,6 +120,6 @@ def _read(data: bytes, position: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             if not byte and shift:
-                raise ValueError("a number longer than it need be")
+                raise ValueError("non-minimal varint")
             return number, position
     raise ValueError("a number too large")

@@ -1,6 +1,6 @@
-"""What a run writes down: a row per question, its times apart from it, and a report per cell.
+"""Records of a run: a row per question, its times apart from it, and a report per cell.
 
-Rows hold nothing that a clock or the machine decides, so the same seed writes the same bytes; `Timing` holds what they decide.
+Rows hold nothing that a clock or the machine decides, so the same seed writes the same bytes; `Timing` holds those values.
 Every figure of a report is computed from rows, timings and cell reports, and from nothing else.
 """
 
@@ -25,7 +25,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     asked: str = ""
     """The question in words."""
     group: str = ""
-    """What it shares with others, such as its conversation: questions of a group are alike. "" where the data has no groups."""
+    """Its group, such as a conversation: questions of a group are alike. "" where the data has no groups."""
     category: str = ""
     intent: str = ""
     source_bias: str = ""
@@ -46,7 +46,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """What one question took, in milliseconds: of the asking process's CPU (all members', in process), and of the wall clock."""
+    """Times of one question, in milliseconds: of the asking process's CPU (all members', in process), and of the wall clock."""
 
     question: str
     cpu_ms: float
@@ -54,9 +54,9 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Learned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What it took until everything that was learned was where it belongs. None: not measured in this place.
+    """Cost of learning until every fact was in its place. None: not measured in this place.
 
-    Messages are those that learning causes; what nodes say because it is time (`weighing`) is not among them.
+    Messages are those that learning causes; messages by timetable (`weighing`) are not among them.
     """
 
     facts: int = 0

@@ -7,7 +7,7 @@ Item = TypeVar("Item")
 
 
 class Chance(Protocol):
-    """What of `random.Random` the hive uses."""
+    """The methods of `random.Random` that the hive uses."""
 
     def random(self) -> float:
         """In [0, 1)."""

@@ -1,10 +1,10 @@
 """Events, which a node handles, and effects, which it asks for.
 
 A node never waits, reads a clock or opens a socket: an event comes in, effects go out, in the order they must be carried out. A
-`Persist` is a barrier: what follows it in the list may happen only once it is durable. So nothing is sent or acknowledged
+`Persist` is a barrier: effects after it in the list may happen only once it is durable. So nothing is sent or acknowledged
 that a crash could take back, and the simulator and the runner can't disagree about the order.
 
-What is made for every message is a struct of msgspec, as messages are: a frozen dataclass takes ten times as long to make.
+Types made for every message are structs of msgspec, as messages are: a frozen dataclass takes ten times as long to make.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -153,7 +153,7 @@ class Rearrange:
 
 @dataclass(frozen=True, slots=True)
 class Reconnected:
-    """The bus was away: what was sent lately may be lost, and what waits to be repeated should not wait longer."""
+    """The bus was away: recent messages may be lost, and messages waiting to be repeated should not wait longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ class Node(Protocol):
         ...
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """What is to be done about an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
+        """Effects of an event. A `HiveError` refuses it and has changed nothing; any other error ends the node."""
         ...
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:

@@ -102,7 +102,7 @@ class InMemoryHiveGraph:
             self._write(agent_id, _key(agent_id), msgspec.json.encode({"domain": domain, "node": at}).decode())
 
     def unregister_agent(self, agent_id: str) -> None:
-        """Let an agent go; what it said stays, and so does the trust in it. Raises `InvalidInput` for a stranger."""
+        """Let an agent go; its assertions stay, and so does the trust in it. Raises `InvalidInput` for a stranger."""
         with self._turn:
             self._refuse_stranger(agent_id)
             self._write(agent_id, _key(agent_id), "")
@@ -169,8 +169,8 @@ class InMemoryHiveGraph:
         return self._vouched(Promotion(self._known(fact_id).statement, agent_id, source or agent_id, confidence))
 
     def retract_fact(self, fact_id: str, by: str) -> int:
-        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
-        may not."""
+        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` without
+        the right."""
         done: Retracted
         (done,) = self._ask(by, lambda request: Retract(request, [fact_id], by))
         if done.refused:
@@ -216,7 +216,7 @@ class InMemoryHiveGraph:
             return HiveAggregate(len(tallied.moments), tuple(facts), tallied.completeness)
 
     def get_statistics(self) -> HiveStatistics:
-        """What is held, as searches find it."""
+        """Statistics of the facts, as searches find them."""
         with self._turn:
             held = {name: node.counted(self._now()) for name, node in self.host.nodes.items()}
             at_home = [(id, one) for some in held.values() for id, one in some.items() if one.is_home]
@@ -261,7 +261,7 @@ class InMemoryHiveGraph:
         """Take over everything another replica of this hive knows, removals too. Raises `InvalidInput` for a twin of this one."""
         if other is not self and _boots(self) & _boots(other):
             # Both have named their writes alike: each would take the other's facts for its own, and lose them.
-            raise InvalidInput("these replicas were made with the same chance: give each a seed of its own")
+            raise InvalidInput("both replicas use the same random seed: give each its own")
         contents = other.contents()
         with self._turn:
             for sender, announced, shares in contents:
@@ -322,7 +322,7 @@ class InMemoryHiveGraph:
 
     @property
     def _first(self) -> HiveNode:
-        """Whom to ask what all nodes know: between two calls nothing is under way."""
+        """The node asked for things all nodes know: between two calls nothing is under way."""
         return self.host.nodes[self.topology.nodes[0]]
 
     def _node(self, agent_id: str) -> HiveNode:
@@ -368,5 +368,5 @@ def _refuse_limit(limit: int) -> None:
 
 
 def _boots(hive: InMemoryHiveGraph) -> set[tuple[str, bytes]]:
-    """What all writes made there are named by."""
+    """The names of its nodes with their incarnations, which name all writes made there."""
     return {(node.name, node.incarnation) for node in hive.host.nodes.values()}

@@ -47,14 +47,14 @@ class HiveAggregate:
 
 
 class HiveGraph(Protocol):
-    """What a hive can be asked to do, under the names of document 004."""
+    """The operations of a hive, under the names of document 004."""
 
     def register_agent(self, agent_id: str, domain: str = "", *, node: str = "") -> None:
         """Make an agent known, at a node where there are several."""
         ...
 
     def unregister_agent(self, agent_id: str) -> None:
-        """Let an agent go; what it said stays."""
+        """Let an agent go; its assertions stay."""
         ...
 
     def agents(self) -> Mapping[str, HiveAgent]:
@@ -76,8 +76,8 @@ class HiveGraph(Protocol):
         ...
 
     def retract_fact(self, fact_id: str, by: str) -> int:
-        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` for who
-        may not."""
+        """Take back what an agent asserted (a moderator: everything). How many assertions its node had; `InvalidInput` without
+        the right."""
         ...
 
     def query_facts(self, query: str, limit: int = LIMIT, min_confidence: float = 0.0, *, agent_id: str = "") -> list[HiveFact]:
@@ -99,7 +99,7 @@ class HiveGraph(Protocol):
         ...
 
     def get_statistics(self) -> HiveStatistics:
-        """What is held."""
+        """Statistics of the facts held."""
         ...
 
     def get_fact(self, fact_id: str) -> HiveFact | None:

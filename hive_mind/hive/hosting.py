@@ -1,6 +1,6 @@
 """Nodes of one process that reach each other at once: effects carried out as they come, nothing lost, nothing late.
 
-What a journal would keep is kept in dictionaries, so that a node can be started again from it.
+Dictionaries stand in for a journal, so that a node can be started again from it.
 """
 
 from collections import deque

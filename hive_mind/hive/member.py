@@ -1,8 +1,8 @@
-"""A node together with its part in the membership: what a process runs.
+"""A node together with its part in the membership: the unit a process runs.
 
-What concerns who is a member goes to `Membership`, everything else to the node; a topology that came to be known reaches the
-node in the same step. The node is built only when it is known which topology holds: what a journal kept is newer than any file,
-and one that joins with nothing but the address of a bus has to ask first.
+Events about members go to `Membership`, everything else to the node; a newly received topology reaches the node in the same step.
+The node is built only when it is known which topology holds: a topology in a journal is newer than any file, and a node that
+joins with nothing but the address of a bus has to ask first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ NewNode = Callable[[Topology, bool], HiveNode]
 
 
 class Member:
-    """What a runner runs. Call `start` once, then `handle` for each event; perform the effects in their order."""
+    """The part a runner runs. Call `start` once, then `handle` for each event; perform the effects in their order."""
 
     def __init__(self, new_node: NewNode, membership: Membership) -> None:
         self.membership = membership
@@ -68,13 +68,13 @@ class Member:
         return [*self._build(now), *effects]
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """What is to be done about an event, in this order. A `HiveError` refuses it and has changed nothing."""
+        """Effects of an event, in this order. A `HiveError` refuses it and has changed nothing."""
         match event:
             case Received(sender, Heartbeat() | TopologyUpdate() | TopologyRequest() as message, delivery):
                 effects = self._followed(self.membership.receive(sender, message, now), now)
                 return [*effects, Acknowledge(delivery)] if delivery else effects
             case Received(_, _, delivery) if self._node is None:
-                # Nothing is promised, so who needs an answer asks again.
+                # Nothing is promised, so a member that needs an answer asks again.
                 return [Acknowledge(delivery)] if delivery else []
             case Received(sender, message, delivery) if isinstance(message, SearchRequest) and self._is_strange(sender, now):
                 self.membership.refuse("a question from a node that is not a member and sends no heartbeat")
@@ -123,7 +123,7 @@ class Member:
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _followed(self, effects: Sequence[Effect], now: Now) -> list[Effect]:
-        """What the membership wants, and what follows from it for the node: all that is to be kept at once, before all else."""
+        """Effects of the membership, and their consequences for the node: all records first, then everything else."""
         both = [*effects, *self._follow(now)]
         records = [record for effect in both if isinstance(effect, Persist) for record in effect.records]
         others: list[Effect] = [effect for effect in both if not isinstance(effect, Persist)]

@@ -1,7 +1,7 @@
 """One protocol machine of a hive: an event comes in, effects go out. It never waits, reads a clock or opens a socket.
 
-The same code runs under a broker, under the simulator and in a test. This file says who deals with which event; the rules are in
-`partitions` (what is kept), `policy` (who may what), `delivery` (outbox), `gossip` and `exchange` (anti-entropy), and `scatter`
+The same code runs under a broker, under the simulator and in a test. This file dispatches each event; the rules are in
+`partitions` (records kept), `policy` (rights), `delivery` (outbox), `gossip` and `exchange` (anti-entropy), and `scatter`
 (questions).
 """
 
@@ -121,17 +121,17 @@ class HiveNode:
         self.questions = Questions(name, self.partitions, self.replica, self.settings.scatter)
         self._housekeeping_at_ms = self._revision = 0
         self.refused: dict[str, int] = {}
-        """What was refused of others' messages, by reason."""
+        """Refused parts of others' messages, by reason."""
 
     @property
     def topology(self) -> Topology:
-        """Who holds what, as far as this node knows."""
+        """Placement of all partitions, as far as this node knows."""
         return self.partitions.topology
 
     # ── what a host calls ─────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self, kept: Iterable[Kept], now: Now) -> list[Effect]:
-        """Take back what the journal kept; what of it was lost is had from others again. Once, before the first event."""
+        """Take back the journal's records; lost ones are had from others again. Once, before the first event."""
         at, everything = self.policy.at(now), list(kept)
         about_shares = [record for record in everything if record.table not in (OUTBOX, UNDELIVERED, REGISTRY, META)]
         records = [record for record in everything if isinstance(record, Put)]
@@ -155,7 +155,7 @@ class HiveNode:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
             at.note_first_seen(share.all_sealed())
-            # What is lost may be its clock: it says nothing earlier than what is here.
+            # Its clock may be lost: its next stamps are later than all assertions here.
             for given in share.all_sealed() if len(records) < len(everything) else ():
                 self.clock.take(given.assertion.stamp, now.wall_ms, None)
         self.replica.rearrange(self.partitions.searchable())
@@ -191,7 +191,7 @@ class HiveNode:
             case Reconnected():
                 return self._reconnected(now)
             case _:
-                raise InvalidInput(f"a node by itself does not know how to {type(event).__name__.lower()}")
+                raise InvalidInput(f"event {type(event).__name__.lower()} is not handled by a node")
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search this node's replica for a peer. None: not for a topology this node does not know."""
@@ -206,7 +206,7 @@ class HiveNode:
         return self.replica.fact(fact_id, self.policy.at(now))
 
     def counted(self, now: Now) -> Mapping[str, Counted]:
-        """What searches of this node's replica can find, by id."""
+        """The facts that searches of this node's replica can find, by id."""
         return self.replica.counted(self.policy.at(now))
 
     def collectable(self, now: Now) -> list[str]:
@@ -348,7 +348,7 @@ class HiveNode:
         return [*self._took(taken, at), *entries, *self._took(self.partitions.let_go(), at, records), *answers]
 
     def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
-        """A member says what time it is. Once that is known, what was only hidden until then is removed."""
+        """A member says what time it is. Once that is known, facts only hidden until then are removed."""
         taken: dict[str, Taken] = {}
         was_synced = self.time.is_synced
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
@@ -357,7 +357,7 @@ class HiveNode:
         return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
 
     def _reconnected(self, now: Now) -> list[Effect]:
-        """Say again, and exchange, soon: what was said lately may be lost."""
+        """Send again, and exchange, soon: recent messages may be lost."""
         self.outbox.hasten(now.mono_ms)
         self.repair.gossip.hasten(now)
         return []
@@ -376,7 +376,7 @@ class HiveNode:
         return effects
 
     def _disown(self, at: PolicyNow) -> list[Effect]:
-        """Keys were revoked: what they said counts no more, nor does what they took back or wrote into the registry."""
+        """Keys were revoked: their assertions count no more, nor do their retractions and registry entries."""
         seal, taken = self.policy.seal, dict[str, Taken]()
         self._revision, gone = seal.revision, self.registry_service.disown(taken, at)
         lost = [Put(META, DISOWNED, b"")] if self.partitions.has_lost else []
@@ -390,7 +390,7 @@ class HiveNode:
             return []
         self.clock.pull_back(hive_ms)
         self.partitions.collect(self.clock.tick(hive_ms), taken, at)
-        # Before anything is removed: what is taken back by an entry written again goes in the same step.
+        # Before anything is removed: facts taken back by an entry written again go in the same step.
         again = self.registry_service.mend(hive_ms, at)
         self.registry_service.apply_all(taken, at)
         for partition, share in self.partitions.shares.items():

@@ -13,12 +13,12 @@ class HiveSettings:
     """Each part's own settings, and what belongs to none."""
 
     model: str = ""
-    """The embedding model whose vectors are compared; those of others are kept and not searched."""
+    """The embedding model of the vectors compared; those of others are kept and not searched."""
     standing: PolicySettings = field(default_factory=PolicySettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
     gossip: GossipSettings = field(default_factory=GossipSettings)
     scatter: ScatterSettings = field(default_factory=ScatterSettings)
     proofs_kept_hours: float = 30 * 24
-    """How long it is remembered who took something back. Raise it for members that stay away for longer; 0.2 kB each."""
+    """How long removals are remembered. Raise it for members that stay away for longer; 0.2 kB each."""
     housekeeping_ms: int = 60_000
     """Between two looks for what has expired. Raise it to look less often; nothing expired is found meanwhile."""

@@ -1,1 +1,1 @@
-"""Who is who in a fleet: keys, certificates that its root signs, and signatures under what members say."""
+"""Identities in a fleet: keys, certificates that its root signs, and members' signatures."""

@@ -1,5 +1,5 @@
-"""What the root of a fleet signs: certificates, which say whose key it is, revocations, which say whose it is no more, and
-epochs, which hand to each of some keys the secret that messages are encrypted with.
+"""Documents signed by the root of a fleet: certificates, which bind a key to its names, revocations, which end that, and epochs,
+which hand to each of some keys the secret that messages are encrypted with.
 
 On the wire and on disk each is one byte for its kind, the root's signature, and MessagePack. Nothing of it is secret.
 """
@@ -13,15 +13,15 @@ from hive_mind.identity.keys import KEY_BYTES, SIGNATURE_BYTES, Check, Signer, i
 
 BYTES_MAX = 64 << 10
 EVERY_NAME = "*"
-"""On the certificate of an operator who moves the facts of a hive, and writes them down anew under their authors' names."""
+"""On the certificate of an operator that moves the facts of a hive, and writes them down anew under their authors' names."""
 REVOKED_MAX = 1_000
 """Keys that can be revoked; then found the fleet anew under another root."""
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """`names` may be said by who holds the key: those of its nodes, and of the agents on them. Times are Unix milliseconds.
+    """`names` may be used by the holder of the key: those of its nodes, and of the agents on them. Times are Unix milliseconds.
 
-    `voucher` is who answers for it: several certificates of one voucher count as one voice among those that confirm a fact.
+    `voucher` answers for it: several certificates of one voucher count as one voice among those that confirm a fact.
     By the public key `box` something can be handed to it in secret; b"" on certificates of earlier versions.
     """
 
@@ -34,17 +34,17 @@ class Certificate(msgspec.Struct, frozen=True):
     box: bytes = b""
 
     def speaks_for(self, name: str) -> bool:
-        """Whether who holds the key may say things under this name."""
+        """Whether the holder of the key may say things under this name."""
         return name in self.names or EVERY_NAME in self.names
 
     @property
     def key_id(self) -> bytes:
-        """What its key is called."""
+        """The id of its key."""
         return key_id(self.public)
 
 
 class Revoked(msgspec.Struct, frozen=True, array_like=True):
-    """A key nobody is believed by any more. What it stamped before `since_ms` stays; 0: nothing does."""
+    """A key that is believed no more. Its stamps before `since_ms` stay; 0: none does."""
 
     key_id: bytes
     since_ms: int = 0
@@ -60,7 +60,7 @@ class Revocations(msgspec.Struct, frozen=True):
 class Epoch(msgspec.Struct, frozen=True):
     """Its secret for some keys, by their ids. `one_off` is a public key made to hand it over; its private half was forgotten.
 
-    A higher number replaces a lower one; who is not among the keys of it reads nothing that is sent from then on.
+    A higher number replaces a lower one; a member not among its keys reads nothing that is sent from then on.
     """
 
     fleet: str
@@ -80,16 +80,16 @@ def issued(root: Signer, made: Certificate | Revocations | Epoch) -> bytes:
 
 
 def read(root: bytes, data: bytes, kind: type[T], check: Check = is_signed) -> T:
-    """What the root signed; `root` is its public key. Raises `InvalidInput` for anything else."""
+    """The content signed by the root; `root` is its public key. Raises `InvalidInput` for anything else."""
     if not 1 + SIGNATURE_BYTES < len(data) <= BYTES_MAX or data[:1] != _KINDS[kind]:
-        raise InvalidInput(f"this holds no {kind.__name__.lower()}")
+        raise InvalidInput(f"invalid {kind.__name__.lower()}")
     signature, body = data[1 : 1 + SIGNATURE_BYTES], data[1 + SIGNATURE_BYTES :]
     if not check(root, _payload(data[:1], body), signature):
         raise InvalidInput(f"this {kind.__name__.lower()} is not signed by the root of this fleet")
     try:
         made = msgspec.msgpack.decode(body, type=kind)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this holds no {kind.__name__.lower()}: {error}") from error
+        raise InvalidInput(f"invalid {kind.__name__.lower()}: {error}") from error
     if isinstance(made, Certificate) and len(made.public) != KEY_BYTES:
         raise InvalidInput(f"a certificate holds a key of {KEY_BYTES} bytes, not {len(made.public)}")
     return made

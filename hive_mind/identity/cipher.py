@@ -1,7 +1,8 @@
 """Envelopes that a broker carries and can't read: type, message, trace, correlation and seal are encrypted, addresses are not.
 
 AES-256-GCM under a key of the epoch and of one boot of the sender, which counts: so no nonce comes twice, however many processes
-send. Hive, tenant, sender, targets, id, time and epoch are bound besides. Below the seals: what comes out is checked as ever.
+send. Hive, tenant, sender, targets, id, time and epoch are bound besides. Below the seals: the decrypted content is checked as
+ever.
 """
 
 import secrets
@@ -25,14 +26,14 @@ LOCKED = "of an epoch whose key is not here"
 UNREADABLE = "encrypted by nobody of this hive"
 
 OVERHEAD_BYTES = 512
-"""That an encrypted envelope has more at most: names of fields, what counts, and a longer name of a type."""
+"""That an encrypted envelope has more at most: names of fields, the counter, and a longer name of a type."""
 
 _SALT_BYTES = 16
 _KEYS_MAX = 4096
 
 
 class _Inner(NamedTuple):
-    """What is not for the broker."""
+    """The fields hidden from the broker."""
 
     type: str
     data: bytes
@@ -69,7 +70,7 @@ class Cipher:
         )
 
     def opened(self, envelope: Envelope) -> Envelope | str:
-        """What was sent, or the reason that it stays unknown: `PLAIN`, `LOCKED` or `UNREADABLE`."""
+        """The envelope sent, or the reason that it stays unknown: `PLAIN`, `LOCKED` or `UNREADABLE`."""
         for one in envelope.vouched:
             self.keys.learn(one)
         message = envelope.message

@@ -24,9 +24,9 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Signing:
-    """Signs what a node sends and checks what comes. `is_required`: what is not proven is not taken in, only counted.
+    """Signs a node's messages and checks incoming ones. `is_required`: unproven ones are not taken in, only counted.
 
-    `epochs`: what it was handed to encrypt with, where that is wanted.
+    `epochs`: the keys it was handed to encrypt with, where that is wanted.
     """
 
     def __init__(self, keyring: Keyring, *, is_required: bool, epochs: EpochKeys | None = None) -> None:
@@ -41,9 +41,10 @@ class Signing:
         return msgspec.structs.replace(envelope, data=data, seal=sealed, vouched=vouched)
 
     def _vouched(self) -> Iterator[bytes]:
-        """What goes with a beat: its own certificate, what was revoked, in turn one of those of others, at times the epoch.
+        """Attachments of a beat: its own certificate, the revocations, in turn one of the others' certificates, at times the
+        epoch.
 
-        So a newcomer also learns whose keys they were whose facts it is given, and who are here no more.
+        So a newcomer also learns the keys of its facts' authors, also of members that are here no more.
         """
         keyring = self.keyring
         others = [one for one in keyring.known if one != keyring.certificate]

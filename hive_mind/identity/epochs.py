@@ -32,7 +32,7 @@ def handed_out(root: PrivateKey, fleet: str, number: int, to: Iterable[Certifica
 
 
 class EpochKeys:
-    """What one process was handed; `root` is the root's public key, `own` its key."""
+    """The epochs one process was handed; `root` is the root's public key, `own` its key."""
 
     def __init__(self, root: bytes, own: PrivateKey) -> None:
         self._root, self._own = root, own

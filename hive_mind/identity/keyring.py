@@ -1,4 +1,4 @@
-"""What a member knows of keys: its own, those of others as their certificates come by, and those that were revoked.
+"""A member's knowledge of keys: its own, those of others as their certificates come by, and those that were revoked.
 
 Certificates and revocations are trusted by the root's signature, not by their sender, so they travel with heartbeats. Strangers
 can't fill the memory: only entries that the root signed are kept.
@@ -102,8 +102,8 @@ class Keyring:
     def refusal(self, name: str, payload: bytes, seal: bytes, at_ms: int | None, *, is_present: bool) -> str:
         """Why it is not believed that `name` says this: one of the words above, or "" where it is.
 
-        `at_ms` is when, None where that is not told. `is_present`: it is said now. What was stamped before a key was revoked, or
-        its certificate expired, stays; what is said now under such a key is refused.
+        `at_ms` is when, None where that is unknown. `is_present`: it is said now. Statements stamped before a key was revoked, or
+        its certificate expired, stay; present ones under such a key are refused.
         """
         if not seal:
             return UNSIGNED

@@ -26,7 +26,7 @@ class Signer(Protocol):
 
     @property
     def id(self) -> bytes:
-        """What it is called."""
+        """Its id."""
         ...
 
     def sign(self, payload: bytes) -> bytes:
@@ -75,7 +75,7 @@ def derived(secret: bytes, purpose: bytes, salt: bytes = b"") -> bytes:
 
 
 def key_id(public: bytes) -> bytes:
-    """What a key is called."""
+    """The id of a key."""
     return sha256(public).digest()[:ID_BYTES]
 
 

@@ -1,14 +1,15 @@
-"""What an agent or a node says of facts, of itself and of the hive, sealed by its key: `hive.seal.Seal` with signatures.
+"""Statements of an agent or a node on facts, on itself and on the hive, sealed by its key: `hive.seal.Seal` with signatures.
 
-A seal binds the hive besides what `hive.seal` puts under it, so what was said in one hive is nothing in another, nor in the next
-generation of the same.
+A seal binds the hive besides the fields that `hive.seal` puts under it, so a statement in one hive is void in another, and in the
+next generation of the same.
 """
 
 from hive_mind.identity.keyring import Keyring
 
 
 class KeySeal:
-    """Of one node of one hive. `is_required` is False while a fleet gets used to it: what bears no seal is believed then."""
+    """Of one node of one hive. `is_required` is False while a fleet gets used to it: statements without a seal are believed
+    then."""
 
     is_on = True
 

@@ -1,4 +1,4 @@
-"""What every journal does: keep a node's records so that a restart finds all that was written.
+"""The interface of every journal: keep a node's records so that a restart finds all that was written.
 
 A journal knows nothing of facts: it maps (table, key) to a value, and the node says what they mean. It is read once, when the
 node starts, and from then on only written. Two nodes never share one.

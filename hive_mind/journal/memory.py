@@ -42,7 +42,7 @@ class MemoryJournal:
         self._refuse_if_closed()
 
     async def close(self) -> None:
-        """Nothing to release; what was kept is gone for the caller."""
+        """Nothing to release; the records are gone for the caller."""
         self._is_closed = True
 
     def _refuse_if_closed(self) -> None:

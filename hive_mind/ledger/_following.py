@@ -1,7 +1,7 @@
-"""Following a ledger: give what is there page by page, then wait to be woken.
+"""Following a ledger: give the entries there page by page, then wait to be woken.
 
-A follower that looked and found nothing must not miss what came just then; so appends are counted, and nobody falls asleep
-who has not seen the last one.
+A follower that looked and found nothing must not miss an entry that came just then; so appends are counted, and no follower falls
+asleep before it has seen the last one.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class Arrivals:
             self.count += 1
             waiting, self._waiting = self._waiting, set()
         for waiter in waiting:
-            # A follower whose event loop has ended waits for nothing.
+            # A follower of an ended event loop waits for nothing.
             with suppress(RuntimeError):
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 

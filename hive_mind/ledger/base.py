@@ -1,10 +1,10 @@
-"""What every ledger does: keep streams of entries, and let exactly one of several writers be the next.
+"""The interface of every ledger: keep streams of entries, and let exactly one of several writers be the next.
 
 `append` names the sequence number it expects (optimistic concurrency). The second of two writers gets an error and nothing of its
 write is kept, so a run has one executor, one decision counts and no question is asked twice, whatever was killed in between. A
 ledger does not interpret its entries, never changes one, and deletes whole streams only, on request.
 
-What may be appended, whatever the back end.
+Entries that may be appended, whatever the back end.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -15,7 +15,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.model.entry import Entry, Head
 
 BODY_MAX_BYTES = 1 << 20
-"""of one entry; what is larger belongs into a file, and its name into the entry"""
+"""of one entry; anything larger belongs into a file, and its name into the entry"""
 NAME_MAX_CHARACTERS = 200
 """of a stream and of a kind"""
 
@@ -66,18 +66,18 @@ class Ledger(Protocol):
         ...
 
     async def heads(self, prefix: str) -> list[Head]:
-        """Where each stream ends whose name begins so, by name. A damaged end is logged."""
+        """Where each stream with a name that begins so ends, by name. A damaged end is logged."""
         ...
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
-        """Some of the entries behind position `since_pos`, in order, of streams whose names begin so; none at the end.
+        """Some of the entries behind position `since_pos`, in order, of streams with names that begin so; none at the end.
 
         A damaged entry is logged and left out.
         """
         ...
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
-        """Every entry behind position `since_pos`, in order, of streams whose names begin so; then those to come.
+        """Every entry behind position `since_pos`, in order, of streams with names that begin so; then those to come.
 
         After a restart it goes on behind the last `pos` it gave. Ends when the ledger is closed. Damaged ones as by `newer`.
         """

@@ -82,7 +82,7 @@ class _MemoryLedger:
         return followed(lambda since: self.newer(since, prefix), self._arrivals, since_pos, every_s=None)
 
     async def close(self) -> None:
-        """Nothing to release; what was kept is gone for the caller."""
+        """Nothing to release; the entries are gone for the caller."""
         self._arrivals.end()
 
     def _refuse_if_closed(self) -> None:

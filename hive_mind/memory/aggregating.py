@@ -12,7 +12,7 @@ from hive_mind.model.fact import Fact
 
 
 def aggregated_of(wanted: Aggregation, facts: Iterable[Fact]) -> Aggregated:
-    """What one memory holds. Raises `InvalidInput` for a limit below 1."""
+    """The facts one memory holds. Raises `InvalidInput` for a limit below 1."""
     refuse_limit(wanted.limit)
     own = _about(wanted, facts)
     shown = first_of(wanted, _moments(own))
@@ -20,7 +20,7 @@ def aggregated_of(wanted: Aggregation, facts: Iterable[Fact]) -> Aggregated:
 
 
 def together(wanted: Aggregation, known: Mapping[str, Fact], hive: Tallied) -> tuple[dict[str, int], dict[str, Fact]]:
-    """The moments of all facts, the hive's where it tells one, and those of this agent. What it knows it decides by itself."""
+    """The moments of all facts, the hive's where it tells one, and those of this agent. Facts it knows it decides by itself."""
     own = _about(wanted, known.values())
     others = {id: moment for id, moment in hive.moments.items() if id in own or id not in known}
     return _moments(own) | others, own

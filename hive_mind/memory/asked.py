@@ -1,11 +1,11 @@
-"""What a search is asked, checked before anything is looked for."""
+"""The input of a search, checked before anything is looked for."""
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.query import METHODS, Query
 
 
 def asked_for(query: str | Query, limit: int) -> Query:
-    """What a search is asked, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
+    """The input of a search, checked. `limit` is for a query given as text. Raises `InvalidInput`."""
     asked = Query(query, limit) if isinstance(query, str) else query
     refuse_limit(asked.limit)
     if asked.method not in METHODS:

@@ -41,20 +41,20 @@ _RIVALS_FETCHED_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What was found for a query, of the hive and of the agent's own; `gathered` is the hive's part of it."""
+    """Candidates for a query, of the hive and of the agent's own; `gathered` is the hive's part of them."""
 
     pool: Pool
     evidence: EvidenceColumns
     method: Method
     gathered: Gathered
     lent: Mapping[str, float] = field(default_factory=dict)
-    """What a second hop lends, by id."""
+    """Scores lent by a second hop, by id."""
     named: frozenset[int] = frozenset()
-    """Whom the question may name, where somebody speaks."""
+    """Speakers the question may name, where there are speakers."""
 
     @property
     def related(self) -> Related:
-        """What they have to do with each other."""
+        """How they are related."""
         return Related(self.evidence.places, self.lent, self.named)
 
     @property
@@ -83,7 +83,7 @@ class Asking:
         return await self._second_hop(found, probe, query) if settings.second_hop and may_hop(probe) else found
 
     async def _expanded(self, found: Candidates, probe: Probe, query: Query) -> Candidates:
-        """What the question finds with words of the best of them. Where the hive is away meanwhile, as they are."""
+        """Candidates for the question with words of the best of them. Where the hive is away meanwhile, as they are."""
         try:
             best = next(iter(await self._facts_in(found, self._first(found, 1), query)), None)
             again = expanded(probe, best) if best else None
@@ -123,7 +123,7 @@ class Asking:
         return [_as_fact(facts[id]) if id in facts else None for id in ids]
 
     async def _found(self, probe: Probe, method: Method, query: Query) -> Candidates:
-        """What one question finds, of the hive and of the agent's own."""
+        """Candidates for one question, of the hive and of the agent's own."""
         own = total(part.statistics(probe.terms) for part in self._own_parts(query))
         probe = replace(probe, beside=own if own.documents else None, as_of_ms=query.as_of_us // 1000)
         with self.home.leaving() as left:
@@ -145,7 +145,7 @@ class Asking:
             ranked = self._ranked(found, look.count)
             wanted = [one.id for one in ranked if one.id not in facts]
             facts |= await self._facts(wanted, found.gathered.holders, query)
-            # Who was to hand it over may only have been out of reach: before it counts as gone, all who could have it are asked.
+            # Its holder may only have been out of reach: before it counts as gone, all possible holders are asked.
             facts |= await self._facts([fact_id for fact_id in wanted if fact_id not in facts], {}, query)
             gone = {fact_id for fact_id in wanted if fact_id not in facts}
             if not gone:
@@ -158,7 +158,7 @@ class Asking:
     async def _shown(
         self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
     ) -> list[Hit]:
-        """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
+        """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
         held_away = [fact for hit in hits if isinstance(fact := facts[hit.fact.id], HiveFact)]
         shown = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
         return likeliest_first(shown, await self._votes(shown, facts, gathered))
@@ -166,7 +166,7 @@ class Asking:
     async def _votes(
         self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered
     ) -> dict[str, float | None]:
-        """What the hive says speaks for facts that are disputed; of this agent's own, too, where others may say the same."""
+        """The hive's votes for disputed facts; of this agent's own, too, where others may say the same."""
         disputed = [hit.fact.id for hit in hits if hit.rivals]
         own = [(id, gathered.holders.get(id, "")) for id in disputed if not isinstance(facts.get(id), HiveFact)]
         shared = [(id, holder) for id, holder in own if holder]
@@ -176,7 +176,7 @@ class Asking:
     async def _rivals(
         self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
     ) -> dict[str, list[Fact]]:
-        """What the nodes say contradicts the facts that are shown; those that hold them have it too."""
+        """Facts of the nodes that contradict the facts shown; the nodes that hold the latter have them too."""
         away = {rival: gathered.holders.get(fact.id, "") for fact in shown for rival in fact.disputed_by if rival not in facts}
         wanted = dict(list(away.items())[:_RIVALS_FETCHED_MAX])
         known = {**facts, **(await self._facts(wanted, wanted, query) if wanted else {})}
@@ -196,7 +196,7 @@ class Asking:
         return own | {one.id: one for one in found if not 0 < query.as_of_us < fact_of(one).learned_at_us}
 
     async def _asked(self, probe: Probe, query: Query) -> Gathered:
-        """What the hive has, without what this agent knows to be past: it asks for more until that leaves enough."""
+        """The hive's results, without those this agent knows to be past: it asks for more until that leaves enough."""
         depth = probe.depth
         while True:
             gathered = await self.hive.ask(replace(probe, depth=depth), confidence_min=query.min_confidence)
@@ -232,7 +232,7 @@ class Asking:
         return [recall.current.pool(probe, is_left)]
 
     def _evidence(self, pool: Pool, known: frozenset[str]) -> EvidenceColumns:
-        """An agent trusts what it learned itself like anybody. What the hive has too is counted there."""
+        """An agent trusts its own facts like anybody's. Facts the hive has too are counted there."""
         recall = self.home.recall
         support = recall.support(pool.ids)
         is_counted = np.array([fact_id in known for fact_id in pool.ids], dtype=np.bool_)

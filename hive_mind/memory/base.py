@@ -40,7 +40,7 @@ class MemoryStatistics:
 
 
 class Memory(Protocol):
-    """What an agent remembers with."""
+    """An agent's memory."""
 
     async def store_fact(
         self,
@@ -72,7 +72,7 @@ class Memory(Protocol):
         ...
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
-        """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
+        """Current facts about this concept or entity, newest first; letter case does not matter."""
         ...
 
     async def aggregate(self, wanted: Aggregation) -> Aggregated:
@@ -84,9 +84,9 @@ class Memory(Protocol):
         ...
 
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
-        """Take a fact back: it is found by id only, and what it had superseded holds again. Raises `InvalidInput`.
+        """Take a fact back: it is found by id only, and the facts it had superseded hold again. Raises `InvalidInput`.
 
-        `request`: its key; what was carried out under it is not done again.
+        `request`: its key; a request carried out under it is not done again.
         """
         ...
 
@@ -95,11 +95,12 @@ class Memory(Protocol):
         ...
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
-        """Take these episodes for all that a source says now: what only earlier ones said is former. Returns what changed."""
+        """Take these episodes for all that a source says now: statements of earlier ones only are former. Returns the changed
+        facts."""
         ...
 
     async def get_statistics(self) -> MemoryStatistics:
-        """What is held."""
+        """Statistics of the facts held."""
         ...
 
     async def close(self) -> None:
@@ -111,7 +112,7 @@ class Hive(Protocol):
     """A hive, as a memory sees it. All methods raise `BackendError` where the node it is asked through can't be reached."""
 
     async def promote(self, promotions: Sequence[Promotion]) -> Sequence[Held]:
-        """Share statements; what happened to each, in order. Promoting the same again changes nothing and says how far it is."""
+        """Share statements; the outcome of each, in order. Promoting the same again changes nothing and returns its state."""
         ...
 
     async def retract(self, fact_ids: Sequence[str], by: str, why: str = "retracted") -> Sequence[Retracted]:

@@ -65,7 +65,7 @@ class CognitiveMemory:
         self._listener: Listener = lambda _: None
         self._state: Awake | None = None
         self.times_woken = self._revision = 0
-        """`times_woken`: what was known about its facts may be out of date when this has grown."""
+        """`times_woken`: knowledge about its facts may be out of date when this has grown."""
         self._transition = Transition()
         self._here = OneLoop(lambda: self._state is None and not self._transition.is_under_way)
         self._is_closed = False
@@ -126,7 +126,7 @@ class CognitiveMemory:
             return FactList([fact for fact in reversed(awake.recall.facts.held.values()) if fact.is_current][:limit])
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
-        """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
+        """Current facts about this concept or entity, newest first; letter case does not matter."""
         refuse_limit(limit)
         return FactList([fact for fact in await self.get_all_facts() if concept_matches(fact, concept)][:limit])
 
@@ -141,7 +141,7 @@ class CognitiveMemory:
             return awake.recall.facts.get(fact_id)
 
     async def facts_with_prefix(self, prefix: str) -> list[Fact]:
-        """Facts whose id begins like this, superseded and retracted ones too."""
+        """Facts with an id that begins like this, superseded and retracted ones too."""
         async with self.awake() as awake:
             return [awake.recall.facts[fact_id] for fact_id in list(awake.recall.facts.ids()) if fact_id.startswith(prefix)]
 
@@ -182,17 +182,19 @@ class CognitiveMemory:
             return awake.recall.facts.get(awake.done.fact_id(request))
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
-        """Take these episodes for all that a source says now: what only earlier ones said is former. Returns what changed."""
+        """Take these episodes for all that a source says now: statements of earlier ones only are former. Returns the changed
+        facts."""
         async with self.awake() as awake:
             edits = await edits_of(awake, source, episodes)
             return await self.revise(awake, edits.ids, edits.revised, edits.links(awake.recall.facts))
 
     async def withdraw(self, source: str) -> list[Fact]:
-        """A source says nothing any more: what only it said is former, of the rest it is left out. Returns what changed."""
+        """A source says nothing any more: its own statements are former, of the rest it is left out. Returns the changed
+        facts."""
         async with self.awake() as awake:
             if not any(vouched_by(source, awake.recall.facts.values())):
                 return []
-        # First: who is stopped in between must not be thought to have read what the source says when it is back.
+        # First: an agent stopped in between must not be thought to have read the source when it is back.
         await self.note(source, None)
         instead = await self.store_episode(Content(WITHDRAWN, source))
         async with self.awake() as awake:
@@ -206,7 +208,7 @@ class CognitiveMemory:
             await self._commits.run(awake.store, [change.key], lambda: PlannedCommit([change], lambda: None))
 
     async def sources(self, below: str = "") -> list[KnownSource]:
-        """What was learned from where, of all sources whose name begins like this."""
+        """Facts learned by source, for all sources with a name that begins like this."""
         async with self.awake() as awake:
             return sources_of(awake.recall.facts.values(), await awake.store.meta(), below)
 
@@ -237,7 +239,7 @@ class CognitiveMemory:
             return await awake.store.linked(relation, fact_id, backwards=backwards)
 
     async def episodes_of(self, fact_id: str) -> list[Episode]:
-        """What a fact was taken from, verbatim."""
+        """The episodes a fact was taken from, verbatim."""
         async with self.awake() as awake:
             return list((await awake.store.episodes(await awake.store.linked(Relation.DERIVES_FROM, fact_id))).values())
 
@@ -251,7 +253,7 @@ class CognitiveMemory:
         return await self._vectors.of_query(text) if awake.embeds_with(self._vectors) else None
 
     async def get_statistics(self) -> MemoryStatistics:
-        """What is held."""
+        """Statistics of the facts held."""
         async with self.awake() as awake:
             return statistics_of(awake, self._vectors, await awake.store.counts())
 
@@ -372,7 +374,7 @@ class CognitiveMemory:
         return NewVectors(by_id, tuple(cache), record(self._vectors) if cache and not awake.recorded else ())
 
     def _applied(self, awake: Awake, facts: Sequence[Fact], new: NewVectors) -> list[Fact]:
-        """What is durable now, shown to searches."""
+        """The facts that are durable now, shown to searches."""
         self._revision += 1
         for fact in facts:
             has_one = awake.recall.is_searchable(fact.id) or not awake.embeds_with(self._vectors)
@@ -398,12 +400,12 @@ class CognitiveMemory:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with its store, as far as is known without waiting; "" also while it sleeps."""
+        """A problem of its store, as far as is known without waiting; "" also while it sleeps."""
         return "" if self._state is None else self._state.store.trouble
 
     @property
     def facts(self) -> Mapping[str, Fact] | None:
-        """The facts it has in RAM, by id, as they are now; None while it sleeps. What was taken back may not be among them."""
+        """The facts it has in RAM, by id, as they are now; None while it sleeps. Facts taken back may not be among them."""
         return None if self._state is None else self._state.recall.facts.held
 
     @property

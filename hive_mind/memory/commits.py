@@ -14,7 +14,7 @@ Outcome = TypeVar("Outcome")
 
 
 class PlannedCommit(Generic[Outcome]):
-    """What to write, and what to do in RAM once it is durable. `apply` must not fail."""
+    """Changes to write, and the step in RAM once they are durable. `apply` must not fail."""
 
     def __init__(self, changes: Sequence[Change], apply: Callable[[], Outcome]) -> None:
         self.changes, self.apply = changes, apply

@@ -38,9 +38,9 @@ def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> lis
 
 
 def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> list[Hit]:
-    """Facts that can't be true beside one another keep their places among the rest; what more speaks for comes first of them.
+    """Facts that can't be true beside one another keep their places among the rest; those with more votes come first of them.
 
-    `votes` are log-odds by id. Where they are None for all of a group, nothing is known of who says it, and the order stays.
+    `votes` are log-odds by id. Where they are None for all of a group, nothing is known of their agents, and the order stays.
     """
     placed = list(hits)
     for places in _groups(hits):
@@ -89,7 +89,7 @@ def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
 
 
 def dispute_text(hit: Hit) -> str:
-    """Who says otherwise, and which of the two is newer and better supported; "" where nobody does."""
+    """The rivals of a fact, and which of the two is newer and better supported; "" where there are none."""
     rivals = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_SHOWN_MAX]]
     left_out = len(hit.rivals) - len(rivals)
     return "disputed: " + "; ".join([*rivals, *([f"{left_out} more"] if left_out else [])]) if rivals else ""

@@ -74,7 +74,7 @@ class DistributedCognitiveMemory:
         local.listen(self._note)
 
     def reviewed_by(self, review: Review | None) -> None:
-        """Who judges facts from now on before they are shared; None: nobody. `reconsider` what was decided otherwise."""
+        """Set the review of facts before they are shared; None: no review. `reconsider` facts decided otherwise before."""
         self._outbox.review = review
 
     async def reconsider(self, fact_ids: Sequence[str] | None = None) -> None:
@@ -133,7 +133,7 @@ class DistributedCognitiveMemory:
         return await self._listed("", limit, lambda _: True)
 
     async def search_by_concept(self, concept: str, limit: int = LIMIT) -> FactList:
-        """Current facts whose concept or entities include this one, newest first; letter case does not matter."""
+        """Current facts about this concept or entity, newest first; letter case does not matter."""
         refuse_limit(limit)
         return await self._listed(concept, limit, lambda fact: concept_matches(fact, concept))
 
@@ -161,12 +161,12 @@ class DistributedCognitiveMemory:
         return await self._shared(fact_id) if own is None else own
 
     async def facts_with_prefix(self, prefix: str) -> list[Fact]:
-        """This agent's facts whose id begins like this, superseded and retracted ones too."""
+        """This agent's facts with an id that begins like this, superseded and retracted ones too."""
         return await self._local.facts_with_prefix(prefix)
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
-        """Take a fact of this agent back, here and in the hive; what it had superseded holds again. Raises `InvalidInput`.
+        """Take a fact of this agent back, here and in the hive; the facts it had superseded hold again. Raises `InvalidInput`.
 
         A moderator can take back any agent's fact: it leaves the hive. `request`: see `CognitiveMemory.retract_fact`.
         """
@@ -184,19 +184,19 @@ class DistributedCognitiveMemory:
 
     @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
-        """Keep a newer statement in place of a fact of this agent, whose old form leaves the hive."""
+        """Keep a newer statement in place of a fact of this agent; the old one leaves the hive."""
         await self._settle_after_waking()
         if await self._local.get_fact(fact_id) is None and await self._shared(fact_id) is not None:
             raise _another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source, request=request)]))[0]
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
-        """Take these episodes for all that a source says to this agent now; what becomes former leaves the hive."""
+        """Take these episodes for all that a source says to this agent now; former facts leave the hive."""
         await self._settle_after_waking()
         return await self._settled(await self._local.supersede_former(source, episodes))
 
     async def withdraw(self, source: str) -> list[Fact]:
-        """A source says nothing to this agent any more; what becomes former leaves the hive."""
+        """A source says nothing to this agent any more; former facts leave the hive."""
         await self._settle_after_waking()
         return await self._settled(await self._local.withdraw(source))
 
@@ -205,7 +205,7 @@ class DistributedCognitiveMemory:
         await self._local.note(source, note)
 
     async def sources(self, below: str = "") -> list[KnownSource]:
-        """What this agent learned from where."""
+        """Facts learned by this agent, by source."""
         return await self._local.sources(below)
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
@@ -217,11 +217,11 @@ class DistributedCognitiveMemory:
         return await self._local.related(fact_id, relation, backwards=backwards)
 
     async def episodes_of(self, fact_id: str) -> list[Episode]:
-        """What a fact was taken from, verbatim."""
+        """The episodes a fact was taken from, verbatim."""
         return await self._local.episodes_of(fact_id)
 
     async def get_statistics(self) -> MemoryStatistics:
-        """What this agent holds."""
+        """Statistics of this agent's facts."""
         return await self._local.get_statistics()
 
     async def export(self) -> AsyncIterator[str]:
@@ -245,9 +245,10 @@ class DistributedCognitiveMemory:
         return embedded
 
     async def settle(self) -> None:
-        """Bring the hive up to date on every fact; what the gate held back is judged again. Where the hive is away, later.
+        """Bring the hive up to date on every fact; facts the gate held back are judged again. Where the hive is away, later.
 
-        What the hive forgot stays here, marked so: the `local_…` methods find it, and the hive hears of it when it is said again.
+        Facts the hive forgot stay here, marked so: the `local_…` methods find them, and the hive gets them when they are stored
+        again.
         """
         await self._settle_all()
         if self.forgets:
@@ -267,7 +268,7 @@ class DistributedCognitiveMemory:
         said_at: str = "",
         labels: tuple[str, ...] = (),
     ) -> Fact:
-        """Keep one statement for this agent alone, until `store_fact` stores it again. What is shared already stays shared."""
+        """Keep one statement for this agent alone, until `store_fact` stores it again. A shared one stays shared."""
         said = by_hand(concept, content, confidence, said_at, labels)
         return the_one(await self._local.store_facts([said], source, held_back=KEPT_HOME))
 
@@ -309,7 +310,7 @@ class DistributedCognitiveMemory:
             await self._local.close()
 
     async def evidence_of(self, fact_id: str) -> HiveFact | None:
-        """A fact as the hive has it, with who vouches for it; None where it has none such, or is away."""
+        """A fact as the hive has it, with the agents that vouch for it; None where it has none such, or is away."""
         try:
             found = await self._hive.fetch([(fact_id, "")]) if _is_id(fact_id) else ()
         except BackendError as error:
@@ -335,7 +336,7 @@ class DistributedCognitiveMemory:
             self._home.note(fact.id)
 
     async def _settled(self, facts: Sequence[Fact]) -> list[Fact]:
-        """What was written, after it was promoted. Nothing here may fail: the facts are durable."""
+        """The facts written, after promotion. Nothing here may fail: the facts are durable."""
         await self._outbox.settle()
         return [self._local.known(fact.id) or fact for fact in facts]
 
@@ -417,14 +418,14 @@ class DistributedCognitiveMemory:
 
 
 def _moderated(said: Fact, refusal: str) -> Fact:
-    """What others said, taken back; `InvalidInput` where it was not."""
+    """Others' fact, taken back; `InvalidInput` where it was not."""
     if refusal:
         raise _another_agents(said.id)
     return replace(said, sharing=Sharing.RETRACTED)
 
 
 def _another_agents(fact_id: str) -> InvalidInput:
-    return InvalidInput(f"fact {fact_id!r} is another agent's: only who said it, or a moderator of the hive, can take it back")
+    return InvalidInput(f"fact {fact_id!r} is another agent's: only its author, or a moderator of the hive, can take it back")
 
 
 def _why_not_all(silent: Sequence[str]) -> str:

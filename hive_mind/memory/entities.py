@@ -52,7 +52,7 @@ _COPULAS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a text shows about its words: which are capitalised inside sentences, and which also occur in lower case."""
+    """A text's evidence about its words: which are capitalised inside sentences, and which also occur in lower case."""
 
     names: frozenset[str] = frozenset()
     ordinary: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ class _Word:
 
 
 def vocabulary_of(sentences: Iterable[str]) -> Vocabulary:
-    """What these sentences show together."""
+    """The common evidence of these sentences."""
     return _shown_by(word for sentence in sentences for word in _words(sentence))
 
 
@@ -87,7 +87,7 @@ def _shown_by(words: Iterable[_Word]) -> Vocabulary:
 
 
 def entities(sentence: str, vocabulary: Vocabulary | None = None) -> tuple[str, ...]:
-    """What a sentence mentions, in its order, each once. Any string is fine."""
+    """The entities a sentence mentions, in its order, each once. Any string is fine."""
     codes = [(match.start(), match.end(), match.group().rstrip(".,-")) for match in _CODES.finditer(sentence)]
     words = list(_words(sentence))
     names = [] if _is_shouted(words) else list(_names(sentence, words, vocabulary or _shown_by(words)))

@@ -1,4 +1,4 @@
-"""From candidates to changes: what storing a statement means, given what is known already. Pure.
+"""From candidates to changes: the effect of storing a statement, given the facts known already. Pure.
 
 The same statement from the same source again changes nothing; from another source it is one more confirmation. A retracted fact
 comes back only when a source that never vouched for it says it.
@@ -27,14 +27,14 @@ Known = Callable[[str], Fact | None]
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What to write, and every fact as it will then be, in the order of the candidates."""
+    """Changes to write, and every fact as it will then be, in the order of the candidates."""
 
     changes: tuple[Change, ...]
     facts: tuple[Fact, ...]
 
 
 def statement(candidate: Candidate) -> str:
-    """The candidate's text as it is kept: who said it belongs to what was said, or "I moved" would be anybody's."""
+    """The candidate's text as it is kept: its speaker belongs to the text, or "I moved" would be anybody's."""
     text = _laid_out(candidate.content) if candidate.keeps_lines else canonical(candidate.content)
     speaker = canonical(candidate.speaker)
     return text if not speaker or text.startswith(f"{speaker}: ") else f"{speaker}: {text}"
@@ -84,7 +84,7 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
 
 
 def _tidied(candidate: Candidate, content: str) -> dict[str, Any]:
-    """What it says, with its content as it is kept, and without names that say nothing."""
+    """Its fields, with the content as it is kept, and without names that say nothing."""
     said = said_of(candidate)
     for name in TEXTS:
         said[name] = content if name == "content" else canonical(said[name])
@@ -101,12 +101,12 @@ def by_hand(concept: str, content: str, confidence: float, said_at: str, labels:
 def refuse_source(source: str) -> None:
     """Raises `InvalidInput` for a source that names nobody, or is no name at all."""
     if not source.strip():
-        raise InvalidInput("a fact needs a source: say who or what vouches for it")
+        raise InvalidInput("a fact needs a source: name the person, file or feed that vouches for it")
     _refuse_long("source", NAME_CHARACTERS_MAX, source)
 
 
 def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Intake:
-    """What to write for facts as they were said, each once."""
+    """Changes to write for facts as they were said, each once."""
     changes: list[Change] = [AddEpisode(episode)] if episode else []
     kept: dict[str, Fact] = {}
     for fact in facts:
@@ -122,12 +122,12 @@ def take_in(facts: Sequence[Fact], known: Known, episode: Episode | None) -> Int
 
 
 def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
-    """What to write for a fact that takes the place of an older one. Raises `InvalidInput` where it was itself taken back."""
+    """Changes to write for a fact that takes the place of an older one. Raises `InvalidInput` where it was itself taken back."""
     earlier = known(newer.id)
     kept = confirmed(earlier, newer) if earlier else newer
     if kept.is_retracted:
         raise InvalidInput("the new statement was retracted, and this source vouched for it before: say it from another source")
-    # What was true before may be true again: on, off, on.
+    # A former fact may be true again: on, off, on.
     current = replace(kept, superseded_by="")
     past = replace(older, superseded_by=current.id)
     link = Link(Relation.SUPERSEDES, current.id, past.id)
@@ -135,7 +135,7 @@ def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
 
 
 def confirmed(earlier: Fact, again: Fact) -> Fact:
-    """What is known, after hearing it again. What another memory had already taken back confirms nothing."""
+    """The fact after hearing it again. One that another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in again.sources if source not in earlier.sources)
     if not newcomers or again.is_retracted:
         is_released = not again.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
@@ -144,13 +144,13 @@ def confirmed(earlier: Fact, again: Fact) -> Fact:
         again = replace(again, sources=newcomers, turned_at_us=earlier.times_held)
         return replace(again, superseded_by=earlier.superseded_by, offered=earlier.offered)
     confidence = max(earlier.confidence, again.confidence)
-    # More evidence may open the gate that held it back; what is shared already stays so.
+    # More evidence may open the gate that held it back; a shared fact stays so.
     held_back = again.held_back if earlier.held_back else ""
     return replace(earlier, sources=earlier.sources + newcomers, confidence=confidence, held_back=held_back)
 
 
 def retracting(fact: Fact, replaced: Iterable[Fact]) -> Intake:
-    """What to write for a fact taken back: it first, then what it had replaced, which holds again."""
+    """Changes to write for a fact taken back: it first, then the facts it had replaced, which hold again."""
     facts = (replace(fact, sharing=Sharing.RETRACTED), *(replace(older, superseded_by="") for older in replaced))
     return Intake(tuple(ReviseFact(changed) for changed in facts), facts)
 

@@ -84,7 +84,7 @@ class KnownFacts:
         return made
 
     def _count(self, fact: Fact | None, change: int) -> None:
-        # What is put away is not current, and neither was it before.
+        # Facts put away are not current, and neither were they before.
         if fact is not None and fact.is_current:
             self.current += change
             self.on_its_way += change * (not fact.held_back and fact.sharing is not Sharing.SHARED)

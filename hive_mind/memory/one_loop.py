@@ -1,7 +1,7 @@
 """The event loop that a memory is used in: one at a time, also where threads come for it at the same moment.
 
-What waits in one loop can't be woken by another: a call from another loop is refused with an error instead of waiting for ever.
-A memory that sleeps, and that nobody is using, belongs to the next caller.
+A waiter in one loop can't be woken by another: a call from another loop is refused with an error instead of waiting for ever.
+A memory that sleeps, and is not in use, belongs to the next caller.
 """
 
 import asyncio

@@ -61,7 +61,8 @@ def may_embed(recorded: str, vectors: VectorSource) -> bool:
 
 
 class Transition:
-    """Opening or closing a database, never half done: one who gives up waiting leaves it to go on, and the next waits for it.
+    """Opening or closing a database, never half done: a caller that gives up waiting leaves it to go on, and the next waits for
+    it.
 
     Otherwise a search that ran into its deadline would leave a database that is just being closed, and locked, to the next one.
     """
@@ -77,7 +78,7 @@ class Transition:
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it. Call `finish` first, and decide then what there is to do."""
         self._under_way = asyncio.create_task(work)
-        # Its error is for the one who waits; if nobody does any more, the next one tries again.
+        # Its error is for the waiting caller; if none waits any more, the next one tries again.
         self._under_way.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(self._under_way)
 
@@ -185,7 +186,7 @@ def _warn_missing(awake: Awake, vectors: VectorSource) -> None:
 
 
 def warn_other_model(recorded: str, vectors: VectorSource) -> None:
-    """One line where there is a model whose vectors can't stand beside those that are there."""
+    """One line where there is a model with vectors that can't stand beside those that are there."""
     if vectors.is_on and not may_embed(recorded, vectors):
         _log.warning(
             "this memory was embedded with %r and is opened with %r: keyword search only. "

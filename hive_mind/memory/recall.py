@@ -1,4 +1,4 @@
-"""What an awake memory holds in RAM: its facts by id, and two indexes, of what is current and of what was true before.
+"""The content of an awake memory in RAM: its facts by id, and two indexes, of current and of former facts.
 
 The two are searched as two shards of one corpus, so a query that asks for the past too ranks both by the same scores. Everything
 here can be rebuilt from the store; nothing here waits.
@@ -125,11 +125,11 @@ class Recall:
         return [Hit(self.then(found.id, query), found.score, found.components, found.contributions) for found in ranked]
 
     def shown(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
-        """The hits as a reader gets them: what was true before after what replaced it, each with what contradicts it."""
+        """The hits as a reader gets them: former facts after their successors, each with the facts that contradict it."""
         return with_rivals(after_successors(hits) if query.with_superseded else hits, {})
 
     def support(self, fact_ids: Sequence[str]) -> Support:
-        """What stands behind facts of this memory."""
+        """Evidence for facts of this memory."""
         facts = self.facts.all_of(fact_ids)
         confirmations = np.minimum([fact.confirmations for fact in facts], CONFIRMATIONS_FULL) / CONFIRMATIONS_FULL
         confidence = np.array([fact.confidence for fact in facts], dtype=np.float64)
@@ -159,7 +159,7 @@ class Recall:
         return is_meant
 
     def former(self, query: Query) -> list[FactIndex]:
-        """What a query looks into besides what is current."""
+        """The indexes a query looks into besides the current one."""
         if query.as_of_us:
             return [self.past] if self.taken_back is None else [self.past, self.taken_back]
         return [self.past] if query.with_superseded and len(self.past) else []
@@ -212,7 +212,7 @@ class Recall:
         setattr(self, which, fresh)
 
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
-        """What a query finds, with what its best leads to in turn where that is allowed."""
+        """Candidates for a query, with those its best lead to in turn where that is allowed."""
         pool = self._pool(probe, query)
 
         def first(count: int) -> list[Fact]:

@@ -1,7 +1,6 @@
-"""Which requests a memory has carried out: noted in the same write as what they did, so that none is done twice.
+"""Which requests a memory has carried out: noted in the same write as their changes, so that none is done twice.
 
-A client gives each request a key of its own and may put it again, after a lost connection or a kill. What changed meanwhile
-stays.
+A client gives each request a key of its own and may put it again, after a lost connection or a kill. Changes made meanwhile stay.
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ class RequestsDone:
         return self._facts.get(_digest(request), "") if request else ""
 
     def note(self, request: str, fact_id: str) -> list[SetMeta]:
-        """What to write with what it does; nothing for a request without a key."""
+        """The record to write with its changes; none for a request without a key."""
         if not request:
             return []
         self._count += 1
@@ -48,7 +47,7 @@ class RequestsDone:
 
 
 def reason_with(request: str) -> str:
-    """What a moderator's entry in the registry says: the request it is of, so that this one is not carried out twice either."""
+    """The reason in a moderator's registry entry: its request, so that this one is not carried out twice either."""
     return msgspec.json.encode({"request": _digest(request)}).decode() if request else "true"
 
 

@@ -29,7 +29,7 @@ _RECENT_MAX = 256
 
 @dataclass(frozen=True, slots=True)
 class NewVectors:
-    """Vectors by fact id, what of them the store does not have yet, and the record of the model if it is the first time."""
+    """Vectors by fact id, those that the store does not have yet, and the record of the model if it is the first time."""
 
     by_id: Mapping[str, Vector] = field(default_factory=dict)
     cache: tuple[PutVector, ...] = ()
@@ -65,9 +65,9 @@ class VectorSource:
         return self._embedder.dimension
 
     async def of_facts(self, facts: Iterable[Fact]) -> tuple[dict[str, Vector], list[PutVector]]:
-        """Vector by fact id, and what is new for the cache. Both are empty when the model fails: facts are kept all the same.
+        """Vectors by fact id, and the new ones for the cache. Both are empty when the model fails: facts are kept all the same.
 
-        Tell `remember` once the cache is written, and not before: what is remembered is not offered for the cache again.
+        Tell `remember` once the cache is written, and not before: remembered vectors are not offered for the cache again.
         """
         # Of the same statement made twice the first is kept, with what was said before it; so is its vector.
         first: dict[str, Fact] = {}
@@ -91,7 +91,7 @@ class VectorSource:
         self._remember({put.key: put.vector for put in cached})
 
     def known(self, fact: Fact, new: NewVectors) -> Vector | None:
-        """Its vector, a new one or one made a moment ago: what is kept anew was perhaps taken back after it was looked at."""
+        """Its vector, a new one or one made a moment ago: a fact kept anew was perhaps taken back after it was looked at."""
         found = new.by_id.get(fact.id)
         return self.mixed(fact, self._recent) if found is None and self.is_on else found
 
@@ -144,7 +144,7 @@ class VectorSource:
         return list(await self._asked(self._embedder.embed_passages(texts), (len(texts), self.dimension)))
 
     async def _asked(self, call: Awaitable[Vector], shape: tuple[int, ...]) -> Vector:
-        """What a model gave. Whatever it raises, an embedder of somebody else's too, is a `BackendError` from here on."""
+        """The model's result. Whatever it raises, a foreign embedder's error too, is a `BackendError` from here on."""
         try:
             numbers = np.asarray(await call, dtype=np.float32)
         except BackendError:

@@ -15,7 +15,7 @@ from hive_mind.model.fact import Fact
 # A page at most: more is not read, and takes the room of the work.
 FACTS_MAX = 12
 CHARACTERS_MAX = 300
-# What commands or tells a secret is looked for in these only: it is the longest part of it.
+# Only these are checked for commands and secrets: that is the longest part of it.
 _LOOKED_AT = 4 * FACTS_MAX
 # Further sources than these say nothing more.
 _SOURCES_COUNTED = 3

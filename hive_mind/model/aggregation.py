@@ -1,7 +1,7 @@
 """Aggregations: how many facts there are about something, which they are, and which is the latest or the earliest.
 
-A search gives the best few; an aggregation looks at all. It is made of rows of 24 bytes, a moment and an id, whose order as
-bytes is the order in time: they add up over members without counting anything twice.
+A search gives the best few; an aggregation looks at all. It is made of rows of 24 bytes, a moment and an id, ordered as bytes as
+they are in time: they add up over members without counting anything twice.
 """
 
 import re
@@ -25,7 +25,7 @@ _ZERO_MS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What is wanted of the facts about something ("" for all): their number, or the first `limit` in the order of `kind`.
+    """The request about facts on something ("" for all): their number, or the first `limit` in the order of `kind`.
 
     A list begins with the latest.
     """

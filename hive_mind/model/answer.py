@@ -1,4 +1,4 @@
-"""What comes out: an answer with its sources, or an honest "not known"."""
+"""Output: an answer with its sources, or an honest "not known"."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,8 @@ from hive_mind.model.query import Hit
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person asks. `asked_at` (ISO 8601, or "") is what "yesterday" in the question refers to; `as_of_us`: see `Query`."""
+    """A person's question. `asked_at` (ISO 8601, or "") is the time "yesterday" in the question refers to; `as_of_us`: see
+    `Query`."""
 
     text: str
     asked_at: str = ""

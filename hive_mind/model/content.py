@@ -1,18 +1,18 @@
-"""What goes in: raw content, the episode it is kept as, and the candidates a reader takes out of it."""
+"""Input: raw content, the episode it is kept as, and the candidates a reader takes out of it."""
 
 from dataclasses import dataclass
 
 SOURCE = "user"
-"""Who says what is given without a source."""
+"""The source of content given without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A piece of text somebody gave an agent to learn.
+    """A piece of text given to an agent to learn.
 
-    `source` is the provenance root: who or what vouches for it (a file, a person, a feed). Only another source confirms a fact.
+    `source` is the provenance root that vouches for it (a file, a person, a feed). Only another source confirms a fact.
     `said_at` is when the text was said or written, ISO 8601 as precise as known ("2023-05", "2023-05-08T13:56"), or "".
-    `is_whole`: this is all that the source says now (a file), in place of what it said before, and not one more thing it says.
+    `is_whole`: this is all that the source says now (a file), in place of its former statements, and not one more of them.
     """
 
     text: str

@@ -47,7 +47,7 @@ class Turn(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
-    """What a model said, what it wants called, and the tokens that took."""
+    """A model's words, the calls it wants, and the tokens that took."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()

@@ -1,4 +1,4 @@
-"""What a ledger keeps: entries of append-only streams, and where each stream ends."""
+"""Content of a ledger: entries of append-only streams, and where each stream ends."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of a stream; what comes next is appended at `seq + 1`. `kind` is "" where that entry is damaged."""
+    """The last entry of a stream; the next is appended at `seq + 1`. `kind` is "" where that entry is damaged."""
 
     stream: str
     seq: int

@@ -1,7 +1,6 @@
-"""What must be forgotten for good, named by digests alone: a subject, a source, an agent or one fact.
+"""Items to be forgotten for good, named by digests alone: a subject, a source, an agent or one fact.
 
-Who has a text can tell whether it is meant; a digest gives no text back. A name that can be guessed can be checked by who guesses
-it, as with every digest of something short.
+A digest reveals no text, but a name that can be guessed can be checked, as with every digest of something short.
 """
 
 import unicodedata
@@ -57,7 +56,7 @@ def erasure_of(kind: Kind, name: str, tenant: str = DEFAULT_TENANT) -> Erasure:
 
 
 def read_key(key: str) -> Erasure | None:
-    """What `Erasure.key` wrote; None for anything else."""
+    """The erasure written by `Erasure.key`; None for anything else."""
     kind, _, rest = key.partition("/")
     words, _, digest = rest.partition("/")
     if kind not in KINDS or not _DIGEST.fullmatch(digest) or not (words.isascii() and words.isdigit() and len(words) == 1):
@@ -134,10 +133,10 @@ def looked_through(one: object) -> tuple[str, ...]:
 
 
 def remainder(fact: Fact, erasures: Erasures) -> Fact | None:
-    """What may stay of a fact: None for nothing, the same fact where nothing of it is meant.
+    """The part of a fact that may stay: None for nothing, the same fact where nothing of it is meant.
 
     A fact that other sources vouch for too loses only the source that is meant, and the words before it that name a subject; the
-    hive hears of it anew then, for what it has is another statement.
+    hive gets it anew then, for its own is another statement.
     """
     if erasures.covers_fact(fact.id, looked_through(fact)):
         return None

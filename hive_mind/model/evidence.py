@@ -1,12 +1,12 @@
-"""What replicas exchange: who asserts which statement, under which dot, and what was taken back.
+"""Data that replicas exchange: agents' assertions of statements, under their dots, and removals.
 
 A fact in a hive is the set of its live assertions; confidence, confirmations, status and trust are computed from them and never
 merged. An assertion is immutable and travels unchanged, so its author, time and confidence are the same after any number of hops.
 
-What a fact says: the fields of a statement, which facts, candidates and lines of an export have under the same names.
+A fact's content: the fields of a statement, which facts, candidates and lines of an export have under the same names.
 
-What turns one into another, bounds it, or looks for what must not leave an agent goes by these: a field that `Statement` lacks
-stays at home, and one that it gets is carried, bounded and looked through wherever the others are.
+Code that turns one into another, bounds it, or looks for text that must not leave an agent goes by these: a field that
+`Statement` lacks stays at home, and one that it gets is carried, bounded and looked through wherever the others are.
 """
 
 from functools import lru_cache
@@ -38,7 +38,7 @@ def dot(actor: Actor, counter: int) -> Dot:
 
 
 def actor_of(dot: Dot) -> Actor:
-    """Who made the write."""
+    """The actor of the write."""
     return dot[:ACTOR_BYTES]
 
 
@@ -59,7 +59,7 @@ class Stamp(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 class Statement(msgspec.Struct, frozen=True, array_like=True):
-    """What is said, without who vouches for it. Two statements of the same content are the same fact.
+    """The content said, without its vouchers. Two statements of the same content are the same fact.
 
     `vector` is the fact's embedding by `model`, little-endian float16, or empty.
     """
@@ -106,7 +106,8 @@ Reason = Literal["retracted", "superseded", "expired", "quota", "redacted", "rev
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):
-    """The proof that dots of a fact were taken away: by whom and why. Without a valid one no replica lets go of an assertion."""
+    """The proof that dots of a fact were taken away: its author and reason. Without a valid one no replica lets go of an
+    assertion."""
 
     fact_id: str
     dots: tuple[Dot, ...]
@@ -147,8 +148,8 @@ class HiveFact(msgspec.Struct, frozen=True):
 
     `confidence` in [0, 1] is the highest that was asserted, faded by age where the hive decays. `confirmations` counts further
     agents that have it from elsewhere. `trust` in [0, 2] is that of the most trusted agent that vouches for it. `disputed_by` are
-    facts that can't be true beside it, of those its node keeps. `votes` are the log-odds that trust and vouchers of those who say
-    it give it (`hive.voting`); None where nothing is known of them.
+    facts that can't be true beside it, of those its node keeps. `votes` are the log-odds given to it by trust and vouchers of its
+    agents (`hive.voting`); None where nothing is known of them.
     """
 
     id: str

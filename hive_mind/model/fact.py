@@ -1,4 +1,4 @@
-"""What is kept: a fact, never edited; it is confirmed, superseded or retracted."""
+"""The unit kept: a fact, never edited; it is confirmed, superseded or retracted."""
 
 import re
 from collections.abc import Iterable

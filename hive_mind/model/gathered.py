@@ -1,6 +1,6 @@
-"""What a question to a hive brought together, and how complete it is. A partial answer is a value that says who stayed silent.
+"""Results of a question to a hive, and how complete they are. A partial answer is a value that names the silent nodes.
 
-What a search or a listing returns: the items, and how much of the hive they come from.
+Result of a search or a listing: the items, and how much of the hive they come from.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ class Gathered:
     as_of_ms: int = 0
 
     def with_more(self, other: "Gathered") -> "Gathered":
-        """Of two questions for one answer, what was reached by both and what it took; the candidates are this one's."""
+        """Two questions for one answer, together: nodes and requests of both; the candidates are this one's."""
         return replace(
             self,
             missing=tuple(sorted({*self.missing, *other.missing})),

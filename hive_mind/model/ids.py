@@ -32,7 +32,7 @@ def entity_id(name: str, tenant: str = DEFAULT_TENANT) -> str:
 
 
 def item_id(kind: str, subject: str, case_digest: str) -> str:
-    """32 hexadecimal digits: what waits for a person is one item, however often and by whomever it is asked."""
+    """32 hexadecimal digits: an item that waits for a person is one, however often and by whichever agent it is asked."""
     return _digest("item", kind, subject, case_digest)
 
 
@@ -42,7 +42,7 @@ def judgment_id(goal: str, case_digest: str, iteration: int) -> str:
 
 
 def erasure_digest(kind: str, name: str, tenant: str = DEFAULT_TENANT) -> str:
-    """32 hexadecimal digits: what is to be forgotten, without its name."""
+    """32 hexadecimal digits: the item to be forgotten, without its name."""
     return _digest("erasure", tenant, kind, name)
 
 

@@ -1,4 +1,4 @@
-"""What one node says to another. Every message may be lost, repeated and reordered, and is understood without the ones before."""
+"""Messages between nodes. Every message may be lost, repeated and reordered, and is understood without the ones before."""
 
 from typing import Literal, get_args
 
@@ -17,7 +17,7 @@ class ClockSample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Changes(msgspec.Struct, frozen=True, array_like=True):
-    """What is new in one partition."""
+    """Changes in one partition."""
 
     partition: str
     adds: tuple[Sealed, ...] = ()
@@ -26,7 +26,7 @@ class Changes(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Replicate(msgspec.Struct, frozen=True, tag="replicate", rename={"batch": "parcel"}):
-    """New assertions and removals, to be kept by who receives them; `batch` comes back in the `Receipt`."""
+    """New assertions and removals, to be kept by the receiver; `batch` comes back in the `Receipt`."""
 
     batch: str
     changes: tuple[Changes, ...]
@@ -83,13 +83,13 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SyncStep(msgspec.Struct, frozen=True, tag="step"):
-    """One step of reconciling one partition: spans that may differ, what the other lacks, and what it should send.
+    """One step of reconciling one partition: spans that may differ, changes the other lacks, and those it should send.
 
-    `wants` are dots, packed, of which whatever is known is asked for: the assertion, or the proof that it is gone.
+    `wants` are dots, packed, with a request for all that is known of them: the assertion, or the proof that it is gone.
 
-    `seen_up_to` and `seen_beyond` are what the sender has ever seen of the actors in spans whose dots it names: of each the last
-    dot with no gap before it, and single dots beyond. Left out are actors of whom nothing was removed, and dots that are live.
-    `proved` are those of the dots seen and gone, packed, of whose removal it keeps the proof.
+    `seen_up_to` and `seen_beyond` are the sender's ever seen dots of the actors in spans with named dots: of each the last dot
+    with no gap before it, and single dots beyond. Left out are actors without removals, and dots that are live. `proved` are
+    those of the dots seen and gone, packed, with a proof of removal kept.
     """
 
     session: bytes
@@ -129,11 +129,11 @@ class RegistryEntry(msgspec.Struct, frozen=True, array_like=True):
     by: str = ""
     seal: bytes = b""
     appointment: Appointment | None = None
-    """What only moderators may write bears it, if its writer was appointed: so it is kept, whatever comes first."""
+    """On entries that only moderators may write, if the writer was appointed: so they are kept, whatever comes first."""
 
 
 class SyncState(msgspec.Struct, frozen=True, tag="state", omit_defaults=True):
-    """The reply to an offer, as far as it concerns no partition: a clock sample, what agrees, the registry if it differs."""
+    """The reply to an offer, as far as it concerns no partition: a clock sample, parts that agree, the registry if it differs."""
 
     session: bytes
     incarnation: bytes
@@ -191,7 +191,7 @@ class AnnouncedTopology(msgspec.Struct, frozen=True, array_like=True):
     topology: bytes
     """As `hive/topology/codec.py` packs it."""
     by: str = ""
-    """Who made it, or began with it."""
+    """Its maker, or the founder of the first."""
     follows: int = 0
     """The epoch of the one it was made from; 0 for one that somebody began with."""
     seal: bytes = b""
@@ -209,7 +209,7 @@ class TopologyUpdate(msgspec.Struct, frozen=True, tag="arrangement"):
 
 
 class Tell(msgspec.Struct, frozen=True, tag="tell"):
-    """Something of an application's own, to be acted on once, by who receives it, in the order of the numbers of its lane."""
+    """Something of an application's own, to be acted on once, by the receiver, in the order of the numbers of its lane."""
 
     lane: bytes
     """Names what the sender has to tell this one receiver, as long as the sender keeps its memory."""
@@ -222,7 +222,7 @@ class Tell(msgspec.Struct, frozen=True, tag="tell"):
 
 
 class TellReceipt(msgspec.Struct, frozen=True, tag="told"):
-    """What the receiver did about everything of a lane up to this number is durable."""
+    """The receiver's effects of everything of a lane up to this number are durable."""
 
     lane: bytes
     up_to: int

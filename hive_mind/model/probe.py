@@ -21,7 +21,7 @@ Scores = NDArray[np.float32]
 IN_A_SENTENCE = 0.3
 
 PLACE = np.dtype([("session", "<u8"), ("before", "<u8"), ("speaker", "<u4"), ("other", "<u4")])
-"""Where a fact was said, as keys that nobody reads: its session, the fact before it, and who said each; 0 for none."""
+"""Where a fact was said, as opaque keys: its session, the fact before it, and the speaker of each; 0 for none."""
 NOWHERE = bytes(PLACE.itemsize)
 
 
@@ -35,7 +35,7 @@ class Anchors:
 
     @property
     def weight(self) -> float:
-        """What a fact gains that matches every anchor: all that relevance can be, or in a sentence a good part of it."""
+        """The gain of a fact that matches every anchor: all that relevance can be, or in a sentence a good part of it."""
         return 1.0 if self.is_pure else IN_A_SENTENCE
 
 
@@ -73,7 +73,7 @@ def _none() -> Scores:
 
 
 class EvidenceColumns(msgspec.Struct, frozen=True):
-    """What stands behind each candidate of a pool besides its words, in the same order, shapes (candidates,).
+    """Evidence for each candidate of a pool besides its words, in the same order, shapes (candidates,).
 
     `confirmations` and `trust` as shares in [0, 1], `confidence` in [0, 1] as it is at the time of asking. `places` are entries
     of `PLACE`; empty where no candidate has one.
@@ -100,4 +100,4 @@ class Occurrences(msgspec.Struct, frozen=True, array_like=True):
     rows: bytes = b""
     """Which they are: places in the pool as little-endian uint16, of which an arm's depth allows no more."""
     weights: Scores = msgspec.field(default_factory=_none)
-    """What the term weighs in each of them."""
+    """The weight of the term in each of them."""

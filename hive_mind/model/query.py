@@ -1,4 +1,4 @@
-"""What retrieval is asked and what it finds. (A question is what a person asks; see `answer`.)"""
+"""Input and output of retrieval. (A question is asked by a person; see `answer`.)"""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -33,7 +33,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """Who in a hive vouches for a fact: agents, the first first, and how far the most trusted of them is trusted, from 0 to 2."""
+    """The agents in a hive that vouch for a fact: the first first, and how far the most trusted of them is trusted, from 0 to
+    2."""
 
     agents: tuple[str, ...]
     trust: float

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """What BM25 must know of a whole corpus: live documents, their total length in terms, and per query term how many hold it."""
+    """Statistics of a whole corpus for BM25: live documents, their total length in terms, and per query term how many hold it."""
 
     documents: int
     total_length: float
@@ -24,10 +24,10 @@ class TermStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ComponentScores:
-    """What each arm said about one fact, before any fusion.
+    """Each arm's score of one fact, before any fusion.
 
     `keyword` is the raw BM25 score (≥ 0), `semantic` the cosine in [-1, 1] or None where no vectors are compared,
-    `exact` the share of the query's identifiers the fact names times what they weigh in the query, in [0, 1].
+    `exact` the share of the query's identifiers the fact names times their weight in the query, in [0, 1].
     `confirmations` and `trust` are in [0, 1].
     """
 
@@ -40,7 +40,7 @@ class ComponentScores:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """How a score came about: what each part added. They sum to the score."""
+    """How a score came about: the contribution of each part. They sum to the score."""
 
     keyword: float = 0.0
     semantic: float = 0.0

@@ -1,7 +1,7 @@
-"""Messages as bytes and back: MessagePack behind one byte that says which version this is.
+"""Messages as bytes and back: MessagePack behind one byte for the version.
 
-Columns of numbers and query vectors travel as little-endian float32. Whatever arrives is checked against the types of `messages`;
-what does not fit is a `WireError` and nothing else.
+Columns of numbers and query vectors travel as little-endian float32. All input is checked against the types of `messages`; any
+misfit is a `WireError` and nothing else.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from hive_mind.model.messages import Message
 VERSION = 1
 _PREFIX = bytes([VERSION])
 MESSAGE_BYTES_MAX = 16 << 20
-"""Larger is no message of ours: what is sent is cut into batches and steps far below."""
+"""Larger is no message of ours: outgoing ones are cut into batches and steps far below."""
 
 
 def encode(message: Message) -> bytes:
@@ -33,13 +33,13 @@ def decode(data: bytes) -> Message:
         return _decoder.decode(data[1:])
     # Not only DecodeError: text that is no UTF-8 raises UnicodeDecodeError, brackets in brackets RecursionError.
     except (ValueError, RecursionError) as error:
-        raise WireError(f"no message: {error}") from error
+        raise WireError(f"malformed message: {error}") from error
 
 
 def _to_bytes(value: Any) -> bytes:
     if isinstance(value, np.ndarray):
         return value.astype("<f4").tobytes()
-    raise NotImplementedError(f"a {type(value).__name__} can't travel")
+    raise NotImplementedError(f"{type(value).__name__} can't be encoded")
 
 
 def _from_bytes(kind: Any, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a query names exactly: codes, quoted strings, rare proper names.
+"""Exact names in a query: codes, quoted strings, rare proper names.
 
 A question about "D40" wants D40 and not its neighbours, so exact matches have an arm of their own (document 002). Identifiers are
 found on the query's own text: letter–digit codes, dotted, dashed and slashed codes with digits, section references, addresses,

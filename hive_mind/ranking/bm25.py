@@ -1,4 +1,4 @@
-"""BM25: what the occurrences of terms in a document are worth.
+"""BM25: the worth of a term's occurrences in a document.
 
 Formula: Robertson and Zaragoza 2009, with Lucene's idf, ln(1 + (N - df + 0.5) / (df + 0.5)), which is never negative. The index
 that scores by it and `rescoring`, which recomputes its scores, use the same operations, so results are the same to the last bit.
@@ -33,7 +33,7 @@ class Bm25Settings:
 def asked_for(terms: Iterable[str]) -> dict[str, float]:
     """Each distinct term of a query, in its order, with its weight: the square root of how often the query has it.
 
-    Where a query is a whole paragraph, what it repeats is what it is about. Counted in full, short questions lose
+    Where a query is a whole paragraph, its repeated words are its subject. Counted in full, short questions lose
     (docs/adr/0003-ranking.md).
     """
     given = tuple(terms)
@@ -44,7 +44,7 @@ def asked_for(terms: Iterable[str]) -> dict[str, float]:
 
 
 def gains_of(asked: Mapping[str, float], statistics: TermStatistics, settings: Bm25Settings) -> Scores:
-    """What an occurrence of each term that is asked for can add at most: BM25 beyond its saturation. Shape (terms,)."""
+    """The most an occurrence of each term that is asked for can add: BM25 beyond its saturation. Shape (terms,)."""
     documents, frequency = statistics.documents, statistics.document_frequency
     idfs = [weight * inverse_document_frequency(documents, frequency.get(term, 0)) for term, weight in asked.items()]
     gains: Scores = np.array(idfs, dtype=np.float32) * np.float32(settings.saturation + 1.0)
@@ -52,7 +52,7 @@ def gains_of(asked: Mapping[str, float], statistics: TermStatistics, settings: B
 
 
 def parts_of(lengths: Scores, weights: Scores, gains: Scores | np.float32, mean_length: float, settings: Bm25Settings) -> Scores:
-    """What each occurrence adds to its document, by the lengths of these documents, which are written over."""
+    """Each occurrence's addition to its document, by the lengths of these documents, which are written over."""
     k1, b = settings.saturation, settings.length_weight
     # In place: at 100,000 documents the temporaries cost more than the arithmetic.
     denominator = lengths

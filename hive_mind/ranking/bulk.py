@@ -1,4 +1,4 @@
-"""The terms of many documents at once: what `tokens` and `form` say of each, to the last bit, in a fraction of the time.
+"""The terms of many documents at once: the result of `tokens` and `form` for each, to the last bit, in a fraction of the time.
 
 Waking a memory indexes all it has. One by one that is some fifty calls for each fact; here a word becomes a number where it is
 first met, and numpy does the rest. `tests/laws/test_bulk.py` holds both to the same.
@@ -58,7 +58,7 @@ class Vocabulary:
         self._starts, self._lengths, self._terms = array("q"), array("q"), array("q")
 
     def weighted_terms(self, documents: Sequence[Worded]) -> Terms:
-        """What `form.weighted_terms` gives for each."""
+        """The result of `form.weighted_terms` for each."""
         texts = chain.from_iterable((own_text(one), f"{one.before}\n{one.concept}", one.speaker) for one in documents)
         places, numbers = self._met(list(texts))
         count = max(len(documents), 1)

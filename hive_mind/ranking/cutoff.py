@@ -33,7 +33,7 @@ class Cut:
 def cut(scores: Sequence[float], factor: float = 3.0, min_results: int = 1, max_results: int = 10) -> Cut:
     """Where to end a ranking with these scores, best first.
 
-    It ends before the first result, after at least `min_results`, whose gap to the one before it exceeds `factor` times the mean
+    It ends before the first result, after at least `min_results`, with a gap to the one before it above `factor` times the mean
     of all gaps before that one. The first gap has nothing to be compared with, so two results are never parted.
     """
     total = 0.0

@@ -18,8 +18,8 @@ Signal = NDArray[np.float64]
 def disagreement(keyword: Scores, semantic: Scores, ids: Sequence[str], depth: int) -> Signal:
     """Document 000's: |rank by words − rank by meaning| / the larger of the two.
 
-    An arm ranks its best `depth` (a BM25 of 0 and a missing cosine have no rank); who is not among them has its length + 1 there.
-    An arm that found nothing says nothing about anybody, so nothing disagrees with it.
+    An arm ranks its best `depth` (a BM25 of 0 and a missing cosine have no rank); any other candidate has its length + 1 there.
+    An arm without results says nothing about any candidate, so nothing disagrees with it.
     """
     by_words, by_meaning = ranks(keyword, ids, depth, 0.0), ranks(semantic, ids, depth, -2.0)
     if not by_words.any() or not by_meaning.any():

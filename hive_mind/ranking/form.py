@@ -1,7 +1,7 @@
-"""The text form of a fact: what of it is indexed, as opposed to what is shown.
+"""The text form of a fact: the parts indexed, as opposed to the parts shown.
 
-Dialogue is found by who said it, when, and what came just before; that is worth more than any fusion (docs/adr/0003-ranking.md).
-The fact's own words count fully, its surroundings less, and the text shown stays the fact's own.
+Dialogue is found by its speaker, its time, and the text just before; that is worth more than any fusion
+(docs/adr/0003-ranking.md). The fact's own words count fully, its surroundings less, and the text shown stays the fact's own.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
 
-# What a term of the surroundings weighs, however often it stands there. Below 1: then a weight of 1 proves a term the fact's own.
+# Weight of a term of the surroundings, however often it stands there. Below 1: then a weight of 1 proves a term the fact's own.
 BEFORE_WEIGHT = 0.5
 SPEAKER_WEIGHT = 0.95
 OWN_WEIGHT_MIN = 1.0
@@ -22,16 +22,16 @@ _MONTHS = "January February March April May June July August September October N
 
 
 class Worded(Protocol):
-    """What of a fact, or of a statement in a hive, is indexed."""
+    """The parts of a fact, or of a statement in a hive, that are indexed."""
 
     @property
     def content(self) -> str:
-        """What is said."""
+        """The text said."""
         ...
 
     @property
     def concept(self) -> str:
-        """What it is about."""
+        """Its subject."""
         ...
 
     @property
@@ -41,12 +41,12 @@ class Worded(Protocol):
 
     @property
     def speaker(self) -> str:
-        """By whom, or ""."""
+        """Its speaker, or ""."""
         ...
 
     @property
     def before(self) -> str:
-        """What came just before, or ""."""
+        """The text just before, or ""."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class Worded(Protocol):
 def weighted_terms(fact: Worded) -> dict[str, float]:
     """Each term of the fact with its weight for BM25.
 
-    Who speaks is no word of the text either: what Noor says is rarely about Noor.
+    The speaker is no word of the text either: Noor's words are rarely about Noor.
     """
     terms: dict[str, float] = dict(Counter(tokenize(own_text(fact))))
     surroundings = dict.fromkeys([*tokenize(fact.before), *tokenize(fact.concept)], BEFORE_WEIGHT)

@@ -1,4 +1,4 @@
-"""Several rankings into one. Pure functions over what each arm found; who found it and where plays no part.
+"""Several rankings into one. Pure functions over the arms' results; the finder and the place play no part.
 
 `linear` is the default: cosine as it is, BM25 as a share of the query's best. It needs no pool and no minimum, so adding a weak
 candidate never moves the others. By name there is reciprocal rank fusion (Cormack et al. 2009) too: `reciprocal` of the two arms,
@@ -27,7 +27,7 @@ TRUST_WEIGHT = 0.2
 
 
 def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[Scores, Scores]:
-    """What each arm contributes, both in [0, 1] and together at most 1: (keyword part, semantic part).
+    """Each arm's contribution, both in [0, 1] and together at most 1: (keyword part, semantic part).
 
     `keyword` is raw BM25 and holds the query's best over the whole hive; `semantic` is cosine, NaN where a fact has no vector,
     which then contributes nothing. Shapes (candidates,).
@@ -42,9 +42,10 @@ def linear(keyword: Scores, semantic: Scores, semantic_weight: float) -> tuple[S
 def reciprocal(
     keyword: Scores, semantic: Scores, ids: Sequence[str], depth: int, k: int = RRF_K
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each arm contributes by rank alone, scaled so that first in both is 1: (keyword part, semantic part).
+    """Each arm's contribution by rank alone, scaled so that first in both is 1: (keyword part, semantic part).
 
-    An arm ranks its best `depth`; beyond, a pool does not know who else there is. No match and no vector is no rank; ties by id.
+    An arm ranks its best `depth`; beyond, a pool does not know the other candidates. No match and no vector is no rank; ties by
+    id.
     """
     order = np.empty(len(ids), dtype=np.int64)
     order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))

@@ -1,4 +1,4 @@
-"""One incremental index: what an agent's memory and a hive's replica both search.
+"""One incremental index: searched by an agent's memory and by a hive's replica.
 
 Adding a document makes it findable at once. `pool` returns candidates with raw scores and never ranks; `merge` makes one pool of
 those of several indexes (shards, or current and superseded facts).
@@ -113,7 +113,7 @@ class FactIndex:
             self._vectors.remove(position)
 
     def statistics(self, terms: Iterable[str]) -> TermStatistics:
-        """What a coordinator adds up over shards."""
+        """Statistics that a coordinator adds up over shards."""
         return self._keywords.statistics(terms)
 
     def position(self, id: str) -> int:
@@ -125,11 +125,11 @@ class FactIndex:
         return self.found(probe, accept)[0]
 
     def found(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions]:
-        """The same, and where each candidate lies: for who keeps something beside the index."""
+        """The same, and the position of each candidate: for callers that keep something beside the index."""
         return self.candidates(self.scored(probe), probe.depth, accept)
 
     def pool_with_words(self, probe: Probe, accept: Accept | None = None) -> tuple[Pool, Positions, Occurrences | None]:
-        """The same, and what the keyword scores are made of, if there are any: for who knows more of the hive."""
+        """The same, and the parts of the keyword scores, if there are any: for callers that know more of the hive."""
         scored = self.scored(probe)
         pool, chosen = self.candidates(scored, probe.depth, accept)
         if scored.matched is None:
@@ -237,7 +237,7 @@ class FactIndex:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the arms say of every position, before candidates are chosen: 0 or NaN where they say nothing."""
+    """The arms' scores of every position, before candidates are chosen: 0 or NaN where they have none."""
 
     has_terms: bool
     keyword: Scores
@@ -246,7 +246,7 @@ class Scored:
     compared: int
     """How many the vector arm chose from."""
     matched: Matched | None = None
-    """What the keyword scores of everything are made of."""
+    """The parts of the keyword scores of everything."""
 
     @property
     def looked_at(self) -> int:

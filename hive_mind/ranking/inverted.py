@@ -42,7 +42,8 @@ class Matched:
     terms: tuple[str, ...]
     """Those of the query that occur."""
     counts: Sequence[int] = ()
-    """How often each occurs. What follows has an entry for each occurrence; nothing where there are too many to look at each."""
+    """How often each occurs. The next fields have an entry for each occurrence; nothing where there are too many to look at
+    each."""
     positions: Positions | None = None
     weights: Scores | None = None
 
@@ -57,7 +58,7 @@ class Among:
 
 
 def among(matched: Matched, chosen: Positions) -> Among:
-    """What of it is in the documents at some ascending positions."""
+    """The part of it in the documents at some ascending positions."""
     positions, weights = matched.positions, matched.weights
     if positions is None or weights is None:
         raise ValueError("there are too many occurrences to look at each")
@@ -100,7 +101,7 @@ class Bm25Index:
         self._lengths[position] = length
         self._size += 1
         self._documents += 1
-        # As it is kept, in float32: what is added must be what a removal takes away.
+        # As it is kept, in float32: a removal must take away exactly the amount added.
         self._total_length += float(self._lengths[position])
 
     def add_all(self, terms: Terms) -> None:
@@ -147,7 +148,7 @@ class Bm25Index:
         self._removed.update(set(terms))
 
     def statistics(self, terms: Iterable[str]) -> TermStatistics:
-        """What a scorer of these terms must know of this corpus; a hive adds up those of its members."""
+        """Statistics of this corpus for a scorer of these terms; a hive adds up those of its members."""
         postings, removed, size = self._postings, self._removed, _ENTRY.itemsize
         frequencies = {term: len(postings[term]) // size - removed.get(term, 0) for term in terms if term in postings}
         return TermStatistics(self._documents, self._total_length, frequencies)
@@ -205,9 +206,9 @@ class Bm25Index:
         return Within(mask, rows, float(self._lengths[rows].sum(dtype=np.float64)))
 
     def scores_within(self, terms: Iterable[str], part: Within) -> Scores:
-        """BM25 of every position of a part, 0 elsewhere. What is outside is neither scored nor counted.
+        """BM25 of every position of a part, 0 elsewhere. Positions outside are neither scored nor counted.
 
-        What a term adds is the same for every query until the index changes, so a part keeps it.
+        A term's addition is the same for every query until the index changes, so a part keeps it.
         """
         known = {term: weight for term, weight in asked_for(terms).items() if term in self._postings}
         found = {one: kept for one in known.items() if (kept := part.kept.get(one)) is not None}
@@ -223,7 +224,7 @@ class Bm25Index:
         return np.bincount(positions, shares, minlength=self._size).astype(np.float32)
 
     def _added_within(self, asked: Mapping[str, float], part: Within) -> list[Added]:
-        """What each term that is asked for adds to the documents of a part."""
+        """The additions of each term that is asked for to the documents of a part."""
         postings = [self._postings[term] for term in asked]
         if sum(map(len, postings)) > _TOGETHER_BYTES_MAX and len(asked) > 1:
             return [added for term, weight in asked.items() for added in self._added_within({term: weight}, part)]
@@ -240,7 +241,7 @@ class Bm25Index:
         return [(positions[start:end].copy(), shares[start:end].copy()) for start, end in pairwise(accumulate(counts, initial=0))]
 
     def positions_with(self, term: str, weight_min: float = 0.0) -> Positions:
-        """Live positions whose document has the term with at least this weight, ascending."""
+        """Live positions of documents that have the term with at least this weight, ascending."""
         if term not in self._postings:
             return np.empty(0, dtype=np.int64)
         entries = self._entries(term)
@@ -264,5 +265,5 @@ class Bm25Index:
     def _parts(
         self, positions: NDArray[np.integer[Any]], weights: Scores, gains: Scores | np.float32, mean_length: float
     ) -> Scores:
-        """What each occurrence adds to its document."""
+        """Each occurrence's addition to its document."""
         return parts_of(self._lengths[positions], weights, gains, mean_length, self._settings)

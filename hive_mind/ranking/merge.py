@@ -1,6 +1,6 @@
 """Pools of several indexes into one: exactly the candidates that one index over everything would have given.
 
-Each arm is cut globally on raw scores, so where a fact lies plays no part. What is in two pools is one candidate: a fact that two
+Each arm is cut globally on raw scores, so where a fact lies plays no part. A fact in two pools is one candidate: a fact that two
 groups learned (`merge_found`), or one that two replicas of the same partitions returned (`merge_replicas`).
 """
 
@@ -86,7 +86,7 @@ def rows_of(evidence: EvidenceColumns, rows: Rows | Sequence[int]) -> EvidenceCo
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """What is known of what several pools left out, where their keyword scores were made anew by other statistics."""
+    """Bounds of the candidates left out by several pools, where their keyword scores were made anew by other statistics."""
 
     most: NDArray[np.float64]
     """The highest keyword score it can have; 0 where nothing was left out that matters. Shape (pools,)."""
@@ -95,10 +95,10 @@ class Rescored:
 
 
 def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, rescored: Rescored | None = None) -> list[int]:
-    """Numbers of the pools that may have left out candidates of the merged pool; `asked` is what each was asked for, per arm.
+    """Numbers of the pools that may have left out candidates of the merged pool; `asked` are the depths asked for, per arm.
 
-    Those are the pools of which, in some arm, that many are among the best `depth`: what they left out is no better than the
-    last of these, and may be better than what others gave.
+    Those are the pools of which, in some arm, that many are among the best `depth`: candidates they left out are no better than
+    the last of these, and may be better than the others' candidates.
     """
     together = _together(pools)
     origins = np.repeat(np.arange(len(pools)), [len(pool) for pool in pools])
@@ -121,7 +121,7 @@ def may_have_more(pools: Sequence[Pool], asked: Sequence[int], depth: int, resco
 
 
 def _cut(found: Scores, depth: int) -> np.float32 | None:
-    """What a candidate must reach to be among the best `depth`; None where there are no more than these. Reorders them."""
+    """The score a candidate must reach to be among the best `depth`; None where there are no more than these. Reorders them."""
     if (beyond := len(found) - depth) <= 0:
         return None
     found.partition(beyond)

@@ -6,9 +6,9 @@ it:
     (relevance + others) · (1 + 0.1 · (0.6 · confirmations + 0.4 · trust)) / 1.1 + exact
     relevance  = 0.4 · BM25 / best BM25 + 0.6 · cosine
     others     = 0.4 · (mean relevance of the three best others of its session + 0.25 · relevance of the next turn
-                        + 0.2 where the question names who speaks)
+                        + 0.2 where the question names the speaker)
                  + 0.2 · share of the best second hop's, where that is on (0.5 of one by another identifier)
-    + what a second look adds, where that is on (memory.refining)
+    + the score of a second look, where that is on (memory.refining)
 
 With `fusion="rrf"` relevance is 61/2 · (1 / (60 + rank by BM25) + 1 / (60 + rank by cosine)).
 """
@@ -51,7 +51,7 @@ class RankingSettings:
     rrf_k: int = RRF_K
     """Raise it and a first place counts for little more than a tenth."""
     neighbour_weight: float = 0.4
-    """What the turns around a fact of a conversation add to it. Raise it and the right conversation outranks the right turn."""
+    """Weight of the turns around a fact of a conversation. Raise it and the right conversation outranks the right turn."""
     second_hop: bool = False
     """Whether to ask for what the best passages name, too: finds what is two steps away, for one more round of questions."""
     expansion: Literal["none", "feedback", "model"] = "none"
@@ -65,7 +65,7 @@ class RankingSettings:
     rerank_weight: float = 0.3
     """The most that it adds. Raise it and the first ranking counts for less."""
     refine_within_ms: int = 2_000
-    """What a model has to say, before or after the first ranking, and has not said this long after the question is left out."""
+    """Time for a model, before or after the first ranking; later results are left out."""
 
     def depth_for(self, method: Method, limit: int) -> int:
         """How many candidates each arm gives."""
@@ -74,7 +74,7 @@ class RankingSettings:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What stands behind candidates besides their words: columns of shares in [0, 1], shapes (candidates,)."""
+    """Evidence for candidates besides their words: columns of shares in [0, 1], shapes (candidates,)."""
 
     confirmations: Shares
     trust: Shares
@@ -91,8 +91,8 @@ SupportOf = Callable[[Rows], Support]
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """What candidates have to do with others: where they were said (`neighbours.place_of`, in the pool's order), and what a
-    second hop lends them, by id; and to whom the question may refer (`neighbours.speakers_named`)."""
+    """Relations of candidates to others: where they were said (`neighbours.place_of`, in the pool's order), and the scores a
+    second hop lends them, by id; and the speakers the question may name (`neighbours.speakers_named`)."""
 
     places: bytes = b""
     lent: Mapping[str, float] = field(default_factory=dict)
@@ -158,7 +158,7 @@ def _first(scores: Shares, confidence: Shares, ids: Sequence[str], limit: int) -
 
 
 def _fused(pool: Pool, limit: int, method: Method, settings: RankingSettings) -> tuple[Parts, Parts]:
-    """What each arm contributes. Where one arm decides alone there is nothing to fuse, and its scores say more than its ranks."""
+    """Each arm's contribution. Where one arm decides alone there is nothing to fuse, and its scores say more than its ranks."""
     weight = _semantic_weight(pool, method, settings)
     if settings.fusion == "rrf" and 0.0 < weight < 1.0:
         return reciprocal(pool.keyword, pool.semantic, pool.ids, settings.depth_for(method, limit), settings.rrf_k)
@@ -181,7 +181,7 @@ def _contenders(relevance: Parts, exact: Parts, limit: int, strength: float) -> 
 
 
 def _lifts(support: Support, strength: float) -> Shares:
-    """What evidence multiplies relevance by: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1]."""
+    """The factor of relevance by evidence: at least 1 / (1 + strength), at most 1, so that relevance stays in [0, 1]."""
     lifts: Shares = (1.0 + strength * (0.6 * support.confirmations + 0.4 * support.trust)) / (1.0 + strength)
     return lifts
 
@@ -196,7 +196,7 @@ def _contributions(parts: Sequence[Shares], lifts: Shares, exact: Parts, strengt
 
 
 def _components(pool: Pool, rows: Rows, support: Support) -> list[ComponentScores]:
-    """What each arm said of the candidates in some rows; `support` is theirs."""
+    """Each arm's scores of the candidates in some rows; `support` is theirs."""
     cosines = [None if isnan(cosine) else cosine for cosine in pool.semantic[rows].tolist()]
     columns = (pool.exact[rows], support.confirmations, support.trust)
     return list(map(ComponentScores, pool.keyword[rows].tolist(), cosines, *(column.tolist() for column in columns)))

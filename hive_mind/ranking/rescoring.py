@@ -1,9 +1,9 @@
-"""Keyword scores by the statistics of a whole hive, of what its members found by their own.
+"""Keyword scores by the statistics of a whole hive, for candidates its members found by their own.
 
-A term is worth as much as it is rare, and how rare it is in the hive nobody knows before all have answered. So each member
-chooses candidates by its own statistics and tells what BM25 made their scores of (`Occurrences`). Here they are made anew, by the
-same operations in the same order, hence to the last bit as if every member had known. What a member left out scored no more than
-the last that it gave, and has no term of which it gave every occurrence. What it can score at most by other statistics is a
+A term is worth as much as it is rare, and its rarity in the hive is unknown before all have answered. So each member chooses
+candidates by its own statistics and sends the parts of their BM25 scores (`Occurrences`). Here they are made anew, by the same
+operations in the same order, hence to the last bit as if every member had known. A candidate a member left out scored no more
+than the last that it gave, and has no term of which it gave every occurrence. Its highest score by other statistics is a
 fractional knapsack (Dantzig 1957): the terms that gain most by the change are filled up first.
 """
 
@@ -18,7 +18,7 @@ from hive_mind.ranking.bm25 import Bm25Settings, gains_of, mean_length, parts_of
 
 _SETTINGS = Bm25Settings()
 _ROUNDING = 1.0001
-"""Scores are float32, whose rounding is a thousand times less."""
+"""Scores are float32: their rounding is a thousand times less."""
 _LEAST_GAIN, _LEAST_LENGTH = 1e-12, 1e-9
 """No honest statistics make a term worth less, or documents shorter."""
 
@@ -40,7 +40,7 @@ def rescored(pools: Sequence[Occurrences], asked: Mapping[str, float], together:
 
 
 def left_out(scores: Scores, depth: int) -> float:
-    """What was left out scored at most, where these are the best `depth`, and others: nothing was, if there are fewer."""
+    """Highest score of the candidates left out, where these are the best `depth`, and others: none were, if there are fewer."""
     if len(scores) < depth:
         return 0.0
     return float(np.minimum.reduce(scores) if len(scores) == depth else np.partition(scores, -depth)[-depth])
@@ -53,9 +53,9 @@ def most_left(
     asked: Mapping[str, float],
     together: TermStatistics,
 ) -> NDArray[np.float64]:
-    """What a document that each of several pools left out can score at most by the statistics of all; shape (pools,).
+    """Highest score, by the statistics of all, of a document that each of several pools left out; shape (pools,).
 
-    `left` is what it scored at most by those that each pool was scored by.
+    `left` is its highest score by those of each pool.
     """
     # A lying member's figures may overflow. A bound that is not a number only makes its member be asked again.
     with np.errstate(over="ignore", invalid="ignore"):

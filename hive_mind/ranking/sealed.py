@@ -1,7 +1,7 @@
-"""The terms of documents as bytes and back: what was tokenized once need not be tokenized again when a memory wakes.
+"""The terms of documents as bytes and back: documents tokenized once need not be tokenized again when a memory wakes.
 
-A document is known by a digest of all its words, so what was changed since is simply not known; neither is anything that another
-`VERSION` of the tokenizer, another stemmer or other bytes say. `tests/laws/test_sealed_terms.py` holds both ways to the same.
+A document is known by a digest of all its words, so a document changed since is simply unknown; so are all terms by another
+`VERSION` of the tokenizer, another stemmer or from other bytes. `tests/laws/test_sealed_terms.py` holds both ways to the same.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class _Sealed(msgspec.Struct, array_like=True):
 
 
 def seal(documents: Sequence[Worded], terms: Terms) -> bytes:
-    """Documents and their terms, whose rows they are, as bytes."""
+    """Documents and their terms, a row each, as bytes."""
     numbers, counts = np.unique(terms.numbers, return_counts=True)
     return _encode(
         _Sealed(
@@ -53,7 +53,7 @@ def seal(documents: Sequence[Worded], terms: Terms) -> bytes:
 
 
 class KnownTerms:
-    """What was sealed. Other bytes are no error: they know nothing."""
+    """The sealed terms. Other bytes are no error: they know nothing."""
 
     def __init__(self, sealed: bytes = b"") -> None:
         self._terms, self._rows = _NONE, dict[bytes, int]()
@@ -66,7 +66,7 @@ class KnownTerms:
             self._rows = {mark: row for row, mark in enumerate(_cut(read.marks)) if mark != _NO_MARK}
 
     def take(self, documents: Iterable[_Document]) -> tuple[list[_Document], Terms, list[_Document]]:
-        """Those whose terms are known; these terms, whose rows they are; and the rest."""
+        """The documents with known terms; these terms, a row each; and the rest."""
         known: dict[int, _Document] = {}
         rest: list[_Document] = []
         for document in documents:

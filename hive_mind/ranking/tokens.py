@@ -86,7 +86,7 @@ def terms_of(run: str) -> tuple[str, ...]:
 def _folded(text: str) -> str:
     """Without case, accents and possessives. Plain ASCII, the common case, skips the Unicode work."""
     if not text.isascii():
-        # What ASCII there is between stays as it is in every step, so only the rest has to be looked at.
+        # ASCII between stays as it is in every step, so only the rest has to be looked at.
         text = _NOT_ASCII.sub(_bare, text)
     text = text.casefold()
     return _POSSESSIVE.sub("", text) if "'" in text or "’" in text else text
@@ -114,7 +114,7 @@ _known_terms_of = lru_cache(maxsize=_KNOWN_MAX)(_split)
 def _words_of(part: str) -> list[str]:
     if part.isascii():
         return _spaced(part)
-    # Splitting by a group alternates: what is between two runs, a run, what is between, …
+    # Splitting by a group alternates: text between two runs, a run, text between, …
     pieces = _UNSPACED.split(part)
     return [word for number, piece in enumerate(pieces) for word in (_pairs(piece) if number % 2 else _spaced(piece))]
 

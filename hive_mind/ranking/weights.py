@@ -26,7 +26,7 @@ ANCHOR_BOOST_002 = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each arm's score is multiplied by; together 1."""
+    """The factor of each arm's score; together 1."""
 
     semantic: float
     keyword: float
@@ -49,13 +49,13 @@ def specificity(query: str) -> float:
     """Share of the query's words, beyond those of asking, that belong to an identifier."""
     asked = set(asked_terms(query))
     named = {term for required in anchors(query).required for term in required}
-    # A compound code is one term beside its parts: what a code covers is counted by what is left without it.
+    # A compound code is one term beside its parts: its parts count as covered, too.
     covered = {term for term in asked if term in named or any(term in code for code in named)}
     return len(covered) / len(asked) if asked else 0.0
 
 
 def boosted(scores: Scores, exact: Scores, factor: float = ANCHOR_BOOST_002) -> Scores:
-    """Option C by name: what names an identifier (`exact` > 0) times `factor`. Shapes (candidates,)."""
+    """Option C by name: candidates that name an identifier (`exact` > 0) times `factor`. Shapes (candidates,)."""
     found: Scores = np.where(exact > 0, scores * np.float32(factor), scores).astype(np.float32)
     return found
 

@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 Term = tuple[str, float]
 """A term of a query, and what it weighs there."""
 Added = tuple[NDArray[np.int32], NDArray[np.float32]]
-"""What a term adds to documents: their positions, and a share for each."""
+"""A term's additions to documents: their positions, and a share for each."""
 
 # Each takes 8 bytes: at most a kilobyte for each document, half of what its own words take in the index.
 _KEPT_PER_DOCUMENT = 128
 
 
 class TermCache:
-    """What terms add to the documents of a part. Those used longest ago make room."""
+    """Additions of terms to the documents of a part. Those used longest ago make room."""
 
     def __init__(self) -> None:
         self._parts: dict[Term, Added] = {}
         self.entries = 0
 
     def get(self, term: Term) -> Added | None:
-        """What a term adds, where it is still known."""
+        """A term's additions, where they are still known."""
         if (found := self._parts.pop(term, None)) is not None:
             # Those used last stand last.
             self._parts[term] = found

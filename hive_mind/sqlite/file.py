@@ -23,10 +23,10 @@ _TURN_MAX_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """What a kind of file is."""
+    """The format of a kind of file."""
 
     owner: str
-    """whose file it is, for messages: "node", "agent\""""
+    """the file's owner in messages: "node", "agent" …"""
     application_id: int
     """in the file's header: other SQLite files are recognised before anything in them is touched"""
     migrations: Sequence[Sequence[str]]
@@ -165,12 +165,12 @@ def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
 def _opened(path: Path, form: FileFormat) -> sqlite3.Connection:
     is_torn = refuse_damaged_log(path, form.when_damaged)
     if log_path(path).exists():
-        # A write whose process was killed before it could sync is seen from now on, and more comes behind it.
+        # A write of a process killed before it could sync is seen from now on, and more comes behind it.
         sync_file(log_path(path))
     try:
         return _connected(path, form, is_torn=is_torn)
     except sqlite3.OperationalError as error:
-        # What processes that share a file share takes room, too. On a disk without any it can still be read alone.
+        # The memory shared by processes takes room, too. On a disk without any the file can still be read alone.
         if form.is_exclusive or _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise
         return _connected(path, replace(form, is_exclusive=True), is_torn=is_torn)
@@ -229,7 +229,7 @@ def _definitions(connection: sqlite3.Connection) -> Sequence[tuple[object, ...]]
 
 
 def _begin_log_anew(connection: sqlite3.Connection) -> None:
-    """What a torn write left would lie under the next writes, and look like acknowledged ones if one of those was torn, too."""
+    """Remains of a torn write would lie under the next writes, and look like acknowledged ones if one of those was torn, too."""
     # On a full disk for instance: opening comes first, and this again at the next one.
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -360,7 +360,7 @@ def _sync_above(folder: Path) -> None:
         try:
             sync_folder(above)
         except OSError:
-            # What this user may not even open, he has not changed.
+            # This user can't have changed a folder it may not even open.
             return
 
 

@@ -1,8 +1,8 @@
-"""One owner per file, or several who share it: a lock beside it, which also says who holds it.
+"""One owner per file, or several that share it: a lock beside it, which also names its holder.
 
-SQLite's own lock is lost as soon as anything in the same process opens and closes the file (POSIX), and its message does not say
-who is there. The operating system releases this one when its holder dies, so a file left behind harms nobody. Where the system
-has no `flock`, SQLite's lock remains.
+SQLite's own lock is lost as soon as anything in the same process opens and closes the file (POSIX), and its message does not name
+the holder. The operating system releases this one when its holder dies, so a file left behind harms nobody. Where the system has
+no `flock`, SQLite's lock remains.
 """
 
 import os
@@ -19,7 +19,7 @@ _COMMAND_CHARACTERS_MAX = 200
 class Lock:
     """Held from construction to `release`. Raises `DatabaseLocked`, and `OSError` where the file system has no locks.
 
-    With `is_shared` others who share may hold it, too; one who is alone may make and mend the file until it calls `share`.
+    With `is_shared` others that share may hold it, too; a lone holder may make and mend the file until it calls `share`.
     """
 
     def __init__(self, database: Path, owner: str, *, is_shared: bool = False) -> None:
@@ -33,7 +33,7 @@ class Lock:
         note_holder(self._descriptor, os.getpid())
 
     def share(self) -> None:
-        """Let others who share in. Raises `DatabaseLocked` where one who does not was faster."""
+        """Let others that share in. Raises `DatabaseLocked` where one that does not was faster."""
         if not try_lock(self._descriptor, is_shared=True):
             raise locked_error(self._database, self._owner, holder_in(self._descriptor))
 
@@ -69,7 +69,7 @@ def lock_path(database: Path) -> Path:
 
 
 def locked_error(database: Path, owner: str, holder_pid: int = 0) -> DatabaseLocked:
-    """What to tell someone who found an `owner`'s file taken by `holder_pid`, 0 where that is not known."""
+    """The error for finding an `owner`'s file taken by `holder_pid`, 0 where that is not known."""
     if holder_pid == os.getpid():
         what = f"this process has it open already; use that {owner}, or close it first"
     elif holder_pid:

@@ -1,6 +1,6 @@
-"""SQLite's write-ahead log, read by us: whether something in it is damaged that SQLite would pass over in silence.
+"""SQLite's write-ahead log, read by us: whether it has damage that SQLite would pass over in silence.
 
-SQLite replays a log up to the first frame whose checksum is wrong and takes the rest for the tail of a write that a power failure
+SQLite replays a log up to the first frame with a wrong checksum and takes the rest for the tail of a write that a power failure
 tore. Where whole writes stand behind that frame, it was no tail: they were acknowledged, and would be gone without a word.
 The format is the one documented in SQLite's "WAL-mode File Format".
 """
@@ -41,7 +41,7 @@ class Log:
 
     @property
     def damage(self) -> str:
-        """What is wrong that SQLite would not say, "" for nothing: a sound write behind a frame that is not."""
+        """Damage that SQLite would not report, "" for none: a sound write behind a frame that is not."""
         broken = np.flatnonzero(~self.is_sound)
         first = 0 if not self.has_sound_header else int(broken[0]) if len(broken) else len(self.pages)
         ends = np.flatnonzero(self.ends_write[first:])
@@ -89,7 +89,7 @@ def read_log(path: Path) -> Log | None:
     heads = frames[:, :_FRAME_HEADER_BYTES].copy().view(">u4")
     salts = header[4:6] if has_sound_header else heads[0, 2:4]
     has_salt = (heads[:, 2:4] == salts).all(axis=1)
-    # What an earlier generation left behind the newest one is not part of it; one foreign salt in between may be a flipped bit.
+    # Frames of an earlier generation behind the newest one are not part of it; one foreign salt in between may be a flipped bit.
     count = int(np.flatnonzero(has_salt)[-1]) + 1 if has_salt.any() else 0
     if not count:
         return None

@@ -1,7 +1,7 @@
 """Rows out of a damaged file: every page of it and of its log is looked through, whatever the trees above say.
 
-For files whose rows carry their own checksum: the caller decides which rows are sound. A page whose header or pointers are wrong
-is searched byte by byte, so a flipped bit costs the row that it hit and no other. The format is SQLite's "Database File Format".
+For files with a checksum in each row: the caller decides which rows are sound. A page with a wrong header or pointers is searched
+byte by byte, so a flipped bit costs the row that it hit and no other. The format is SQLite's "Database File Format".
 """
 
 from collections.abc import Callable, Iterator, Sequence

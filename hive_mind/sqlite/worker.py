@@ -1,7 +1,7 @@
 """The one thread that owns a file, and the queue in front of it.
 
-Writes that wait together share a commit; a group that fails is tried write by write, so nobody suffers for a neighbour. A caller
-who stops waiting changes nothing: what was handed in is done, whole.
+Writes that wait together share a commit; a group that fails is tried write by write, so no write suffers for a neighbour. A
+caller that stops waiting changes nothing: a write handed in is done, whole.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ GROUP_MAX_ITEMS = 20_000
 
 
 class Database(Protocol[_Item_contra]):
-    """What a worker owns. Both methods are called by its thread alone."""
+    """The database a worker owns. Both methods are called by its thread alone."""
 
     def write(self, items: Sequence[_Item_contra]) -> None:
         """All of them, durable, or none."""
@@ -66,7 +66,7 @@ class Worker(Generic[_Database, _Item]):
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     async def start(self) -> None:
-        """Open the file. A caller who is cancelled meanwhile leaves neither thread nor lock behind."""
+        """Open the file. A caller cancelled meanwhile leaves neither thread nor lock behind."""
         waiter = _new_waiter()
         self._jobs.put(_Job(waiter))
         self._thread.start()

@@ -1,7 +1,7 @@
-"""What a group of changes amounts to: each node, edge and value once.
+"""The sum of a group of changes: each node, edge and value once.
 
 Pure, and the same for every store. A fact that is added and revised in one batch is one row; an embedding put twice is one row.
-What depends on what a store already keeps is left to it.
+Anything that depends on a store's content is left to it.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class WriteBatch:
     erased: dict[str, None] = field(default_factory=dict)
     """ids, of whatever kind; they go after everything else came"""
     erased_texts: dict[str, None] = field(default_factory=dict)
-    """whose embeddings go"""
+    """texts of the embeddings to delete"""
 
     def take(self, changes: Iterable[Change]) -> "WriteBatch":
         """Add changes. Raises `InvalidInput` for what can't be, whatever is kept."""

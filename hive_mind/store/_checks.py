@@ -1,7 +1,7 @@
-"""What no store can keep: values refused before they reach a back end.
+"""Values no store can keep: refused before they reach a back end.
 
-Every back end calls `check` first, so all of them refuse the same things with the same words, and a back end may rely on
-what comes through: text that is Unicode, numbers that are numbers, vectors that survive float16. Knows nothing of what is stored.
+Every back end calls `check` first, so all of them refuse the same things with the same words, and a back end may rely on the
+rest: text that is Unicode, numbers that are numbers, vectors that survive float16. Knows nothing of a store's content.
 """
 
 from collections.abc import Iterable, Sequence
@@ -93,7 +93,7 @@ def _check_time(kind: str, id: str, time_us: int) -> None:
 
 def _check_vector(model: str, key: str, vector: Vector) -> None:
     if not model:
-        raise InvalidInput(f"vector {key!r} names no model; a vector can't be compared without knowing who made it")
+        raise InvalidInput(f"vector {key!r} names no model; a vector can't be compared without knowing its model")
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(f"vector {key!r} of {model!r} has shape {vector.shape}; one row of numbers is wanted")
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What a store of facts must do: keep changes durably, and give everything back at start.
+"""The interface of a store of facts: keep changes durably, and give everything back at start.
 
 A store does not search and does not decide. The memory above it computes a list of changes; `write` makes all of them durable or
 none. Indexes are rebuilt from `facts` and `vectors` when a memory opens.
@@ -35,7 +35,7 @@ class ReviseFact:
 
 @dataclass(frozen=True, slots=True)
 class AddEpisode:
-    """Kept once: adding an episode whose id is there already changes nothing."""
+    """Kept once: adding an episode with an id that is there already changes nothing."""
 
     episode: Episode
 
@@ -156,7 +156,7 @@ class FactStore(Protocol):
         ...
 
     async def aside(self) -> bytes:
-        """What was put aside, whole and unaltered, or nothing."""
+        """The bytes put aside, whole and unaltered, or nothing."""
         ...
 
     async def tidy(self) -> None:

@@ -50,7 +50,7 @@ async def test_what_a_moderator_takes_back_nobody_sees_whoever_said_it(topology:
         await ben.store_fact("pump", "The pump is red.", source="otto")
         unsure = await ada.store_fact("door", "The door is open.", 0.5)
         await members.settled()
-        with pytest.raises(InvalidInput, match="only who said it, or a moderator of the hive"):
+        with pytest.raises(InvalidInput, match="only its author, or a moderator of the hive"):
             await dan.retract_fact(sure.id)
 
         for fact in (sure, unsure):

@@ -1,4 +1,4 @@
-"""A bus over Azure Event Hubs: one hub for any number of hives, whose names are dealt out over its partitions.
+"""A bus over Azure Event Hubs: one hub for any number of hives; their names are dealt out over its partitions.
 
 Every process computes the partition of a name alike and sends there by number, so every message reaches its reader, whatever
 other readers the hub has. A hub only keeps a log: the positions and dead letters of each name are kept here, in SQLite under
@@ -95,7 +95,7 @@ class EventHubsBus:
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
-        """What was published so far, by type; empty without a `measure`. A copy."""
+        """Messages published so far, by type; empty without a `measure`. A copy."""
         return self._meter.traffic
 
     @property
@@ -168,7 +168,7 @@ class EventHubsBus:
         return watch
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """Who ever subscribed. Of what nobody here has read yet, all that lies on a name's partition counts as waiting for it."""
+        """All names that ever subscribed. Of events not read here yet, all on a name's partition count as waiting for it."""
         self._positions.write()
         stops, dead = await self._positions.all(hive), await self._letters.counts(hive)
         partitions = sorted({stop.partition for stop in stops.values() if stop.partition < self._hub.partitions})

@@ -1,17 +1,17 @@
-"""How to reach an event hub: which host over which transport, who we are, and what the SDK's errors mean.
+"""How to reach an event hub: host, transport and identity, and the meaning of the SDK's errors.
 
 Off this machine everything is encrypted. On loopback a development broker is spoken to in plain text, unless a certificate says
 that it speaks TLS.
 
 The bytes of an event: a mark, the hive it belongs to, and an envelope.
 
-The hive stands before the envelope so that readers of other hives need not understand what follows. It is no property of the
+The hive stands before the envelope so that readers of other hives need not understand the rest. It is no property of the
 event, because the SDK takes longer to write one property than all the rest.
 
 Calls of a blocking SDK, off the event loop.
 
-Each gets a thread of its own that nobody has to wait for: the SDK may wait for ever on a broker that took a connection and says
-nothing, and neither closing a bus nor the end of the process may hang on that.
+Each gets a thread of its own that no caller has to wait for: the SDK may wait for ever on a broker that took a connection and
+says nothing, and neither closing a bus nor the end of the process may hang on that.
 """
 
 import asyncio
@@ -49,12 +49,12 @@ _FINAL = {
 }
 _BUSY = frozenset({"server-busy", "timeout"})
 
-# What begins otherwise was not sent by a hive. No text begins like that.
+# Events that begin otherwise were not sent by a hive. No text begins like that.
 _MARK = b"\x93hive"
 _LENGTH_BYTES = 2
 
 AROUND_BYTES = 2048
-"""What an event needs beside its envelope: this frame, with a name of 256 characters, and its place in a batch."""
+"""Bytes of an event beside its envelope: this frame, with a name of 256 characters, and its place in a batch."""
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ for _name in ("azure.eventhub", "azure.identity"):
 
 @dataclass(frozen=True)
 class Clients:
-    """Makes the SDK's clients for one hub. None of them repeats what failed: that is for who knows whether it still matters."""
+    """Makes the SDK's clients for one hub. They never retry: the caller decides."""
 
     hub: str
     host: str
@@ -164,7 +164,7 @@ def translating() -> Iterator[None]:
 
 
 def translated(error: Exception) -> BackendError:
-    """What an error of the SDK means."""
+    """The meaning of an error of the SDK."""
     if isinstance(error, BackendError):
         return error
     condition = str(getattr(error, "error", None) or "")
@@ -181,7 +181,7 @@ def translated(error: Exception) -> BackendError:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What was sent. The empty hive is for what senders and readers tell themselves."""
+    """An event's content. The empty hive is for messages of senders and readers to themselves."""
 
     hive: str
     data: bytes
@@ -194,7 +194,7 @@ def pack(event: Event) -> bytes:
 
 
 def unpack(body: bytes) -> Event | None:
-    """What a body says; None if no hive sent it."""
+    """The event in a body; None if no hive sent it."""
     start = len(_MARK) + _LENGTH_BYTES
     if not body.startswith(_MARK) or len(body) < start:
         return None
@@ -203,7 +203,7 @@ def unpack(body: bytes) -> Event | None:
 
 
 async def off_loop(work: Callable[[], T], name: str) -> T:
-    """What `work` returns or raises. A cancelled caller leaves it to end by itself."""
+    """The result or error of `work`. A cancelled caller leaves it to end by itself."""
     waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def run() -> None:

@@ -62,7 +62,7 @@ class Hub:
         return self._readers[partition]
 
     async def listen(self, partition: int, make: Callable[[Bounds], L]) -> L:
-        """Read for somebody, who is made for what the partition holds now. Returns when something was heard."""
+        """Read for a listener, made for the present content of the partition. Returns when something was heard."""
         reader, listener = self.reader(partition), None
         try:
             async with asyncio.timeout(self._timeout_s):

@@ -1,4 +1,4 @@
-"""Those who read: the inbox of a name, and somebody who watches a hive."""
+"""Readers: the inbox of a name, and a watch over a hive."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ _SEEN_MAX = 10_000
 
 
 class PartitionInboxListener(Protocol):
-    """What an inbox tells its bus, on the event loop. Nothing of it waits."""
+    """Calls of an inbox to its bus, on the event loop. Nothing of it waits."""
 
     def moved(self, box: "Box", settled: int = 0) -> None:
         """Its position is another, perhaps because something was settled."""
@@ -95,7 +95,7 @@ class Box:
         return self.mailbox.take(deliveries_max)
 
     async def close(self) -> None:
-        """Give the name free; what is held will be read again."""
+        """Give the name free; held events will be read again."""
         if not self.mailbox.is_closed:
             self.mailbox.end()
             await self._owner.leave(self)
@@ -111,7 +111,7 @@ class Box:
 
 
 class Watching:
-    """Somebody who sees what is published in a hive, on one of the partitions. `known` is shared by those of all partitions."""
+    """A watch over the events of a hive, on one of the partitions. `known` is shared by those of all partitions."""
 
     is_behind = False
 

@@ -1,4 +1,4 @@
-"""What is kept between two lives: positions, written now and then, and dead letters, written at once."""
+"""State kept between two lives: positions, written now and then, and dead letters, written at once."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ _EVERY_S, _EVERY = 1.0, 100
 
 
 class Chores:
-    """What is to be done behind a caller who can't wait."""
+    """Work to do behind a caller that can't wait."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -55,7 +55,7 @@ class Positions:
         return stop.at if stop is not None and stop.partition == partition else None
 
     async def all(self, hive: str) -> dict[str, Stop]:
-        """Where everybody stopped who ever read in a hive."""
+        """The last positions of all names that ever read in a hive."""
         return await self._keeper.do(lambda state: state.positions(hive))
 
     def moved(self, box: Box, partition: int, *, settled: int = 0) -> None:

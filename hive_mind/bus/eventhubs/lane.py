@@ -58,7 +58,7 @@ class Lane:
         self._thread.start()
 
     def send(self, events: Sequence[Event], timeout_s: float) -> asyncio.Future[None]:
-        """Done when the broker has accepted all. Who cancels it leaves each event whole or unsent."""
+        """Done when the broker has accepted all. A cancelled send leaves each event whole or unsent."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._jobs.put(_Job(events, time.monotonic() + timeout_s, waiter))
         return waiter
@@ -142,7 +142,7 @@ class Lane:
             try:
                 client.send_batch(batch, timeout=max(remaining_s, 0.1))
                 self._socket.look(client._producers[self._partition])  # noqa: SLF001 - see `Socket`
-            except Exception as failure:  # noqa: BLE001 - whatever it is belongs to who publishes
+            except Exception as failure:  # noqa: BLE001 - any error belongs to the publisher
                 error, attempt = translated(failure), attempt + 1
                 error.__cause__ = failure
             else:

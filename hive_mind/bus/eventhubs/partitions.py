@@ -26,7 +26,7 @@ class Position:
 
 
 class Watermark:
-    """What of a partition one name is done with.
+    """The part of a partition one name is done with.
 
     A log is read in order, but acknowledged in any; so beside the place that reading has reached there are the numbers before it
     that are not done with yet. They are few: no more than a mailbox holds.
@@ -65,6 +65,6 @@ class Watermark:
     def _pass(self, number: int) -> None:
         self._next = max(self._next, number + 1)
         if self._again:
-            # Numbers come in order: what is missing by now, the broker does not keep any more.
+            # Numbers come in order: those missing by now are not on the broker any more.
             self._open -= {old for old in self._again if old < number}
             self._again = {old for old in self._again if old > number}

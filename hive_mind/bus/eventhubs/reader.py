@@ -1,8 +1,8 @@
-"""One partition's reader, shared by all who read there in this process: it starts, watches and repairs the thread that reads.
+"""One partition's reader, shared by all subscribers of it in this process: it starts, watches and repairs the reading thread.
 
 Each subscriber keeps its own position. One with an older position than the thread's makes it start again from there, and the
-others pass over what they saw already; who has no room is left behind, and fetched later in the same way. So nobody holds up
-anybody.
+others pass over events they saw already; a subscriber without room is left behind, and fetched later in the same way. So none
+holds up another.
 """
 
 import asyncio
@@ -115,7 +115,7 @@ class PartitionReader:
         self._wanted.set()
 
     async def bounds(self) -> Bounds:
-        """What the partition holds at some moment after this was called. Callers that wait together share the answer."""
+        """The content of the partition at some moment after this was called. Callers that wait together share the answer."""
         looks = self._looks
         async with self._looking:
             if self._looks == looks:
@@ -187,7 +187,7 @@ class PartitionReader:
                 await asyncio.sleep(delay_s(failures, ceiling, rng=self._rng))
 
     async def _read(self) -> BackendError | None:
-        """One life of a thread. What ended it; None when it was stopped here."""
+        """One life of a thread. The error that ended it; None when it was stopped here."""
         self.next = min(listener.next for listener in self._listeners if not listener.is_behind)
         reading = Reading(self._clients, self._partition, self.next, lambda: self._hives, self._take_in)
         self._reading, self._has_heard = reading, False

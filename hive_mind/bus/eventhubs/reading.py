@@ -18,7 +18,7 @@ from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
 from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, call_on, translated, unpack
 from hive_mind.errors import BackendError, BackendUnavailable, WireError
 
-# Events on their way to us: what a round trip of some milliseconds can carry, and no more than a loop digests at once.
+# Events on their way to us: as many as a round trip of some milliseconds can carry, and a loop digests at once.
 _AHEAD = 300
 # Events that wait for the event loop; then the thread waits.
 _UNSEEN_MAX = 2000
@@ -102,7 +102,7 @@ class Reading:
         client = self._clients.consumer()
         try:
             self._read(client)
-        except Exception as failure:  # noqa: BLE001 - whatever it is belongs to who supervises this
+        except Exception as failure:  # noqa: BLE001 - any error belongs to the supervisor
             error = translated(failure)
             error.__cause__ = failure
         finally:
@@ -163,7 +163,7 @@ def _seen(event: EventData, hives: frozenset[str]) -> SequencedEvent:
 
 
 def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token | None:
-    """What an event with these bytes is to us."""
+    """The meaning of an event with these bytes."""
     sent = unpack(body)
     if sent is None:
         return None

@@ -1,4 +1,4 @@
-"""What an event hub does not keep for us: how far each name has read, and what was put aside. One SQLite file, or none.
+"""State an event hub does not keep for us: how far each name has read, and its dead letters. One SQLite file, or none.
 
 The file may be open in several processes, such as a node and a command that looks at its dead letters. Losing the last second of
 it costs repetitions, not messages, so it is not synced at every write.
@@ -30,7 +30,7 @@ DEAD_LETTERS_MAX = 10_000
 
 _FILE = "eventhubs.sqlite"
 _BUSY_S = 5.0
-# What is deleted is overwritten: it may be what a person wants to be forgotten.
+# Deleted bytes are overwritten: a person may want them to be forgotten.
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS position (
@@ -161,7 +161,7 @@ class Keeper:
         await self.do(lambda _: None)
 
     async def do(self, work: Callable[[ConsumerState], T]) -> T:
-        """What `work` returns. One at a time, in order of the calls; a cancelled caller changes nothing."""
+        """The result of `work`. One at a time, in order of the calls; a cancelled caller changes nothing."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(self._with_state, work)))
 
     async def close(self) -> None:

@@ -89,7 +89,7 @@ class RedisBus:
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
-        """What was published so far, by type; what goes to everyone counts once. Empty without a `measure`. A copy."""
+        """Messages published so far, by type; one to everyone counts once. Empty without a `measure`. A copy."""
         return self._meter.traffic
 
     @property
@@ -147,7 +147,7 @@ class RedisBus:
         return watcher
 
     async def queues(self, hive: str) -> Sequence[QueueState]:
-        """What the server says. What a subscriber has read ahead counts as unacknowledged."""
+        """The server's counts. Messages a subscriber has read ahead count as unacknowledged."""
         return await self._admin.ask(lambda wire: dead_letters.states(wire, hive))
 
     async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
@@ -212,7 +212,7 @@ class RedisBus:
         )
 
     def _commands(self, envelopes: Sequence[Envelope]) -> tuple[list[Command | Packed], int]:
-        """What adds them, and how many bytes that is."""
+        """The commands that add them, and how many bytes that is."""
         commands: list[Command | Packed] = []
         size = 0
         for envelope in envelopes:

@@ -1,4 +1,4 @@
-"""Entries that were read and never acknowledged: whose they are, and how a live consumer takes them over.
+"""Entries that were read and never acknowledged: their consumers, and how a live consumer takes them over.
 
 Redis keeps them in a list per group, with a consumer, an age and a count of deliveries. Entries that the last process of a name
 left are ours at once; those that another live consumer holds are not, and it shows that it lives by resetting their age.
@@ -66,7 +66,7 @@ class Group:
             start = after(found[-1].id)
 
     async def claim(self, wanted: Iterable[Pending], *, idle_ms: int = 0) -> list[Claimed]:
-        """Make entries ours, in order; each counts as delivered once more. What was trimmed away meanwhile is acknowledged."""
+        """Make entries ours, in order; each counts as delivered once more. Entries trimmed away meanwhile are acknowledged."""
         deliveries = {one.id: one.deliveries for one in wanted}
         ids, claimed = list(deliveries), []
         for start in range(0, len(ids), _PAGE):

@@ -1,4 +1,4 @@
-"""Dead letters and the state of queues in Redis: for people who look, and for those who put right what went wrong."""
+"""Dead letters and the state of queues in Redis: for people that look, and for those that put things right."""
 
 import time
 from collections import Counter

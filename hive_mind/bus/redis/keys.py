@@ -15,25 +15,25 @@ ONLY_CONSUMER = "only"
 
 @lru_cache(maxsize=65_536)
 def inbox(hive: str, name: str) -> bytes:
-    """Stream: what is addressed to a name. Its one group is called like the name."""
+    """Stream: messages to a name. Its one group is called like the name."""
     return f"hive:{_quoted(hive)}:inbox:{_quoted(name)}".encode()
 
 
 @lru_cache(maxsize=1024)
 def everyone(hive: str) -> bytes:
-    """Stream: what is addressed to everyone. A group for each name."""
+    """Stream: messages to everyone. A group for each name."""
     return f"hive:{_quoted(hive)}:all".encode()
 
 
 @lru_cache(maxsize=1024)
 def brief(hive: str) -> bytes:
-    """Stream: what is addressed to everyone and soon worth nothing. A group for each name."""
+    """Stream: messages to everyone that are soon worth nothing. A group for each name."""
     return f"hive:{_quoted(hive)}:brief".encode()
 
 
 @lru_cache(maxsize=65_536)
 def brief_inbox(hive: str, name: str) -> bytes:
-    """Stream: what is addressed to a name and soon worth nothing. Its one group is called like the name."""
+    """Stream: messages to a name that are soon worth nothing. Its one group is called like the name."""
     return f"hive:{_quoted(hive)}:brief:{_quoted(name)}".encode()
 
 
@@ -63,7 +63,7 @@ def keeper(hive: str) -> bytes:
 
 
 def all_of(hive: str) -> bytes:
-    """A pattern that all keys of a hive fit, and no other's: what patterns are made of is quoted in names."""
+    """A pattern that all keys of a hive fit, and no other's: characters of patterns are quoted in names."""
     return f"hive:{_quoted(hive)}:*".encode()
 
 

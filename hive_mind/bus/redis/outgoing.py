@@ -1,8 +1,8 @@
-"""What goes to Redis: envelopes and acknowledgements of all publishers and subscribers of a bus, in as few round trips as can be.
+"""Traffic to Redis: envelopes and acknowledgements of all publishers and subscribers of a bus, in as few round trips as can be.
 
-One task owns one connection. It sends whatever has gathered while the last round trip was under way, in the order in which it
-was handed over; so a lone publisher waits for nobody, and many share a round trip. When the connection breaks it sends again
-what was not answered: the ids of envelopes let their readers see it once.
+One task owns one connection. It sends whatever has gathered while the last round trip was under way, in the order in which it was
+handed over; so a lone publisher waits for no other, and many share a round trip. When the connection breaks it sends unanswered
+commands again: the ids of envelopes let their readers see it once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _BYTES_MAX = 4 << 20
 # Acknowledgements gather for this time, unless something is sent anyway: nobody waits for them.
 _ACKS_AFTER_S = 0.005
 _ACKS_MAX = 500
-# What is under way on a sound connection is waited for at least this long, however little time its publisher gave.
+# Commands under way on a sound connection are waited for at least this long, however little time their publisher gave.
 _REPLY_S = 1.0
 _FULL = RetrySettings(delay_first_s=0.02, delay_max_s=1.0)
 

@@ -40,7 +40,7 @@ Native = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterToWrite:
-    """What is to be put aside."""
+    """A dead letter to write."""
 
     attempts: int
     reason: str
@@ -60,7 +60,7 @@ class Pace:
 
 
 class StreamReaderListener(Protocol):
-    """What a reader tells its bus."""
+    """Calls of a reader to its bus."""
 
     outgoing: RedisSender
 
@@ -92,7 +92,7 @@ class StreamReader:
         hive = subscription.hive
         self._keys = keys.read_by(hive, subscription.name)
         self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
-        # What is off the mailbox and not yet off the broker.
+        # Entries off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()
         self._pace = Pace()
         self._look_at = 0.0
@@ -123,20 +123,20 @@ class StreamReader:
         self._task = begin(self._run(), f"redis reader of {self.subscription.name}", self._note)
 
     async def stop(self) -> None:
-        """Read nothing more; what is held stays."""
+        """Read nothing more; held entries stay."""
         task, self._task = self._task, None
         self._is_stopping = True
         if task is None:
             return
         if self._is_reading:
-            # Better than to break off: what the server is just handing out would count as delivered.
+            # Better than to break off: entries the server is just handing out would count as delivered.
             self._owner.outgoing.post(("CLIENT", "UNBLOCK", self._client_id))
             await asyncio.wait([task], timeout=_BLOCK_MS / 1000 + 1)
         task.cancel()
         await asyncio.wait([task])
 
     async def close(self) -> None:
-        """Give the name free. What was not acknowledged is left to the next of this name."""
+        """Give the name free. Unacknowledged entries are left to the next of this name."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -271,12 +271,12 @@ class StreamReader:
         return await self._wire.one("HGET", *where) in (None, self._token.encode())
 
     async def _take_up(self, group: Group, *, is_first: bool) -> None:
-        """What was delivered here and got lost on the way; at the start of one who shares with nobody, what the last one left."""
+        """Entries delivered here and lost on the way; at the start of a name's only consumer, those its predecessor left."""
         held = {one.native for one in self.mailbox.held} | self._settling
         pending = await group.pending(is_mine=not (is_first and not self.subscription.is_shared))
         lost = [one for one in pending if (group.key, one.id) not in held]
         for one in await group.claim(lost) if lost else ():
-            # What this very process was sent and never got does not count as an attempt.
+            # A delivery that this very process never got does not count as an attempt.
             self._offer((group.key, one.id), one.fields, one.deliveries - (not is_first))
 
     async def _take_over(self, group: Group, idle_ms: int) -> None:

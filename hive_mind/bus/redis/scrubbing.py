@@ -1,8 +1,8 @@
-"""Leaves nothing on a Redis server of what a hive is to forget: in its streams, read or not, in its dead letters, in its log.
+"""Removes all that a hive is to forget from a Redis server: in its streams, read or not, in its dead letters, in its log.
 
 Deleting an entry only marks it: its bytes stay until everything beside it is deleted, too. So a stream that has one of them is
-emptied. What somebody had not read is lost to it, as on a network; nodes send again what was not confirmed, without what was
-erased. Dead letters are dropped, all of them: what was deleted there before may still have its bytes.
+emptied. Unread entries are lost to their readers, as on a network; nodes send unconfirmed messages again, without erased facts.
+Dead letters are dropped, all of them: those deleted there before may still have their bytes.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ async def _has_it(wire: Wire, stream: bytes, is_meant: IsMeant) -> bool:
 
 
 def _is_meant(fields: dict[bytes, bytes], is_meant: IsMeant) -> bool:
-    """What nobody can read may be anything."""
+    """Unreadable entries may hold anything."""
     try:
         return keys.BODY in fields and is_meant(decode(fields[keys.BODY]))
     except WireError:

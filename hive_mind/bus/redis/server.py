@@ -1,4 +1,4 @@
-"""What a Redis server is and how it is set up, as far as that matters to a bus.
+"""A Redis server's kind and set-up, as far as that matters to a bus.
 
 How it does is memory left, its clock, and keys that something else has taken: asked every few seconds, so that an operator reads
 of a full server or a foreign key before guessing at silent members.
@@ -52,7 +52,7 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
 
 
 async def _server_info(wire: Wire) -> dict[str, str]:
-    """What `INFO` says; nothing where this user may not ask."""
+    """The server's `INFO`; nothing where this user may not ask."""
     attempt = 0
     while True:
         try:
@@ -69,7 +69,7 @@ async def _server_info(wire: Wire) -> dict[str, str]:
 
 
 def lines_of(reply: Any) -> list[tuple[str, str]]:
-    """What `INFO` says, by name; nothing of an error."""
+    """The lines of `INFO`, by name; nothing of an error."""
     if not isinstance(reply, bytes):
         return []
     return [(name, value) for name, mark, value in (line.partition(":") for line in reply.decode().splitlines()) if mark]
@@ -88,7 +88,7 @@ def _refuse(info: dict[str, str]) -> None:
 
 
 async def refuse_full(address: BusAddress, settings: BusSettings) -> None:
-    """Raises `BackendThrottled` for a server that takes nothing: who is there may read it empty, and nobody can begin."""
+    """Raises `BackendThrottled` for a server that takes nothing: present members may read it empty, and none can begin."""
     wire = Wire(ServerAddress(address, settings))
     try:
         await wire.connect()

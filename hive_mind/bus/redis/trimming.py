@@ -1,7 +1,7 @@
-"""Trims the streams of a hive, so that they hold what somebody still has to read and not much else.
+"""Trims the streams of a hive, so that they hold unread entries and not much else.
 
-A stream may lose what all its groups have acknowledged, and, of what is older than the hive keeps things, also what only names
-have not read that were away for as long. A moment is kept in any case, for those who watch. What is brief is dropped in any case.
+A stream may lose entries that all its groups have acknowledged, and, of those older than the hive keeps things, also entries that
+only names absent for as long have not read. A moment is kept in any case, for watchers. Brief entries are dropped in any case.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ async def trim(wire: Wire, hive: str, kept_s: float) -> None:
 
 
 class _Times(NamedTuple):
-    """By the server's clock, ms: what is older is kept only for those who are not gone; and now."""
+    """By the server's clock, ms: older entries are kept only for names that are not gone; and now."""
 
     old_ms: int
     now_ms: int

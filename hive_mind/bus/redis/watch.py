@@ -65,7 +65,7 @@ class BusWatch:
 
     async def _read(self) -> None:
         for stream in self._streams(await self._wire.one("HKEYS", keys.names(self._hive))):
-            # What was not there before began later, so all of it is new.
+            # A stream that was not there before began later, so all of it is new.
             self._read_up_to.setdefault(stream, b"0")
         streams: Command = ("STREAMS", *self._read_up_to, *self._read_up_to.values())
         (reply,) = await self._wire.call(

@@ -114,7 +114,7 @@ class Wire:
     async def call(self, *commands: Command | Packed, within_s: float = REPLY_WITHIN_S) -> list[Any]:
         """The replies, in order; an error is among them as an exception. Raises `BackendUnavailable`, then nothing is known.
 
-        Hangs up on a server that only takes reads: another one leads now, and has the same name for who connects anew.
+        Hangs up on a server that only takes reads: another one leads now, and has the same name for new connections.
         """
         connection = self._connection
         if connection is None:
@@ -162,7 +162,7 @@ def value(reply: Any) -> Any:
 
 
 def pairs(flat: Sequence[Any]) -> dict[bytes, Any]:
-    """What the server says as key, value, key, value …"""
+    """The server's reply of key, value, key, value …"""
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -1,12 +1,12 @@
 """A bus over Azure Service Bus, or over the development broker: one topic, and on it a subscription per node.
 
-Messages carry their target as a property, subscriptions have a filter on it; see `messages`. Azure keeps what it
-accepted until it is acknowledged; the development broker keeps it as long as it runs. The address is
+Messages carry their target as a property, subscriptions have a filter on it; see `messages`. Azure keeps accepted messages until
+they are acknowledged; the development broker keeps it as long as it runs. The address is
 `servicebus://NAMESPACE.servicebus.windows.net/TOPIC` or `servicebus://127.0.0.1:5672/TOPIC`; the credential is a connection
-string, or for Azure none: then `azure-identity` finds who is signed in.
+string, or for Azure none: then `azure-identity` finds the signed-in identity.
 
-The topic needs the tier Standard or Premium, and had better detect duplicates: what was sent again after a broken connection is
-then dropped before it is paid for. Subscriptions are made where the identity may manage them; made by hand, they need the two
+The topic needs the tier Standard or Premium, and had better detect duplicates: messages sent again after a broken connection are
+then dropped before they are paid for. Subscriptions are made where the identity may manage them; made by hand, they need the two
 rules of `admin`, long locks, and more deliveries than a subscriber's `attempts_max`.
 """
 
@@ -46,7 +46,7 @@ __all__ = ["ServiceBus", "open", "scrub"]
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "ServiceBus":
-    """Connect. `?names=a,b` tells of nodes whose dead letters are to be seen where the broker does not list subscriptions."""
+    """Connect. `?names=a,b` lists the nodes to show dead letters of, where the broker does not list subscriptions."""
     account = account_of(address, settings)
     silence()
     bus = ServiceBus(account, settings, [name for name in address.option("names").split(",") if name])
@@ -86,7 +86,7 @@ class ServiceBus:
 
     @property
     def capabilities(self) -> BusCapabilities:
-        """What Azure can; the development broker keeps nothing over a restart."""
+        """Capabilities of Azure; the development broker keeps nothing over a restart."""
         return BusCapabilities(
             is_durable=True, survives_restart=self._account.is_cloud, can_share=True, envelope_bytes_max=self._bytes_max
         )
@@ -114,7 +114,7 @@ class ServiceBus:
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         """Read a subscription of the topic. In the cloud it is made if it is not there and we may. `start` has no meaning here:
-        what a subscription has kept is delivered, and it keeps from the moment it was made."""
+        kept messages are delivered, and it keeps from the moment it was made."""
         self._refuse_if_closed()
         place = subscription.hive, subscription.name
         others = self._inboxes.setdefault(place, [])

@@ -1,9 +1,9 @@
-"""Whom to talk to and as whom: a client of the SDK for an address and settings.
+"""Makes clients: address and credentials, for the SDK, from an address and settings.
 
 Plain AMQP is for this machine only: the development broker, or Microsoft's emulator in its container. Everything else is TLS.
 A secret is handed to the SDK and kept nowhere else.
 
-What the SDK's errors mean to us is said here, too. Texts of the SDK are shortened: they repeat whole frames.
+The meaning of the SDK's errors is here, too. Texts of the SDK are shortened: they repeat whole frames.
 """
 
 import asyncio
@@ -159,7 +159,7 @@ def account_of(address: BusAddress, settings: BusSettings) -> Account:
 
 
 def silence() -> None:
-    """The SDK logs every reconnect as an error with a traceback; we tell of it in one line. Who set a level keeps it."""
+    """The SDK logs every reconnect as an error with a traceback; we report it in one line. A level set elsewhere is kept."""
     log = logging.getLogger("azure.servicebus")
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)

@@ -20,12 +20,12 @@ _log = logging.getLogger(__name__)
 
 # The longest allowed: fewer renewals, and a crashed receiver delays its messages by no more than this.
 _LOCK = timedelta(minutes=5)
-# Far more than a subscriber's own `attempts_max`: what it puts aside says why, what the broker puts aside does not.
+# Far more than a subscriber's own `attempts_max`: its dead letters say why, the broker's do not.
 _DELIVERIES_MAX = 100
 _DEFAULT_RULE = "$Default"
 
 Counts = dict[str, tuple[int | None, int | None]]
-"""What waits and what is dead, by subscription."""
+"""Numbers of waiting and of dead messages, by subscription."""
 
 
 class AdminClient:

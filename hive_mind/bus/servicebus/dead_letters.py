@@ -34,7 +34,7 @@ Paths = Mapping[str, str]
 
 
 def description_of(attempts: int, at_ms: int) -> str:
-    """What is written beside the reason of a dead letter."""
+    """The description beside the reason of a dead letter."""
     return f"{attempts} attempts, at {at_ms}"
 
 
@@ -47,7 +47,7 @@ def revived(message: ServiceBusReceivedMessage) -> tuple[Envelope, str] | None:
 
 
 class DeadLetters:
-    """Of the subscription at `path`, whose node is called `name`."""
+    """Of the subscription at `path`, of the node `name`."""
 
     def __init__(self, account: Account, path: str, name: str) -> None:
         self._account, self._path, self._name = account, path, name
@@ -142,7 +142,7 @@ async def letters_in(account: Account, paths: Paths, limit: int) -> Sequence[Dea
     """The oldest. Raises `BackendError`."""
     letters: list[DeadLetter] = []
     for name, path in sorted(paths.items()):
-        # Somebody may be known who never subscribed.
+        # A known name may never have subscribed.
         with suppress(Missing):
             letters += await DeadLetters(account, path, name).list(limit)
     return sorted(letters, key=lambda letter: letter.at_ms)[:limit]

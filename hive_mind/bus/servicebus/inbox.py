@@ -1,7 +1,7 @@
-"""One subscription of this process: its reader, its mailbox, and what keeps both honest.
+"""One subscription of this process: its reader, its mailbox, and their checks.
 
-Whatever the mailbox holds stays locked: locks are renewed in the middle of their time. A ping to itself proves that the
-subscription hears what is sent to it; any other message proves it as well.
+Everything the mailbox holds stays locked: locks are renewed in the middle of their time. A ping to itself proves that the
+subscription gets its messages; any other message proves it as well.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _UNDECODABLE = "not an envelope of this version"
 
 
 class SubscriptionInboxListener(Protocol):
-    """What an inbox tells its bus."""
+    """Calls of an inbox to its bus."""
 
     def settled(self) -> None:
         """All settlements have reached the broker."""
@@ -120,7 +120,7 @@ class ServiceBusInbox:
         return self.mailbox.is_drained and self.reader.is_settled
 
     def added_to(self, health: BusHealth) -> BusHealth:
-        """What it counted, and its trouble, beside those of others."""
+        """Its counts and its trouble, beside those of others."""
         return replace(
             health,
             reconnects=health.reconnects + self.reader.reconnects,
@@ -151,7 +151,7 @@ class ServiceBusInbox:
             await asyncio.wait([self._renewing])
         for delivery in held:
             locked = delivery.native
-            # What nobody had in hand was not delivered: it must not lose one of its attempts.
+            # A message not handed out was not delivered: it must not lose one of its attempts.
             self.reader.settle(Settlement(locked.message, "give back" if locked.is_taken else "release"))
         await self.reader.close()
         self._owner.forget(self)
@@ -171,7 +171,7 @@ class ServiceBusInbox:
 
     @property
     def may_read(self) -> bool:
-        """Whether there is room, and somebody who wants it."""
+        """Whether there is room, and a waiting subscriber."""
         return self.mailbox.room > 0 and not (self.is_draining or self.mailbox.is_closed)
 
     def read(self, message: ServiceBusReceivedMessage) -> None:

@@ -1,10 +1,10 @@
-"""What is read and written: envelopes as messages of the SDK, and pings that only prove that a subscription hears.
+"""Messages read and written: envelopes as messages of the SDK, and pings that only prove that a subscription hears.
 
 How hives and nodes are called on Service Bus: labels, subscriptions, targets.
 
 A subscription is called `<hive>.<node>`; a message says in its property `target` whether it is for `<hive>.<node>` or, as
 `<hive>.*`, for everyone in the hive. So two correlation filters per subscription are enough, and hives share a topic unseen.
-Entities have at most 50 characters, and upper and lower case are the same there: what does not fit gets a label with a hash.
+Entities have at most 50 characters, and upper and lower case are the same there: names that do not fit get a label with a hash.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from hive_mind.bus.base import BRIEF_S, EVERYONE, Envelope, Key, key_of
 from hive_mind.regex import regex
 
 _PING = "hive-mind.ping"
-# Somebody who is away finds no heap of them.
+# A node that was away finds no heap of them.
 _PING_TTL = timedelta(seconds=60)
 # Less than a second is no limit to the SDK, and AMQP counts milliseconds in 32 bits.
 _KEPT_S_MIN, _KEPT_S_MAX = 1.0, 49 * 86_400.0

@@ -1,8 +1,8 @@
-"""What goes to a topic: envelopes of all publishers of a bus, in their order, in as few batches as can be.
+"""Traffic to a topic: envelopes of all publishers of a bus, in their order, in as few batches as can be.
 
 One task owns the sender, because the SDK's clients can't be shared by tasks, and because a send that was begun must not be
-cancelled half way. What waits while a batch is under way goes with the next one. After a failure the rest is sent again under
-the same message ids; duplicate detection, or the reader's memory of ids, drops what had arrived.
+cancelled half way. Messages that wait while a batch is under way go with the next one. After a failure the rest is sent again
+under the same message ids; duplicate detection, or the reader's memory of ids, drops those that had arrived.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _OVERHEAD_BYTES = 4096
 
 
 class Job:
-    """What one publisher waits for."""
+    """A publisher's messages."""
 
     __slots__ = ("_left", "done", "has_begun", "is_in_part")
 
@@ -44,7 +44,7 @@ class Job:
 
     @property
     def is_wanted(self) -> bool:
-        """What was given up before anything of it was sent is not sent; what was begun is brought to its end."""
+        """A job given up before any of it was sent is not sent; one begun is brought to its end."""
         return self.has_begun or not self.done.done()
 
     def accept_one(self) -> None:
@@ -146,7 +146,7 @@ class TopicSender:
 
     async def _reconnect(self) -> None:
         await self._pause()
-        # While nothing is sent, those who gave up must not pile up.
+        # While nothing is sent, abandoned jobs must not pile up.
         self._waiting = deque(part for part in self._waiting if part[0].is_wanted)
         try:
             await self._connect()
@@ -176,7 +176,7 @@ class TopicSender:
         return parts
 
     async def _send(self, sender: ServiceBusSender, parts: deque[tuple[Job, ServiceBusMessage]]) -> None:
-        """What was accepted leaves `parts`."""
+        """Accepted messages leave `parts`."""
         while parts:
             if len(parts) == 1:
                 count = 1

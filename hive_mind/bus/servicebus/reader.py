@@ -81,7 +81,7 @@ class Settlement:
 
 
 class QueueReaderHost(Protocol):
-    """Whom a reader reads for."""
+    """The owner of a reader."""
 
     @property
     def may_read(self) -> bool:
@@ -191,7 +191,7 @@ class QueueReader:
 
     async def _settle(self, receiver: ServiceBusReceiver) -> None:
         while self._settlements:
-            # One that fails is not tried again: what was acknowledged comes once more and is known, the rest is decided anew.
+            # One that fails is not tried again: an acknowledged message comes once more and is known, the rest is decided anew.
             await _settle(receiver, self._settlements.popleft())
         self._host.all_settled()
 
@@ -246,7 +246,7 @@ class QueueReader:
 
 
 async def _settle(receiver: ServiceBusReceiver, settlement: Settlement) -> None:
-    """What came over a connection that is gone, the SDK settles by its lock; if that ran out, it comes again, and is known."""
+    """Messages of a lost connection the SDK settles by their lock; if that ran out, they come again, and are known."""
     message = settlement.message
     with suppress(MessageLockLostError):
         match settlement.deed:

@@ -1,6 +1,6 @@
-"""Leaves nothing on Service Bus of what a hive is to forget: in subscriptions that nobody has read, and in their dead letters.
+"""Removes all that a hive is to forget from Service Bus: in unread subscriptions, and in their dead letters.
 
-What a member has in hand just now it settles itself; it is gone then, or when it expires.
+Messages in a member's hands just now it settles itself; they are gone then, or when they expire.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -46,7 +46,7 @@ async def scrub(
 async def _scrubbed(
     account: Account, path: str, queue: ServiceBusSubQueue | None, is_meant: IsMeant
 ) -> list[ServiceBusReceivedMessage]:
-    """What is meant and still there in the end; nothing where nobody ever subscribed."""
+    """The messages meant that are still there in the end; none where no node ever subscribed."""
     line = account.from_subscription(path, sub_queue=queue)
     try:
         receiver = await line.open()
@@ -65,7 +65,7 @@ async def _scrubbed(
 
 
 def _meant(messages: Sequence[ServiceBusReceivedMessage], is_meant: IsMeant) -> Iterator[ServiceBusReceivedMessage]:
-    """What nobody can read may be anything."""
+    """Unreadable messages may hold anything."""
     for message in messages:
         try:
             if is_meant(envelope_of(message)):

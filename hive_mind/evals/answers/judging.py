@@ -1,4 +1,4 @@
-"""The judge of groundedness: does what was found support what was answered? A language model whose name every report gives.
+"""The judge of groundedness: do the facts found support the answer? A language model named in every report.
 
 It fails closed: a reply that can't be used, a provider in trouble or a budget that is spent gives no verdict, and never a made-up
 one. A verdict counts only where the model's own list of unsupported statements agrees with it.

@@ -1,4 +1,4 @@
-"""What one question is worth in one arm: every figure of what it found and of what was answered from that, under fixed names.
+"""Figures of one question in one arm: of the facts found and of the answer from them, under fixed names.
 
 Arithmetic only; definitions are in `measure`. A figure that has nothing to measure is None and never 0: recall without a relevant
 document, distractors where none is labelled, a keyword hit without keywords or without an answer.
@@ -24,7 +24,7 @@ GROUNDED = "grounded"
 
 _WORDED = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right")
 ANSWERED = frozenset({*_WORDED, GROUNDED})
-"""What only an answer has."""
+"""Figures that only an answer has."""
 
 
 def score(
@@ -63,7 +63,7 @@ def ranked_figures(question: LabelledQuestion, found: Sequence[str], limit: int)
 
 
 def shown_figures(hits: Sequence[Hit], kinds: Sequence[str], vectors: NDArray[np.float32] | None) -> Figures:
-    """What the results are like, whatever the question's labels say."""
+    """Properties of the results, independent of the question's labels."""
     if len(kinds) != len(hits) or (vectors is not None and len(vectors) != len(hits)):
         rows = "no" if vectors is None else len(vectors)
         raise ValueError(f"each hit must have a kind and a vector, but there are {len(hits)}, {len(kinds)} and {rows}")
@@ -87,7 +87,7 @@ def shown_scores(hits: Sequence[Hit]) -> list[float]:
 
 
 def answered_figures(question: LabelledQuestion, answer: GivenAnswer | None) -> Figures:
-    """What the answer is worth by the question's keywords. An answer that is declined holds none of them."""
+    """The answer's figures by the question's keywords. An answer that is declined holds none of them."""
     if answer is None:
         return dict.fromkeys(_WORDED)
     # "I don't know" is our wording. Where that is right, it may be what the keywords ask for.

@@ -1,7 +1,7 @@
-"""What a run may cost and what it did cost: one token budget for all its processes, and what was spent between two moments.
+"""A run's budget and its cost: one token budget for all its processes, and the use between two moments.
 
-Cells run in processes of their own, and a run may be interrupted and go on. So what is spent stands in a file of the run's
-folder, and every call looks there first: cells side by side can't overspend together, and a run that goes on goes on counting.
+Cells run in processes of their own, and a run may be interrupted and go on. So the use stands in a file of the run's folder, and
+every call looks there first: cells side by side can't overspend together, and a run that goes on goes on counting.
 """
 
 import logging
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Metered(Protocol):
-    """What words or judges answers, and counts what that takes."""
+    """A source of answers or judgements that counts its use."""
 
     @property
     def name(self) -> str:
@@ -30,11 +30,11 @@ class Metered(Protocol):
 
     @property
     def spent(self) -> Usage:
-        """What all of it cost so far, calls that failed included."""
+        """Total use so far, failed calls included."""
         ...
 
     def usd(self, used: Usage) -> float | None:
-        """What that much costs in money; None where no price is known."""
+        """The price of that use in money; None where no price is known."""
         ...
 
     async def close(self) -> None:
@@ -106,7 +106,7 @@ class RunBudget(Budget):
 
 
 def since(before: Usage, now: Usage) -> Usage:
-    """What was used in between."""
+    """The use in between."""
     return Usage(now.input_tokens - before.input_tokens, now.output_tokens - before.output_tokens, now.calls - before.calls)
 
 

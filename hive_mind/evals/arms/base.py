@@ -1,4 +1,4 @@
-"""What every arm does: it learns a scope's documents when it opens, and is asked questions until it is closed."""
+"""The interface of an arm: it learns a scope's documents when it opens, and is asked questions until it is closed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a question cost a hive, replies included, how many nodes were asked besides the asker's own, and which share of the
+    """Cost of a question to a hive, replies included, how many nodes were asked besides the asker's own, and which share of the
     hive was searched."""
 
     messages: int = 0
@@ -28,7 +28,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:
-    """What one question found, best first, and what finding it cost. Times in seconds, without embedding the question."""
+    """Results of one question, best first, and the cost of finding them. Times in seconds, without embedding the question."""
 
     hits: tuple[Hit, ...]
     cost: Cost = field(default=Cost())
@@ -46,7 +46,7 @@ class OpenArm(Protocol):
 
     @property
     def learned(self) -> Learned:
-        """What learning took."""
+        """Cost of learning."""
         ...
 
     async def ask(self, question: LabelledQuestion, limit: int) -> ArmResult:
@@ -60,9 +60,9 @@ class OpenArm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What arms are made with; the same for all arms of a run.
+    """Parts that arms are made with; the same for all arms of a run.
 
-    `embedder` had better remember what it embedded: every arm embeds the same texts. `keep` is a folder in which the arm of one
+    `embedder` had better remember its embeddings: every arm embeds the same texts. `keep` is a folder in which the arm of one
     memory leaves its database for the next run; None: in RAM.
     """
 

@@ -1,4 +1,4 @@
-"""What every other arm has to beat: keywords alone, chance, and handing over everything."""
+"""The baselines every other arm has to beat: keywords alone, chance, and handing over everything."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ def chance(scope: Scope, seed: int) -> BaselineArm:
 
 
 def full_context(scope: Scope) -> BaselineArm:
-    """All facts in their order, whatever the limit: what a model would read if nothing were looked up. Nothing is retrieved."""
+    """All facts in their order, whatever the limit: a model's input if nothing were looked up. Nothing is retrieved."""
     hits = [_hit(fact) for fact in facts_of(scope)]
 
     def find(question: LabelledQuestion, limit: int) -> Sequence[Hit]:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""What an arm costs: to learn (time, messages, memory, how long the last fact was under way) and to search."""
+"""Costs of an arm: of learning (time, messages, memory, delay of the last fact) and of searching."""
 
 import ctypes
 import gc
@@ -25,9 +25,9 @@ _ROLLUP = Path("/proc/self/smaps_rollup")
 
 
 async def outcome_of(search: Callable[[], Awaitable[Found]], cost: Callable[[Found], Cost] = lambda _: Cost()) -> ArmResult:
-    """What is found, by `cost` at what price, and the time of the second search.
+    """The facts found, their price by `cost`, and the time of the second search.
 
-    The first embeds the question, which costs a hundred times the search and is not what is compared, and fills caches.
+    The first embeds the question, which costs a hundred times the search and is not compared, and fills caches.
     """
     hits = await search()
     paid = cost(hits)
@@ -55,7 +55,7 @@ class Learning:
 
 
 class Measured:
-    """What learning took, before messages are weighed."""
+    """Cost of learning, before messages are weighed."""
 
     def __init__(self, cpu_s: float, wall_s: float, lag_s: float, memory_before: int | None) -> None:
         self._cpu_s, self._wall_s, self._lag_s, self._memory_before = cpu_s, wall_s, lag_s, memory_before
@@ -85,11 +85,11 @@ async def prepare(scope: Scope, settings: Settings, embedder: Embedder) -> None:
 
 
 def memory_in_use() -> int | None:
-    """Bytes of this process, what it shares with others divided among them; None where the system does not tell."""
+    """Bytes of this process, pages shared with others divided among them; None where the system does not tell."""
     gc.collect()
     if not sys.platform.startswith("linux") or not _ROLLUP.exists():
         return None
-    # What was freed and not given back would be used again and hide what an arm takes. Only glibc knows the call.
+    # Memory freed and not given back would be used again and hide an arm's use. Only glibc knows the call.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -17,7 +17,7 @@ def _round_robin(documents: Sequence[Document], agents: int, seed: int) -> list[
 
 
 def _by(documents: Sequence[Document], agents: int, seed: int, *, field: str) -> list[list[Document]]:  # noqa: ARG001
-    """What belongs together stays together; groups go to the agents in turn."""
+    """Documents that belong together stay together; groups go to the agents in turn."""
     groups: dict[str, list[Document]] = {}
     for document in documents:
         groups.setdefault(getattr(document, field), []).append(document)
@@ -28,7 +28,7 @@ def _by(documents: Sequence[Document], agents: int, seed: int, *, field: str) ->
 
 
 def _random(documents: Sequence[Document], agents: int, seed: int) -> list[list[Document]]:
-    """Each to an agent that is drawn, as where nobody decides who hears what."""
+    """Each to an agent that is drawn, as where facts reach agents by chance."""
     chance = random.Random(f"{seed} deal")  # noqa: S311 - it has to be the same again
     dealt: list[list[Document]] = [[] for _ in range(agents)]
     for document in documents:

@@ -1,4 +1,4 @@
-"""Documents as facts: what a memory is given to keep, and which documents a fact stands for afterwards."""
+"""Documents as facts: the facts a memory is given to keep, and the documents a fact stands for afterwards."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

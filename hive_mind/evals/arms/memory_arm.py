@@ -1,4 +1,4 @@
-"""One memory that has everything: what all other arms are compared with."""
+"""One memory that has everything: the reference for all other arms."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ async def open_arm(cell: Cell, scope: Scope, means: Means, search: Search) -> Me
     memory = memory_with(settings, _name_for(scope, means.embedder.model), Borrowed(means.embedder), cell.retrieval.ranking)
     arm = await learned_by(memory, scope, search, means.progress, learning)
     if means.keep:
-        # What an earlier run learned is not learned again, so that nothing was measured.
+        # Documents learned by an earlier run are not learned again, so that nothing was measured.
         arm.learned = Learned(len(arm.documents))
     return arm
 

@@ -38,12 +38,12 @@ def newness_of(documents: Iterable[Document]) -> Newness:
 
 
 def newest_first(hits: Sequence[Hit], newness: Newness, limit: int) -> list[Hit]:
-    """The newest `limit` of hits that are in the order of their relevance. What no document said is older than all."""
+    """The newest `limit` of hits that are in the order of their relevance. Hits without a document are older than all."""
     return sorted(hits, key=lambda hit: -newness.get(hit.fact.id, -1))[:limit]
 
 
 class Searched(Protocol):
-    """What of a memory is evaluated."""
+    """The part of a memory that is evaluated."""
 
     async def search_facts(self, query: str | Query, limit: int = LIMIT) -> SearchResult:
         """The best facts for a query, best first."""
@@ -99,9 +99,9 @@ _SEARCHES: Mapping[Mode, Search] = {
 }
 
 BY_WORDS: frozenset[Mode] = frozenset({"lexical", "seed-federated"})
-"""What no embedding model changes."""
+"""Modes that no embedding model changes."""
 NEEDS_VECTORS: frozenset[Mode] = frozenset({"semantic", "rrf", "weighted"})
-"""What finds nothing without a model. The others then rank by words alone."""
+"""Modes that find nothing without a model. The others then rank by words alone."""
 
 METHODS: Mapping[str, Mode] = {
     "keyword": "lexical",

@@ -1,4 +1,4 @@
-"""What can be an arm, and hives with a node for each agent, as where every agent is a machine of its own."""
+"""Requirements on an arm, and hives with a node for each agent, as where every agent is a machine of its own."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,13 @@ from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, spec_of
 from hive_mind.runtime.members.fleet import GROUP_SIZE
 
 ANOTHER_MOMENT_MS = 2
-"""Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, it is clear who said it first."""
+"""Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, the first one is clear."""
 
 _HIVES = tuple(SPECS)
 
 
 class PerAgentArm:
-    """What arms with a node for each agent begin with."""
+    """The common start of arms with a node for each agent."""
 
     def __init__(self, cell: Cell, scope: Scope, means: Means) -> None:
         self._cell, self._scope, self._means = cell, scope, means
@@ -65,7 +65,7 @@ def refuse(cell: Cell, means: Means) -> None:
 
 
 def topology_of(arm: Arm) -> Topology:
-    """Who holds what, for an arm that is a hive. Raises `InvalidInput`."""
+    """The topology of an arm that is a hive. Raises `InvalidInput`."""
     spec = spec_of(arm.kind)
     groups = groups_of(arm) if "groups" in spec.settings else {"": names_of(arm.agents)}
     return spec.build(Founding(groups, replicas=arm.replicas))
@@ -82,7 +82,7 @@ def slow_of(cell: Cell) -> frozenset[str]:
 
 
 def askers_of(cell: Cell, scope: Scope) -> Mapping[str, str]:
-    """The asker of each question, by its id: agents whose node runs, in turn, over all questions of the scope."""
+    """The asker of each question, by its id: agents with a running node, in turn, over all questions of the scope."""
     down = down_of(cell)
     asking = [name for name in names_of(cell.arm.agents) if name not in down]
     return {question.id: asking[place % len(asking)] for place, question in enumerate(scope.questions)}

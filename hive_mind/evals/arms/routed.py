@@ -1,9 +1,9 @@
-"""A hive whose coordinator asks a few agents only: those whose facts, on average, are nearest to the question by meaning.
+"""A hive with a coordinator that asks a few agents only: those with facts nearest, on average, in meaning to the question.
 
-Every agent keeps what it learned. Of each the coordinator knows the centroid, the mean of its facts' vectors; what it costs to
-tell it is counted nowhere. It asks the `fan_out` nearest, equally near ones in their order, and ranks what these returned by
-statistics of these alone: the protocol is that of any hive, over a part of it. So completeness is the share of the agents that
-were searched. Where meaning says who knows, as with whole sessions per agent, less is lost than where facts are dealt at random.
+Every agent keeps what it learned. Of each the coordinator knows the centroid, the mean of its facts' vectors; the cost of sending
+it is counted nowhere. It asks the `fan_out` nearest, equally near ones in their order, and ranks their results by statistics of
+these alone: the protocol is that of any hive, over a part of it. So completeness is the share of the agents that were searched.
+Where meaning points to the right agent, as with whole sessions per agent, less is lost than where facts are dealt at random.
 """
 
 from dataclasses import dataclass

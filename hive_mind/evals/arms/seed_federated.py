@@ -1,9 +1,9 @@
 """Document 004's federated hive: every group returns its own list by keywords, and ranks decide, of keywords and of confidence.
 
 Groups are as in a federated arm. Each scores by its own statistics and hands over three facts per wanted one, itself, with their
-scores. What all of them returned, each fact once, is ranked by score and ranked by confidence, and the two ranks are fused
-(`ranking.seed`). Confidence is what a fact was promoted with. The keyword score is our BM25, better than that of 004, so what is
-lost here is lost by merging. A cell's mode plays no part.
+scores. Their results, each fact once, are ranked by score and ranked by confidence, and the two ranks are fused (`ranking.seed`).
+Confidence is the one a fact was promoted with. The keyword score is our BM25, better than that of 004, so the loss here is due to
+merging. A cell's mode plays no part.
 
 How much it loses depends on two things. Where a data set does not say how sure its documents are, all are equally sure, and the
 list by confidence is one by id: as good as random, as confidence is to any question. And 004 leaves open how much each group
@@ -32,13 +32,13 @@ from hive_mind.ranking.seed import Collected, seed_federated
 from hive_mind.ranking.tokens import tokenize
 
 FACTS_PER_HIT = 3
-"""Between 004's readings: it caps nothing, has an inner multiplier of 10, and 3 for groups whose domains match."""
+"""Between 004's readings: it caps nothing, has an inner multiplier of 10, and 3 for groups of matching domains."""
 _DEADLINE_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """What one group returned."""
+    """Results of one group."""
 
     gathered: Gathered
     facts: tuple[HiveFact, ...]

@@ -1,4 +1,4 @@
-"""Arms whose nodes run in virtual time: hives of sizes no laptop holds, and faults that a real network has when it likes.
+"""Arms with nodes in virtual time: hives of sizes no laptop holds, and faults that a real network has when it likes.
 
 A node for each agent, whatever the topology, as where every agent is a process of its own. The agents' memories, their ranking
 and the nodes are those of production; the network is simulated. So messages, bytes, fan-out and completeness are exact and the
@@ -102,7 +102,7 @@ class SimulatedArm(PerAgentArm):
                 await self._memories[name].on_shared(shared)
 
     async def _search(self, asker: str, question: LabelledQuestion, limit: int, *, is_weighed: bool) -> tuple[SearchResult, int]:
-        """What it finds, and when it had found it; afterwards nothing of the question is under way any more."""
+        """The results, and their time; afterwards nothing of the question is under way any more."""
         self._hive.begin(asker, question.id, is_weighed=is_weighed)
         hits = await self._find(self._memories[asker], question.text, limit)
         answered_ms = self._hive.schedule.now_ms

@@ -1,9 +1,9 @@
-"""A fleet of this process that has learned a scope: what all arms with a hive begin with, and what they count of a question.
+"""A fleet of this process that has learned a scope: the start of all arms with a hive, and their counts of a question.
 
-The gate is open, so that every topology holds the same facts; what is compared is where they lie and how they are found. Rows
-must be the same for the same seed, so nothing that is asked depends on a clock: nobody is asked a second time for being slow, and
-members know who is down, as they would some seconds after its last beat. The wait for those is cut short, because here it is sure
-to be in vain; what it is in a hive of processes is measured there.
+The gate is open, so that every topology holds the same facts; only their places and the ways to find them are compared. Rows must
+be the same for the same seed, so nothing that is asked depends on a clock: no node is asked a second time for being slow, and
+members know which nodes are down, as they would some seconds after its last beat. The wait for those is cut short, because here
+it is sure to be in vain; in a hive of processes it is measured.
 """
 
 import asyncio
@@ -49,12 +49,12 @@ class TrainedFleet:
     places: dict[str, int]
 
     def asker(self, question: LabelledQuestion) -> str:
-        """The asker of a question: agents whose node runs, in turn, by the question's place in the scope."""
+        """The asker of a question: agents with a running node, in turn, by the question's place in the scope."""
         askers = [agent for agent in self.fleet.memories if self.fleet.plan.node_of(agent) not in self.down]
         return askers[self.places.get(question.id, 0) % len(askers)]
 
     def node_of(self, agent: str) -> HostedNode:
-        """An agent's node, which knows who is down."""
+        """An agent's node, which knows the nodes that are down."""
         hosted = self.fleet.nodes[self.fleet.plan.node_of(agent)]
         hosted.node.questions.latencies.suspects = self.down
         return hosted
@@ -123,7 +123,7 @@ def plan_of(cell: Cell, topology: TopologyName) -> FleetPlan:
 
 
 async def train(cell: Cell, scope: Scope, means: Means, plan: FleetPlan) -> TrainedFleet:
-    """Deal a scope to the agents of a fleet, let them share it, and stop whom the seed says. Raises `InvalidInput`."""
+    """Deal a scope to the agents of a fleet, let them share it, and stop those drawn by the seed. Raises `InvalidInput`."""
     topology = plan.build_topology()
     nodes = topology.nodes if topology else ()
     if cell.fault.down >= max(len(nodes), 1):

@@ -1,8 +1,8 @@
-"""A hive of production nodes in virtual time, as the agents at its nodes see it: what they ask is answered before time goes on.
+"""A hive of production nodes in virtual time, as the agents at its nodes see it: questions are answered before time goes on.
 
-Nodes, topologies, messages and the network with its faults are those that run or are simulated elsewhere; this file performs
-what nodes want and counts what they send. Disks write at once and computing takes no time: virtual time is what the network and
-waiting take. Each question finds the hive as learning left it, so no row depends on which questions were asked before it.
+Nodes, topologies, messages and the network with its faults are those that run or are simulated elsewhere; this file performs the
+nodes' effects and counts their messages. Disks write at once and computing takes no time: virtual time is spent on the network
+and on waiting. Each question finds the hive as learning left it, so no row depends on which questions were asked before it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,7 @@ _SETTLED_WITHIN_MS = 600_000
 
 @dataclass(slots=True)
 class Traffic:
-    """What was sent since `begin`: one message to two nodes is two."""
+    """Messages sent since `begin`: one message to two nodes is two."""
 
     is_weighed: bool = True
     messages: int = 0
@@ -120,9 +120,9 @@ class VirtualHive:
         return max(0, self._replica_ms - began_ms)
 
     def spoil(self, down: frozenset[str], slow: frozenset[str]) -> None:
-        """Learning is over, and what is to be wrong is wrong from now on.
+        """Learning is over; faults hold from now on.
 
-        Who is down has been so for long enough that everybody knows, as members do a few seconds after a last beat.
+        Nodes that are down have been so for long enough that all know, as members do a few seconds after a last beat.
         """
         self._is_learning, self._down, self._slow = False, down, slow
         for name, one in self.nodes.items():

@@ -1,11 +1,11 @@
-"""What a hive sends, counted and weighed: one message to two nodes is two.
+"""A hive's messages, counted and weighed: one message to two nodes is two.
 
 Messages are collected as they are published and weighed afterwards, because to encode one costs more than to send it and would be
-measured as time. What chance, clocks and earlier questions decide of a question's messages weighs the same each time: its id, the
-time that is left for it, and the counters within the milliseconds at which facts were shared.
+measured as time. Parts of a question's messages that depend on chance, clocks and earlier questions weigh the same each time: its
+id, the time that is left for it, and the counters within the milliseconds at which facts were shared.
 
-What nodes tell one another by a timetable of their own (that they live, who is a member, whether they hold the same) is not
-counted. It goes on whether or not anything is learned or asked, and how much of it falls into learning says how long that took.
+Messages that nodes send by a timetable of their own (liveness, membership, whether they hold the same) are not counted. They go
+on whether or not anything is learned or asked, and their number during learning depends on how long that took.
 """
 
 from typing import get_args

@@ -1,4 +1,4 @@
-"""Questions with known answers: what a data set is, how the formats in use are read into one, and how one is written."""
+"""Questions with known answers: the form of a data set, readers for the formats in use, and a writer."""
 
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, pooled, says_something
 from hive_mind.evals.datasets.beir import load_beir

@@ -1,4 +1,4 @@
-"""What the readers of several formats share: the documents of a scope while they are read, times, and lists of evidence."""
+"""Common parts of the readers of several formats: the documents of a scope while they are read, times, and lists of evidence."""
 
 import re
 from collections import Counter

@@ -1,6 +1,6 @@
-"""What every data set looks like to the rest of the program, whatever file it came from.
+"""The form of every data set in the rest of the program, whatever file it came from.
 
-A data set is a list of scopes; a question is asked of the documents of its own scope and of no others. What a loader could
+A data set is a list of scopes; a question is asked of the documents of its own scope and of no others. Input that a loader could
 not use is counted with its reason, so that no figure is printed over a silently smaller set.
 """
 
@@ -35,12 +35,12 @@ class Document:
 class LabelledQuestion:
     """A question and the documents that answer it.
 
-    `relevant` maps document ids to judgements: above 0 relevant, -1 a distractor that looks right and is wrong.
-    `answer` is the expected one in words, "" where none is given. A good answer has all of `required`, at least one
-    of `acceptable` where there are any, and none of `forbidden`; `superseded` are the values that were true before and
-    would be stale now. `intent` and `source_bias` are document 003's; `gap` says why nothing answers it, where nothing does.
-    What is not answerable may still have `relevant` documents: those in which one sees that the answer is not there.
-    `asked_at` is when it is asked, in ISO 8601, where "last week" depends on it; "" where it doesn't or nobody says.
+    `relevant` maps document ids to judgements: above 0 relevant, -1 a distractor that looks right and is wrong. `answer` is the
+    expected one in words, "" where none is given. A good answer has all of `required`, at least one of `acceptable` where there
+    are any, and none of `forbidden`; `superseded` are the values that were true before and would be stale now. `intent` and
+    `source_bias` are document 003's; `gap` is the reason why nothing answers it, where nothing does. An unanswerable question may
+    still have `relevant` documents: those that show that the answer is not there. `asked_at` is when it is asked, in ISO 8601,
+    where "last week" depends on it; "" where it doesn't or is not known.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`left_out` counts, by reason, what the files hold and this does not; `mended` what was understood though misspelt.
+    """`left_out` counts, by reason, items of the files missing here; `mended` those understood though misspelt.
 
     `groups` names the scope each question came from, by the id it has when scopes are pooled; nothing where there was but one.
     """
@@ -93,7 +93,7 @@ class Dataset:
 
 
 def says_something(text: str) -> bool:
-    """Whether there is a word in it. What has none is no fact, and could never be found."""
+    """Whether there is a word in it. A text without one is no fact, and could never be found."""
     return any(character.isalnum() for character in text)
 
 

@@ -1,4 +1,4 @@
-"""Reading files whose content is not trusted: every failure names the file, the place in it, and what to do."""
+"""Reading files of untrusted content: every failure names the file, the place in it, and the remedy."""
 
 import json
 from collections.abc import Iterator, Sequence

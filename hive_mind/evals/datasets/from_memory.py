@@ -1,4 +1,4 @@
-"""What an agent remembers as a data set: its facts are the documents, and a question file says what to ask of them.
+"""An agent's memory as a data set: its facts are the documents, and a question file gives the questions.
 
 A document's id is its fact's, so the ids that `hive-mind facts` shows are those a question file names. Learned again, a document
 becomes the same fact.
@@ -22,7 +22,8 @@ from hive_mind.runtime.wiring import opened_store
 
 
 async def load_memory(settings: Settings, agent: str) -> Dataset:
-    """What an agent of this home knows now. Raises `InvalidInput` for one that has learned nothing, and like opening a memory."""
+    """The facts an agent of this home knows now. Raises `InvalidInput` for one that has learned nothing, and like opening a
+    memory."""
     if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}")
     async with opened_store(settings, agent) as store:
@@ -30,7 +31,7 @@ async def load_memory(settings: Settings, agent: str) -> Dataset:
 
 
 def load_export(path: Path) -> Dataset:
-    """What `hive-mind facts export` wrote. Raises `InvalidInput`."""
+    """The facts written by `hive-mind facts export`. Raises `InvalidInput`."""
     try:
         records = read_records(read_text(path).split("\n"))
     except InvalidInput as error:
@@ -67,7 +68,7 @@ def _document(fact: Fact) -> Document:
 
 
 def _kind_of(fact: Fact) -> str:
-    """What sort of source it comes from: a conversation, a file by its ending, what has none by its name up to a slash."""
+    """The kind of its source: a conversation, a file by its ending, others by the name up to a slash."""
     if fact.speaker:
         return "chat"
     ending = PurePath(fact.sources[0]).suffix[1:].lower()
@@ -75,8 +76,8 @@ def _kind_of(fact: Fact) -> str:
 
 
 def _without_speaker(fact: Fact) -> str:
-    """The text alone: who said it is a field of a document, and is put before its text when that is learned."""
+    """The text alone: its speaker is a field of a document, and is put before its text when that is learned."""
     prefix = f"{canonical(fact.speaker)}: "
     said = fact.content.removeprefix(prefix)
-    # Somebody who is quoting themselves would otherwise lose the quotation.
+    # A speaker that quotes itself would otherwise lose the quotation.
     return fact.content if said.startswith(prefix) else said

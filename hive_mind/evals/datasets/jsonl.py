@@ -30,7 +30,7 @@ Judgement = Annotated[int, msgspec.Meta(ge=-1)]
 Keyword = Annotated[str, msgspec.Meta(pattern=r"\w")]
 
 DOCUMENT_FIELDS = ("source", "said_at", "speaker", "section", "before", "kind", "topic")
-"""What `meta` of a document may say about it; anything else stays in the document's own `meta`."""
+"""Fields that `meta` of a document may set; anything else stays in the document's own `meta`."""
 
 CORPUS_SUFFIX = ".corpus.jsonl"
 
@@ -46,7 +46,7 @@ class CorpusLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QuestionMeta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a question besides its words and its judgements."""
+    """Data about a question besides its words and its judgements."""
 
     # Left open: sets of others have numbers here.
     category: Any = ""
@@ -96,14 +96,14 @@ def load_jsonl(path: Path, name: str = "") -> Dataset:
 
 
 def derived_before(previous: Document | None, section: str) -> str:
-    """What was said just before, where the file does not tell: the document above it, in the same section."""
+    """The text said just before, where the file does not tell: the document above it, in the same section."""
     if previous is None or not section or previous.section != section:
         return ""
     return f"{previous.speaker}: {previous.text}" if previous.speaker else previous.text
 
 
 def default_source(name: str, id_: str) -> str:
-    """The source of a document whose file names none."""
+    """The source of a document without one in the file."""
     return f"{name}/{id_}"
 
 
@@ -191,7 +191,7 @@ def _corpus_lines(name: str, documents: Iterable[Document]) -> Iterator[CorpusLi
 
 
 def _explicit_fields(name: str, document: Document, previous: Document | None) -> dict[str, str]:
-    """What does not follow from the file itself."""
+    """Fields that do not follow from the file itself."""
     assumed = dict.fromkeys(DOCUMENT_FIELDS, "")
     assumed |= {"source": default_source(name, document.id), "before": derived_before(previous, document.section)}
     return {key: getattr(document, key) for key in DOCUMENT_FIELDS if getattr(document, key) != assumed[key]}

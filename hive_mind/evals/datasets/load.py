@@ -1,4 +1,4 @@
-"""Read a data set without saying which format it is in: file names tell and, where they don't, what is in the file."""
+"""Read a data set without saying which format it is in: file names tell and, where they don't, their content."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -123,7 +123,7 @@ def fitting(dataset: Dataset) -> Dataset:
 
 def _cut(document: Document) -> Document:
     speaker, before = document.speaker[:NAME_CHARACTERS_MAX], document.before[:STATEMENT_CHARACTERS_MAX]
-    # Who spoke is put before what was said.
+    # The speaker is put before the text.
     named = len(f"{canonical(speaker)}: ") if canonical(speaker) else 0
     text = _beginning(document.text, STATEMENT_CHARACTERS_MAX - named)
     if (text, before, speaker) == (document.text, document.before, document.speaker):

@@ -21,7 +21,7 @@ from hive_mind.regex import regex
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
-# What asks for something that nobody said; a good answer says so. Its evidence is what it was made from, and still to be found.
+# Questions for something that nobody said; a good answer says so. Its evidence is what it was made from, and still to be found.
 _ADVERSARIAL = 5
 GAP = "the conversation does not say it"
 _SESSION = regex(r"session_(\d{1,9})", re.ASCII)
@@ -136,7 +136,7 @@ def _sessions(conversation: Any, place: str) -> list[tuple[str, Any]]:
 
 
 def _shown(turn: _Turn) -> str:
-    """What was said and what the shared picture shows, as a reader of the chat would take it in."""
+    """The text and the content of the shared picture, as a reader of the chat would take it in."""
     picture = f"[shares {turn.blip_caption}]" if turn.blip_caption else ""
     return f"{turn.text} {picture}".strip()
 

@@ -1,7 +1,7 @@
 """LongMemEval's format (Wu et al. 2025): every question has a history of its own, dated sessions between a user and an assistant.
 
-Every question is a scope, every turn a document; the turns marked `has_answer` answer the question. A question whose id ends with
-`_abs` asks for what its history does not hold.
+Every question is a scope, every turn a document; the turns marked `has_answer` answer the question. A question with an id ending
+in `_abs` asks for something its history does not hold.
 """
 
 from collections import Counter

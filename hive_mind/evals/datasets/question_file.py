@@ -1,4 +1,4 @@
-"""Document 003's question file: a JSON object whose `questions` are asked of documents that are there already.
+"""Document 003's question file: a JSON object; its `questions` are asked of documents that are there already.
 
     {"questions": [{"id": "q01", "question": "Why did we …?", "intent": "why-decision",
       "relevant_knowledge_node_uuids": ["…"], "acceptable_answer_keywords": ["sqlite"], "source_bias": "chat",
@@ -45,7 +45,7 @@ def with_questions(dataset: Dataset, file: Path) -> Dataset:
     """The same documents with the questions of the file instead of their own. Raises `InvalidInput`.
 
     Node ids are ids of documents, in a memory's data set those of its facts. A set of several scopes has to be pooled before, or
-    it would not be clear whom to ask.
+    the scope to ask would not be clear.
     """
     if len(dataset.scopes) != 1:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The demo's corpus in the form of any other data set: its paragraphs are the documents, what its questions quote is relevant."""
+"""The demo's corpus in the form of any other data set: its paragraphs are the documents, the quoted ones are relevant."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What contradicts itself in an experiment whose form is right: each finding with its place in the file. Pure.
+"""Contradictions in an experiment of valid form: each finding with its place in the file. Pure.
 
 Files it names are looked for elsewhere (`reading`), since whether they are there is no property of the text.
 """

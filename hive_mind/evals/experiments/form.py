@@ -1,4 +1,4 @@
-"""The file an experiment is written in. Only its form; what contradicts itself is found in `checking`.
+"""The file an experiment is written in. Only its form; contradictions are found in `checking`.
 
 Every field of an arm may be a list, and the lists of an arm multiply: `kind: [flat, sharded]` with `agents: [10, 100]` is four
 arms. One value and a list of one are the same. Nothing is required but a name, the data and the arms.
@@ -46,7 +46,7 @@ _WHOLE, _ARM, _RETRIEVAL = Experiment("", (), ()), Arm(), Retrieval()
 
 
 class _Part(BaseModel):
-    """A section: what is not known is refused, and nothing is taken for something else."""
+    """A section: unknown fields are refused, and nothing is taken for something else."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -61,13 +61,13 @@ class DataForm(_Part):
     pooled: bool = Field(True, description="Search all its scopes together; false: each alone.")
     turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: the number of turns.")
     agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: the number of speakers; 10.")
-    memory: str = Field("", description="memory: the agent of this home whose own facts are searched.")
+    memory: str = Field("", description="memory: an agent of this home; its own facts are searched.")
     questions: str = Field("", description="A question file instead of the set's own questions, looked up likewise.")
     optional: bool = Field(False, description="Skip it, with a notice, where its files are missing.")
 
 
 class FaultForm(_Part):
-    """What is wrong while questions are asked. Lists multiply."""
+    """The faults while questions are asked. Lists multiply."""
 
     down: Many[Annotated[int, Field(ge=0, le=AGENTS_MAX)]] = Field([0], description="Nodes that were stopped.")
     loss: Many[Share] = Field([0.0], description="Share of messages lost; simulator.")
@@ -82,7 +82,7 @@ class ArmForm(_Part):
     agents: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="Agents that learn; 10 where they share.")
     groups: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="federated: the number of groups.")
     replicas: Some[Annotated[int, Field(ge=1, le=9)]] = Field([], description=f"sharded: copies of each fact; {_ARM.replicas}.")
-    deal: Many[str] = Field([_ARM.deal], description="Who learns what.")
+    deal: Many[str] = Field([_ARM.deal], description="How documents are dealt to agents.")
     fan_out: Some[Annotated[int, Field(ge=1, le=AGENTS_MAX)]] = Field([], description="routed: the number of agents asked.")
     place: Many[Place] = Field([_ARM.place], description="Where it runs.")
     data: Some[str] = Field([], description="Only with these data sets.")
@@ -90,7 +90,7 @@ class ArmForm(_Part):
 
 
 class RankingForm(_Part):
-    """How candidates become a ranking; what is left out is as in every memory."""
+    """How candidates become a ranking; omitted fields are as in every memory."""
 
     semantic_weight: Share | None = Field(None, description="Weight of meaning against words.")
     evidence_strength: Share | None = Field(None, description="The most that confirmations and trust add.")
@@ -98,7 +98,7 @@ class RankingForm(_Part):
     depth_per_hit: int | None = Field(None, ge=1, le=1000, description="Candidates per hit where one arm decides alone.")
     fusion: Literal["linear", "rrf"] | None = Field(None, description="By scores or by ranks.")
     rrf_k: int | None = Field(None, ge=1, le=1000, description="rrf: the larger, the less first ranks count.")
-    neighbour_weight: Share | None = Field(None, description="What matches around a turn of a conversation adds to it.")
+    neighbour_weight: Share | None = Field(None, description="Weight of matches around a turn of a conversation.")
     second_hop: bool | None = Field(None, description="Ask for what the best passages name, too.")
     expansion: Literal["none", "feedback"] | None = Field(None, description="feedback: ask again with words of the best passage.")
     rerank: int | None = Field(None, ge=0, le=1000, description="How many of the best a cross-encoder looks at again.")
@@ -111,7 +111,7 @@ class RetrievalForm(_Part):
     """A way to retrieve, the same in every arm. May be written as its mode alone."""
 
     name: Name = Field(description="Its name in reports.")
-    mode: Mode = Field(_RETRIEVAL.mode, description="What ranks.")
+    mode: Mode = Field(_RETRIEVAL.mode, description="The ranking method.")
     ranking: RankingForm | None = Field(None, description="Other than the default ranking.")
 
 
@@ -121,7 +121,7 @@ class ExperimentForm(_Part):
     name: Name = Field(description="Its name; the run's folder begins with it.")
     about: str = Field("", description="One line for `hive-mind eval list`.")
     data: Many[DataForm] = Field(description="Data sets.")
-    arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="What is compared.")
+    arms: Many[Annotated[ArmForm, _called("kind")]] = Field(description="The arms compared.")
     retrieval: Many[Annotated[RetrievalForm, _called("name", "mode")]] = Field(
         [RetrievalForm(name=_RETRIEVAL.name)], description="Ways to retrieve."
     )
@@ -137,9 +137,9 @@ class ExperimentForm(_Part):
 
 
 class GateForm(ExperimentForm):
-    """The same for a gate, which makes its arms of the fleet: what the file says of arms is not asked."""
+    """The same for a gate, which makes its arms of the fleet: the arms in the file are ignored."""
 
-    arms: Many[Annotated[ArmForm, _called("kind")]] = Field([ArmForm(kind=["single"])], description="Not asked.")
+    arms: Many[Annotated[ArmForm, _called("kind")]] = Field([ArmForm(kind=["single"])], description="Ignored.")
 
 
 EXPERIMENT = Form(
@@ -166,7 +166,7 @@ AGENTS = 10
 
 
 def arms_in(form: ArmForm) -> tuple[Arm, ...]:
-    """Every arm of a section, each once: what means nothing to a kind is not multiplied into it."""
+    """Every arm of a section, each once: fields that mean nothing to a kind are not multiplied into it."""
     arms = (
         plain_arm(Arm(kind, 1 if kind in ALONE else agents, groups, replicas, deal, fan_out, place))
         for kind, agents, groups, replicas, deal, fan_out, place in product(

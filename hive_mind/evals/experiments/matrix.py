@@ -97,7 +97,7 @@ def _id(data: DataSource, arm: Arm, retrieval: Retrieval, seed: int, fault: Faul
 
 
 def _unusual(arm: Arm, fault: Fault) -> Iterator[str]:
-    """What differs from the defaults."""
+    """Differences from the defaults."""
     if arm.groups:
         yield f"g{arm.groups}"
     if arm.fan_out:

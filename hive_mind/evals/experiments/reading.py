@@ -44,7 +44,7 @@ def read_experiment(named: str, data: Path | None = None, form: Form[ExperimentF
     folders = (data,) if data else ()
     if named in bundled():
         text = files(_BUNDLED).joinpath(f"{named}.yaml").read_text(encoding="utf-8")
-        # What comes along has no files beside it, so without --data its optional sets are not there.
+        # The bundled experiment has no files beside it, so without --data its optional sets are not there.
         return read_text(text, folders, f"{named}.yaml", form)
     path = Path(named)
     if not path.exists():

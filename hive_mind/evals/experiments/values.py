@@ -1,4 +1,4 @@
-"""What an evaluation compares: arms, and the cells that arms, data sets, ways to retrieve, seeds and faults make together.
+"""The subjects of an evaluation: arms, and the cells that arms, data sets, ways to retrieve, seeds and faults make together.
 
 Values only. `reading` reads them from a file, `matrix` multiplies them, `arms/` brings them to life.
 """
@@ -21,11 +21,11 @@ documents propose instead, built from a memory's own results: here to be measure
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way to hold what was learned and to find it again.
+    """One way to hold learned facts and to find them again.
 
-    `kind` is a topology, document 004's federated ranking ("seed-federated"), a hive whose coordinator asks only the `fan_out`
-    agents nearest by centroid ("routed"), or a baseline that is always there. `agents` learn, dealt by `deal`; `groups` is their
-    number in a federated arm. `place` is where it really ran, and every report says it.
+    `kind` is a topology, document 004's federated ranking ("seed-federated"), a hive with a coordinator that asks only the
+    `fan_out` agents nearest by centroid ("routed"), or a baseline that is always there. `agents` learn, dealt by `deal`; `groups`
+    is their number in a federated arm. `place` is where it really ran, and every report says it.
     """
 
     kind: ArmKind = "single"
@@ -39,7 +39,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong while questions are asked: nodes stopped after all was learned, messages lost, members that are slow.
+    """Faults while questions are asked: nodes stopped after all was learned, messages lost, members that are slow.
 
     `down` is a number of nodes; `loss` a share of messages in [0, 1]; `slow` a number of members that answer `slow_ms` late.
     Loss and slowness are simulated: only the arms of the simulator take them.
@@ -64,8 +64,8 @@ class Retrieval:
 class DataSource:
     """Where a data set comes from. `format`: auto, locomo, longmemeval, beir, jsonl, generated, demo, memory.
 
-    A generated one has `turns`, `agents` and the cell's seed instead of a `path`; `memory` is the name of an agent of this
-    home, whose own facts are the documents. `questions` is a file in document 003's format that replaces the set's own questions.
+    A generated one has `turns`, `agents` and the cell's seed instead of a `path`; `memory` is the name of an agent of this home,
+    with its own facts as the documents. `questions` is a file in document 003's format that replaces the set's own questions.
     """
 
     name: str
@@ -102,10 +102,10 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is multiplied. `limit` is k. `answerer` is "none", "quoting" or "model"; `judge` is "none" or "model".
+    """The factors to multiply. `limit` is k. `answerer` is "none", "quoting" or "model"; `judge` is "none" or "model".
 
     `subset` are question ids, empty for all; `per_category` is how many questions of each category are asked, 0 for all.
-    `chosen` are arms beside `arms` that say themselves what they are multiplied with.
+    `chosen` are arms beside `arms` that name their own factors.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a story is made of before it has a place in a session: turns, exchanges of turns, and questions that point at turns.
+"""Parts of a story before it has a place in a session: turns, exchanges of turns, and questions that point at turns.
 
 Turns are distinguished by identity: two people may say the same words.
 """
@@ -28,7 +28,7 @@ _ID_DIGITS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DraftTurn:
-    """What one agent says. `topic` is the project, machine, account or person it is about, "" for nothing in particular."""
+    """A turn of one agent. `topic` is the project, machine, account or person it is about, "" for nothing in particular."""
 
     text: str
     speaker: str

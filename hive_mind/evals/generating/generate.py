@@ -28,7 +28,7 @@ AGENTS_MIN, TURNS_PER_AGENT_MIN = 4, 10
 # The rest is small talk.
 _STORIES_SHARE = 0.9
 _PER_CATEGORY_MAX = 25
-# What comes after what, so that also a small corpus has some of everything.
+# Order of the stories, so that also a small corpus has some of everything.
 _ROUND = ("project", "incident", "people", "security", "people", "project", "people", "incident", "people")
 
 

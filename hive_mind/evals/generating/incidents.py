@@ -1,4 +1,5 @@
-"""Two incidents on neighbouring machines: a log line, a ticket, and colleagues who find the cause, mend it and hear who suffered.
+"""Two incidents on neighbouring machines: a log line, a ticket, and colleagues that find the cause, mend it and hear of the
+victims.
 
 No single turn tells the story: some name the machine, some the number, some only "it".
 """

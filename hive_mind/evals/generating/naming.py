@@ -49,7 +49,7 @@ class Naming:
         )
 
     def short_projects(self, pair: int) -> tuple[str, str]:
-        """What the two are called for short: by their second words. Where an earlier project has that word, in full."""
+        """Short names of the two: their second words. Where an earlier project has that word, in full."""
         one, other = self.projects(pair)
         return self._short(one, pair), self._short(other, pair)
 
@@ -75,7 +75,7 @@ class Naming:
         return f"{stem}-{10 + 2 * row}", f"{stem}-{11 + 2 * row}"
 
     def accounts(self, pair: int) -> tuple[str, str]:
-        """Two service accounts whose numbers follow each other."""
+        """Two service accounts with consecutive numbers."""
         row, word = divmod(pair, len(self._hosts))
         return f"svc-{self._hosts[word]}-{100 + 2 * row}", f"svc-{self._hosts[word]}-{101 + 2 * row}"
 

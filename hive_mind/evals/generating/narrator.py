@@ -18,7 +18,7 @@ _REACTION = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is talked about. `opener` are patterns that name it for others to say "it"."""
+    """The subject of a turn. `opener` are patterns that name it for others to say "it"."""
 
     name: str
     short: str

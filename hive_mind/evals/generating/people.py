@@ -1,4 +1,4 @@
-"""What agents let slip about themselves: said as "I" when a colleague gives them an opening, asked for by name."""
+"""Remarks of agents about themselves: said as "I" when a colleague gives them an opening, asked for by name."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Questions about a project, each with its labels: what answers it, what misleads, what an answer must have and must not."""
+"""Questions about a project, each with its labels: documents that answer or mislead, words an answer must have and must not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class Asks:
         return self._asking("former-value", history[0], [*history[1:], twin], text)
 
     def as_of(self, history: Sequence[ValueTurn], which: int, day: str) -> Draft:
-        """What held on a day: that version is neither the first nor the last."""
+        """The value that held on a day: that version is neither the first nor the last."""
         text = self._of(self.words.as_of, history[which], day=day)
         others = [statement for statement in history if statement is not history[which]]
         superseded = tuple(statement.value for statement in history[:which])
@@ -68,7 +68,7 @@ class Asks:
         return _also(draft, record)
 
     def hop(self, lead: ValueTurn, room: ValueTurn, misleading: Sequence[ValueTurn]) -> Draft:
-        """The room of a person whom another agent names."""
+        """The room of a person that another agent names."""
         text = self.chance.choice(self.words.room_asked).format(name=self.name)
         draft = self._asking("cross-agent", room, misleading, text, intent="cross-source")
         return _also(draft, lead.turn)

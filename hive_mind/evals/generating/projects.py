@@ -1,4 +1,4 @@
-"""Two projects with nearly the same name: what they have, what of it changes, what is disputed, and what is only known of one."""
+"""Two projects with nearly the same name: their attributes, changes and disputes, and facts known of one only."""
 
 from itertools import count
 from random import Random
@@ -121,7 +121,7 @@ class ProjectPair:
         self.story.drafts.append(self.asks.unknown(twin, self.second.name))
 
     def _leads(self) -> ValueTurn:
-        """Who leads them, and where these people sit: two turns of two agents that must be put together."""
+        """Their leaders, and the rooms of these people: two turns of two agents that must be put together."""
         lead = next(attribute for attribute in self.words.attributes if attribute.key == "lead")
         leads, rooms = [], []
         for subject in (self.first, self.second):
@@ -138,7 +138,7 @@ class ProjectPair:
         return leads[0]
 
     def _fixed(self) -> None:
-        """What never changes: each project has a few of its own, and both a day of their survey."""
+        """Constant values: each project has a few of its own, and both a day of their survey."""
         survey = next(one for one in self.words.fixed if one.key == "survey")
         drawn = self.chance.sample([one for one in self.words.fixed if one is not survey], 5)
         for subject, asks, attributes in ((self.first, self.asks, drawn[:3]), (self.second, self.asks_of_second, drawn[3:])):

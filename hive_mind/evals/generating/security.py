@@ -1,4 +1,4 @@
-"""Security logs of two neighbouring accounts and doors: who tried what from where, among lines where nothing is wrong."""
+"""Security logs of two neighbouring accounts and doors: attempts by person and place, among lines where nothing is wrong."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -10,7 +10,7 @@ from hive_mind.evals.generating.values import Values
 from hive_mind.evals.generating.world import World
 
 _TEAM = 3
-# Attempts, harmless lines of an account and of its neighbour, and people who pass a door.
+# Attempts, harmless lines of an account and of its neighbour, and people that pass a door.
 _ATTEMPTS, _HARMLESS, _AT_DOOR = 3, (8, 3), (9, 14)
 # Agents have the badges from here on, others have higher ones.
 _FIRST_BADGE = 20_000

@@ -51,5 +51,5 @@ class Values:
 
 
 def core(value: str) -> str:
-    """What of a value an answer must have: a sum of money may have another name or sign of its currency."""
+    """The part of a value an answer must have: a sum of money may have another name or sign of its currency."""
     return value.removesuffix(" euros")

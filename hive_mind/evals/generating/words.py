@@ -1,7 +1,7 @@
 """The vocabulary: names and patterns of sentences, read once from the JSON files of `vocabulary/`.
 
-Statements and questions about the same thing are worded apart on purpose: who searches for the question's words alone must not
-find everything.
+Statements and questions about the same thing are worded apart on purpose: a search for the question's words alone must not find
+everything.
 """
 
 from functools import lru_cache
@@ -29,7 +29,7 @@ class Names(msgspec.Struct, frozen=True):
 
 
 class Attribute(msgspec.Struct, frozen=True):
-    """Something a project has: how people say it (`{it}`, `{value}`), what it is called in questions, how it is asked for."""
+    """Something a project has: how people say it (`{it}`, `{value}`), its name in questions, how it is asked for."""
 
     key: str
     kind: str

@@ -16,7 +16,7 @@ _SLOTS_MIN, _SLOTS_MAX = 8, 730
 _DAYS_BETWEEN_MAX = 14
 _TURNS_PER_SESSION = 14
 _AGENTS_PER_DOMAIN = 3
-# A story names at most this many people who are no agents.
+# A story names at most this many people that are no agents.
 _OUTSIDERS = 4
 
 
@@ -75,7 +75,7 @@ class World:
         return chosen
 
     def outsider(self, kind: int, story: int, number: int) -> str:
-        """A person who is no agent. `kind` is 0 or 1, for two kinds of stories."""
+        """A person that is no agent. `kind` is 0 or 1, for two kinds of stories."""
         return self.names.person(self.agents + (2 * story + kind) * _OUTSIDERS + number)
 
 

@@ -9,7 +9,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def share(value: float | None, *, digits: int = 1) -> str:
-    """A share as per cent. What is not all is never rounded up to all, nor what is not nothing down to nothing."""
+    """A share as per cent. Less than all is never rounded up to all, nor more than nothing down to nothing."""
     if value is None:
         return NOTHING
     shown = f"{100 * value:.{digits}f}"

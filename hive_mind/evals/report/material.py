@@ -1,4 +1,4 @@
-"""What a page is made of: the scorecard, its settings, the drawings, and the rows where a section names single questions."""
+"""The material of a page: the scorecard, its settings, the drawings, and the rows where a section names single questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

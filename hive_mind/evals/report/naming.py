@@ -1,4 +1,4 @@
-"""What cells are called on the page: short, in words, and with only what tells them apart."""
+"""Names of cells on the page: short, in words, and with only the parts that tell them apart."""
 
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report.figures import counted, share
@@ -43,7 +43,7 @@ def arm_name(arm: Arm) -> str:
 
 
 def arm_size(arm: Arm) -> str:
-    """What tells an arm from others of its kind; "" for one that has no others."""
+    """The part of an arm's name that tells it from others of its kind; "" for one that has no others."""
     if arm.agents < 2:
         return ""
     agents = counted(arm.agents, "agent")
@@ -72,7 +72,7 @@ def cell_name(cell: CellCard, *, with_seed: bool = False) -> str:
 
 
 def fault_name(fault: Fault) -> str:
-    """What was wrong while questions were asked."""
+    """Name of the fault while questions were asked."""
     parts = []
     if fault.down:
         parts.append(f"{counted(fault.down, 'node')} down")
@@ -84,6 +84,6 @@ def fault_name(fault: Fault) -> str:
 
 
 def metric_name(metric: str) -> str:
-    """What a metric is called, such as "nDCG@10"."""
+    """Name of a metric, such as "nDCG@10"."""
     name, at, k = metric.partition("@")
     return _METRICS.get(name, name.replace("_", " ")) + at + k

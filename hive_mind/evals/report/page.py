@@ -40,7 +40,7 @@ _SECTIONS = (
     repeating,
 )
 
-# To be sent and shown; the user's own mask decides who else may read it.
+# To be sent and shown; the user's own mask decides which others may read it.
 _READABLE = 0o666
 
 PAGE = "report.html"

@@ -19,10 +19,10 @@ EXACT = tuple(SPECS)
 """Topologies that promise what one memory would find."""
 
 ANSWERS = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained", "abstention_right", "grounded")
-"""What an answer is measured by, in the order in which it is shown."""
+"""Figures of an answer, in the order in which they are shown."""
 
 CATEGORIES_MAX = 16
-"""What a drawing has room for; the tables have all."""
+"""Categories a drawing has room for; the tables have all."""
 
 _ORDER = (SINGLE, *EXACT, "seed-federated", "routed", *BASELINES)
 
@@ -77,7 +77,7 @@ def data_name(card: Scorecard, data: DataPart) -> str:
 
 
 def representatives(cells: Iterable[CellCard], kinds: Sequence[str]) -> list[CellCard]:
-    """One of each kind, the largest that ran in process where one did: what a drawing has room for."""
+    """One of each kind, the largest that ran in process where one did: as many as a drawing has room for."""
     best: dict[str, CellCard] = {}
     for cell in cells:
         former = best.get(cell.arm.kind)

@@ -25,14 +25,14 @@ Value = str | int | float | None
 
 
 def questions_csv(card: Scorecard, run: MeasuredRun) -> str:
-    """A line per question and cell: what was found, its metrics, cost and times."""
+    """A line per question and cell: documents found, its metrics, cost and times."""
     cards = {cell.id: cell for cell in card.done}
     done = [cell for cell in run.cells if cell.id in cards]
     return _written(_question(cards[cell.id], row, cell.times.get(row.question)) for cell in done for row in cell.rows.values())
 
 
 def cells_csv(card: Scorecard) -> str:
-    """A line per cell, failed ones too: what it is, each mean with its interval, and each difference from single."""
+    """A line per cell, failed ones too: its settings, each mean with its interval, and each difference from single."""
     return _written(_cell(cell) for cell in card.cells)
 
 
@@ -71,7 +71,7 @@ def _question(cell: CellCard, row: Row, timing: Timing | None) -> dict[str, Valu
     lists = {name: " ".join(map(str, plain[name])) for name in ("found", "facts", "scores")}
     rest = {name: value for name, value in plain.items() if name != "metrics"} | lists
     times = {"cpu_ms": timing.cpu_ms if timing else None, "wall_ms": timing.wall_ms if timing else None}
-    # Of a question without a result nothing was measured; what stands in its row would be taken for a measured 0.
+    # Of a question without a result nothing was measured; the values in its row would be taken for a measured 0.
     unknown = dict.fromkeys((*COSTS, *times)) if row.error else {}
     return _about(cell) | rest | dict(row.metrics) | times | unknown
 

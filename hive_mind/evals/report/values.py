@@ -19,7 +19,7 @@ Spent = TypeVar("Spent")
 
 
 def arm(setting: Setting) -> CellColumn:
-    """What a cell is called in its setting."""
+    """The name of a cell in its setting."""
     return Column("arm", lambda cell: cell_name(cell, with_seed=setting.has_seeds))
 
 

@@ -39,7 +39,7 @@ UNJUDGED = f"answers the judge gave no verdict on; the cell's {NOTES} says why"
 
 
 def together(learned: Sequence[Learned]) -> Learned:
-    """Costs add up; a lag and an agent's memory are the largest. What was not measured everywhere is not known of all."""
+    """Costs add up; a lag and an agent's memory are the largest. A value not measured everywhere is unknown for all."""
     found = {}
     for name in Learned.__struct_fields__:
         values = [getattr(one, name) for one in learned]
@@ -50,7 +50,7 @@ def together(learned: Sequence[Learned]) -> Learned:
 
 @dataclass(frozen=True, slots=True)
 class CellOrder:
-    """What a process needs to know to run a cell."""
+    """A process's input to run a cell."""
 
     cell: Cell
     experiment: Experiment
@@ -62,7 +62,7 @@ class CellOrder:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a cell is made with, open."""
+    """The open parts a cell is made with."""
 
     means: Means
     embedder: Embedder
@@ -114,7 +114,7 @@ def _budget(order: CellOrder) -> RunBudget:
 
 
 async def _ask_all(order: CellOrder, dataset: Dataset, parts: _Parts, folder: CellFolder, progress: Progress) -> Learned:
-    """Ask what was not asked yet. Everything is learned again: what learning takes is part of the report."""
+    """Ask the unasked questions. Everything is learned again: the cost of learning is part of the report."""
     before: Sequence[str] = [row.question for row in folder.answered()]
     learned: list[Learned] = []
     with folder.pen() as pen:
@@ -139,7 +139,7 @@ def _asking(order: CellOrder, scope: Scope, arm: OpenArm, parts: _Parts) -> Aski
 async def _ask_scope(
     asking: Asking, dataset: Dataset, scope: Scope, before: Sequence[str], pen: Pen, progress: Progress
 ) -> Sequence[str]:
-    """Ask a scope's questions, but for those that were asked before; what is left of these for the next scope."""
+    """Ask a scope's questions, but for those that were asked before; the rest of these for the next scope."""
     for number, question in enumerate(scope.questions, start=1):
         id = row_id(dataset, scope, question)
         if before:

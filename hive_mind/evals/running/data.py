@@ -1,6 +1,6 @@
 """From a data source to the documents and questions of a cell: read or generated, pooled, with other questions, cut down.
 
-What an experiment asks is decided here and nowhere else, so that every arm of a data set is asked the same.
+An experiment's questions are chosen here and nowhere else, so that every arm of a data set is asked the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,12 +50,12 @@ def cut(dataset: Dataset, subset: Sequence[str] = (), per_category: int = 0) -> 
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """What tells data sets apart: the same documents and questions, in the same order, have the same one."""
+    """Identity of a data set: the same documents and questions, in the same order, have the same one."""
     return blake2b(msgspec.json.encode(dataset.scopes, order="deterministic"), digest_size=8).hexdigest()
 
 
 def data_key(source: DataSource, seed: int) -> str:
-    """What a run calls a data set where it writes down its fingerprint: one that is generated is another one for each seed."""
+    """The name of a data set beside its fingerprint in a run: a generated one has another name for each seed."""
     return f"{source.name}-s{seed}"
 
 
@@ -92,7 +92,7 @@ async def _read(source: DataSource, seed: int, settings: Settings) -> Dataset:
 
 
 def _names(scope: Scope, question: LabelledQuestion) -> set[str]:
-    """What a question may be called: "26/q7" is also found as q7, whether its data set is pooled or not."""
+    """Valid names of a question: "26/q7" is also found as q7, whether its data set is pooled or not."""
     return {question.id, question.id.rpartition("/")[2], f"{scope.name}/{question.id}"}
 
 

@@ -24,7 +24,7 @@ _CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What was found out by filling: the model there is, if any, and how many texts had to be embedded."""
+    """Result of filling: the model there is, if any, and how many texts had to be embedded."""
 
     vectors: Vectors
     embedded: int = 0

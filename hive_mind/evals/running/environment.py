@@ -1,4 +1,4 @@
-"""Where a run was made: what a reader has to know to judge its times, and to repeat it."""
+"""The place a run was made: facts a reader needs to judge its times, and to repeat it."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import psutil
 
 from hive_mind import __version__
 
-# What decides figures or times. A version of genai-prices is a day's prices.
+# Packages that affect figures or times. A version of genai-prices is a day's prices.
 _LIBRARIES = (
     "numpy",
     "kuzu",

@@ -1,4 +1,4 @@
-"""The folder of a run: what is written there, and how a run that was interrupted goes on.
+"""The folder of a run: its files, and how a run that was interrupted goes on.
 
     experiment.json  environment.json  cells/<id>/{rows.jsonl,times.jsonl,cell.json,notes.txt}
 
@@ -24,7 +24,7 @@ from hive_mind.file_lock import try_lock
 from hive_mind.retrieval.files.writing import writable
 from hive_mind.runtime.files import write_whole
 
-# What rows are made with: in words, and what sets it.
+# The means behind rows: in words, and the setting of each.
 _MEANS = {
     "embedding": ("embeddings of", "--embed and --model"),
     "vector_index": ("vector index", "HIVE_MIND_ANN"),
@@ -67,7 +67,7 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
 
 
 def refuse_other_things(path: Path) -> None:
-    """Raises `InvalidInput` for a folder that is neither a run nor empty: what is in it is somebody's."""
+    """Raises `InvalidInput` for a folder that is neither a run nor empty: its content has another owner."""
     if (path / EXPERIMENT).exists():
         return
     if path.is_file() or (path.is_dir() and any(one.name != ENVIRONMENT for one in path.iterdir())):
@@ -80,7 +80,7 @@ def as_json(value: object) -> Any:
 
 
 class CellFolder:
-    """What one cell wrote down so far."""
+    """Records of one cell so far."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -99,7 +99,7 @@ class CellFolder:
         return report_in(self.path)
 
     def answered(self) -> list[Row]:
-        """The questions that need not be asked again. What is half written is cut off."""
+        """The questions that need not be asked again. A half-written row is cut off."""
         rows, times = _whole_lines(self.path / ROWS, Row), _whole_lines(self.path / TIMES, Timing)
         both = min(len(rows), len(times))
         _cut(self.path / ROWS, both)
@@ -126,7 +126,7 @@ class CellFolder:
             yield
 
     def pen(self) -> "Pen":
-        """What appends rows as they come."""
+        """Appends rows as they come."""
         with writable(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             return Pen(FileIO(self.path / ROWS, "ab"), FileIO(self.path / TIMES, "ab"))
@@ -138,9 +138,9 @@ class CellFolder:
 
 
 class Pen:
-    """Appends what one question gave, at once: whatever ends this process, it is there.
+    """Appends the results of one question, at once: whatever ends this process, they are there.
 
-    Files without a buffer: what a full disk refused must not be tried again when they are closed.
+    Files without a buffer: a write refused by a full disk must not be tried again when they are closed.
     """
 
     def __init__(self, rows: FileIO, times: FileIO) -> None:
@@ -164,7 +164,7 @@ class Pen:
 
 
 def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, Any]) -> None:
-    # What a run of before does not have is as it was then: the default.
+    # Fields missing in an earlier run are as they were then: the default.
     there = as_json(Experiment("", (), ())) | read_plain(path / EXPERIMENT)
     given = as_json(experiment)
     different = sorted(key for key in {*there, *given} if there.get(key) != given.get(key))
@@ -176,7 +176,7 @@ def _refuse_another(path: Path, experiment: Experiment, environment: dict[str, A
 
 
 def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) -> None:
-    """What was asked of other documents can't stand beside what is asked of these. Runs of before had no fingerprints."""
+    """Results over other documents can't stand beside results over these. Earlier runs had no fingerprints."""
     if other := sorted(name for name in before.keys() & now.keys() if before[name] != now[name]):
         raise InvalidInput(
             f"{path} was begun with other documents or questions than there are now ({', '.join(other)}); "
@@ -185,7 +185,7 @@ def _refuse_other_data(path: Path, before: dict[str, str], now: dict[str, str]) 
 
 
 def _refuse_other_means(path: Path, begun: dict[str, Any], now: dict[str, Any]) -> None:
-    """What one model found or said can't stand beside what another did. Runs of before did not write down all of them."""
+    """Results of one model can't stand beside those of another. Earlier runs did not write down all of them."""
     for means, (what, setting) in _MEANS.items():
         if means in begun and begun[means] != now.get(means):
             before, after = (
@@ -213,7 +213,7 @@ def _whole_lines(path: Path, kind: type[Line]) -> list[Line]:
 
 def _raw(path: Path) -> Sequence[bytes]:
     body = path.read_bytes() if path.exists() else b""
-    # What follows the last line break was not finished.
+    # Bytes after the last line break were not finished.
     return body.split(b"\n")[:-1]
 
 

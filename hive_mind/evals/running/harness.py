@@ -47,7 +47,7 @@ class RunListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """What to run, where to write it, and what with.
+    """A run's input, place and means.
 
     `cache` is the folder of vectors, `keep` that of the one memory's databases (None: in RAM); `arguments` the command line as
     given; `absent` the data sets that were left out already. `needs_model`: nothing ranks by words for want of a model.
@@ -150,7 +150,7 @@ def _with_data(experiment: Experiment, settings: Settings) -> tuple[Experiment, 
 
 
 def _means(experiment: Experiment, settings: Settings, vectors: Vectors) -> dict[str, str]:
-    """What rows are made with, and a run has to go on with."""
+    """The means behind rows, which a run has to go on with."""
     asks = "model" in (experiment.answerer, experiment.judge)
     return {
         "embedding": vectors.model,
@@ -184,7 +184,7 @@ def _needs_vectors(experiment: Experiment) -> bool:
 
 
 def _by_words_alone(experiment: Experiment) -> Experiment:
-    """What can be measured without a model: every way to rank that needs vectors becomes one that does not."""
+    """The part measurable without a model: every way to rank that needs vectors becomes one that does not."""
     lexical = (
         replace(one, mode="lexical", name="lexical") if one.mode not in ("recent", *BY_WORDS) else one
         for one in experiment.retrieval
@@ -238,7 +238,7 @@ def _run_cells(
 
 
 def _is_finished(folder: RunFolder, id: str) -> bool:
-    """Whether nothing is to be done. A cell that failed is tried once more: what it lacked may be there now."""
+    """Whether nothing is to be done. A cell that failed is tried once more: its needs may be met now."""
     cell = folder.cell(id)
     found = cell.report()
     if found is not None and found.status == "failed":

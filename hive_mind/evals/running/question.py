@@ -28,7 +28,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Whom to ask and what to do with what comes back. `kinds` are the kinds of source by document."""
+    """The arm to ask and the use of its results. `kinds` are the kinds of source by document."""
 
     arm: OpenArm
     kind: ArmKind
@@ -40,7 +40,7 @@ class Asking:
 
 
 async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row, Timing]:
-    """Ask it. What goes wrong with one question is a row that says so. The span has the row's id."""
+    """Ask it. An error with one question becomes a row with that error. The span has the row's id."""
     try:
         with span("eval_question", {"hive.eval.row": id}):
             outcome = await asking.arm.ask(question, asking.limit)
@@ -50,7 +50,7 @@ async def put(asking: Asking, question: LabelledQuestion, id: str) -> tuple[Row,
 
 
 async def _measured(asking: Asking, question: LabelledQuestion, id: str, outcome: ArmResult) -> tuple[Row, Timing]:
-    """What was found, answered where somebody answers, and scored."""
+    """The results, answered where there is an answerer, and scored."""
     hits = outcome.hits[: asking.limit]
     before = _spent(asking)
     answer, unanswered = await _answered(asking, question, outcome.hits)

@@ -1,6 +1,6 @@
-"""The folder of a run, read strictly: what each cell wrote down, or why there is nothing to count.
+"""The folder of a run, read strictly: the records of each cell, or why there is nothing to count.
 
-A damaged file is an error that names the file and the line. Figures over what could still be read would look like the whole.
+A damaged file is an error that names the file and the line. Figures over the readable rest would look like the whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -72,7 +72,7 @@ class MeasuredRun:
         raise InvalidInput(f"{self.folder} has no cell {id!r}; it has: {', '.join(cell.id for cell in self.cells)}")
 
     def fingerprint(self, id: str) -> str:
-        """What tells a cell's documents and questions from others; "" in a run of before, which has none."""
+        """Identity of a cell's documents and questions; "" in an earlier run, which has none."""
         cell = self.planned[id]
         return str((self.environment.get("data") or {}).get(data_key(cell.data, cell.seed), ""))
 

@@ -1,7 +1,7 @@
-"""`eval retrieval` as a case of `eval run`: one data set and one way to rank, a single memory and topologies, and nobody answers.
+"""`eval retrieval` as a case of `eval run`: one data set and one way to rank, a single memory and topologies, no answerer.
 
-What is asked for becomes an experiment that the harness runs, and the scorecard of that gives a line for each arm. What a single
-memory finds is what the others are compared with, so there always is one.
+The request becomes an experiment that the harness runs, and the scorecard of that gives a line for each arm. The others are
+compared with a single memory, so there always is one.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,8 @@ ScopeName = Literal["per-conversation", "pooled"]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRun:
-    """What to measure. `keep` is a folder for databases and vectors that are reused: nothing is embedded twice; None: in RAM.
+    """The measurement to make. `keep` is a folder for databases and vectors that are reused: nothing is embedded twice; None: in
+    RAM.
 
     `arms` are single or topologies, of which `down` nodes are stopped once everything is learned.
     """
@@ -54,7 +55,7 @@ class RetrievalRun:
 
 
 class RetrievalLine(msgspec.Struct, frozen=True):
-    """What an arm found. Metrics are macro means in [0, 1] over the questions with a relevant document."""
+    """Results of an arm. Metrics are macro means in [0, 1] over the questions with a relevant document."""
 
     dataset: str
     scope: str

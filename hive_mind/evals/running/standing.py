@@ -8,15 +8,15 @@ from hive_mind.evals.experiments.values import Cell
 
 # Seconds on two cores, measured on the standard experiment; only their ratios count. A process, a document, a question.
 _BEGINS, _LEARNS, _ASKS = 2.0, 0.002, 0.01
-# What a question costs more for each node that has to be asked.
+# Extra cost of a question for each node that has to be asked.
 _NODE = 0.15
 
-# A cell whose last question is answered has not ended yet.
+# A cell with its last question answered has not ended yet.
 _NEARLY = 0.99
 
 
 def weight_of(cell: Cell, documents: int, questions: int) -> float:
-    """What a cell is expected to cost, in seconds of a machine like ours."""
+    """Expected cost of a cell, in seconds of a machine like ours."""
     arm = cell.arm
     nodes = 1 if arm.kind in ALONE else (arm.groups or arm.agents)
     far = {"in-process": 1.0, "simulator": 1.5, "redis": 3.0}[arm.place]
@@ -25,7 +25,7 @@ def weight_of(cell: Cell, documents: int, questions: int) -> float:
 
 @dataclass(slots=True)
 class Standing:
-    """Weights of all cells, what of each is done (0 to 1), and when they began. Times are given, in seconds."""
+    """Weights of all cells, the part of each that is done (0 to 1), and when they began. Times are given, in seconds."""
 
     weights: Mapping[str, float]
     began: float

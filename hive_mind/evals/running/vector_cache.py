@@ -35,7 +35,7 @@ class Vectors:
 
 
 class VectorCache:
-    """What the file held when it was opened, and what was added since."""
+    """Vectors in the file when it was opened, and those added since."""
 
     def __init__(self, vectors: Vectors) -> None:
         self._record = np.dtype([("key", "u1", _KEY_BYTES), ("vector", "<f2", vectors.dimension)])
@@ -91,9 +91,9 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An embedder that looks in the cache, and opens the real one only for what is not there.
+    """An embedder that looks in the cache, and opens the real one only for missing texts.
 
-    What is new is known for as long as this lives, and not written down, so that processes share a cache.
+    New vectors are kept for as long as this lives, and not written down, so that processes share a cache.
     """
 
     def __init__(self, vectors: Vectors, open_real: Callable[[], Awaitable[Embedder]]) -> None:

@@ -1,7 +1,7 @@
 """Jobs in processes of their own, a few at a time, that tell how far they are.
 
-A process per job: what one leaves behind in memory is no part of what the next one measures, and one that is killed ends nothing
-but its own job. Ctrl-C reaches the parent alone, which passes it on once; a child whose parent dies stops by itself.
+A process per job: memory left behind by one is no part of the next one's measurement, and one that is killed ends nothing
+but its own job. Ctrl-C reaches the parent alone, which passes it on once; a child stops by itself when its parent dies.
 """
 
 import os
@@ -24,7 +24,7 @@ from hive_mind.runtime.settings import environment_with, replace_variables, vari
 ReportProgress = Callable[[str, int, int], None]
 Work = Callable[[Any, ReportProgress], Any]
 
-# What is closed on the way out (databases, processes of an arm) takes seconds, not minutes.
+# Closing on the way out (databases, processes of an arm) takes seconds, not minutes.
 _STOPS_WITHIN_S = 30.0
 _LOOK_S = 0.5
 
@@ -174,7 +174,7 @@ def _stop(running: Sequence[_Running]) -> None:
 
 
 def _child(pipe: "Connection[Any, Any]", job: Job, environment: Mapping[str, str]) -> None:
-    """What a new process does. It is its own group, so that Ctrl-C at the terminal comes by way of its parent, once."""
+    """Body of a new process. It is its own group, so that Ctrl-C at the terminal comes by way of its parent, once."""
     replace_variables(environment)
     if hasattr(os, "setpgrp"):
         os.setpgrp()

@@ -27,7 +27,7 @@ class AgainstSingle(msgspec.Struct, frozen=True):
 
 
 class Learning(msgspec.Struct, frozen=True):
-    """What learning took. None: not measured in this place."""
+    """Cost of learning. None: not measured in this place."""
 
     facts: int = 0
     messages_per_fact: float | None = None
@@ -39,7 +39,7 @@ class Learning(msgspec.Struct, frozen=True):
 
 
 class System(msgspec.Struct, frozen=True):
-    """What answering took, per question unless the name says otherwise. `usd` is None where no price is known."""
+    """Cost of answering, per question unless the name says otherwise. `usd` is None where no price is known."""
 
     messages: Estimate
     bytes: Estimate

@@ -68,7 +68,7 @@ class RunChange:
 
 
 def side_of(name: str) -> Side:
-    """What `RUN` or `RUN:CELL` means. Raises `InvalidInput` where there is no such run or cell."""
+    """The meaning of `RUN` or `RUN:CELL`. Raises `InvalidInput` where there is no such run or cell."""
     path, _, cell = name.rpartition(":")
     if Path(name).is_dir() or not path:
         run = read_run(Path(name))

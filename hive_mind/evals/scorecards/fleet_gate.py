@@ -1,7 +1,7 @@
-"""Before a fleet changes: does it find as well with what is wanted as with what is applied now?
+"""Before a fleet changes: does it find as well with the wanted manifest as with the applied one?
 
 Both are put into arms of an evaluation and asked the same questions of the same data. An arm is a topology with its sizes, a
-ranking and an embedding; where these stay as they are, nothing is asked. Whatever else decides what is found, such as the gate of
+ranking and an embedding; where these stay as they are, nothing is asked. Anything else that affects results, such as the gate of
 promotion or trust, no arm measures: it is named.
 """
 
@@ -77,13 +77,13 @@ class Findable:
 
 @dataclass(frozen=True, slots=True)
 class FleetChange:
-    """What is applied, None before the first time, and what is wanted. `unmeasured` are changes that no arm has."""
+    """The applied fleet, None before the first time, and the wanted one. `unmeasured` are changes that no arm has."""
 
     applied: Findable | None
     wanted: Findable
     unmeasured: tuple[Change, ...] = ()
     agents: tuple[str, ...] = ()
-    """Who is applied now."""
+    """The agents applied now."""
 
     @property
     def is_asked(self) -> bool:
@@ -92,7 +92,7 @@ class FleetChange:
 
 
 def fleet_change(source: Source, home: Path) -> FleetChange:
-    """What an apply would change. Raises `ManifestError`."""
+    """The change an apply would make. Raises `ManifestError`."""
     folder = FleetFolder(home, source.manifest.metadata.name)
     before, after = applied_in(folder), wanted_by(source, folder)
     agents = tuple(dict.fromkeys(agent.name for config in before for agent in config.agents))
@@ -115,7 +115,7 @@ def wanted_by(source: Source, folder: FleetFolder) -> list[WorkerConfig]:
 
 
 def findable(configs: Sequence[WorkerConfig]) -> Findable:
-    """What processes of one fleet find together."""
+    """How processes of one fleet search together."""
     first = configs[0]
     models = first.models
     ranked = Retrieval("fleet", "hybrid" if models.embed != "none" else "lexical", first.ranking)

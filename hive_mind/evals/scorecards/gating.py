@@ -35,7 +35,7 @@ class Judgement:
     grounds: tuple[Ground, ...] = ()
     unjudged: tuple[str, ...] = ()
     changes: tuple[RunChange, ...] = ()
-    """What was looked at."""
+    """The changes looked at."""
     judged: int = 0
     """How many comparisons could have been a ground: of a metric that is good or bad to have more of, and is defined."""
 
@@ -48,7 +48,7 @@ class Judgement:
         return tuple(cell for change in self.changes for cell in change.cells)
 
     def __add__(self, other: "Judgement") -> "Judgement":
-        """Both of them: what one refuses is refused."""
+        """Both of them: a refusal by one refuses."""
         changes, judged = self.changes + other.changes, self.judged + other.judged
         return Judgement(self.grounds + other.grounds, self.unjudged + other.unjudged, changes, judged)
 
@@ -118,7 +118,7 @@ def _without_verdict(baseline: Side, candidate: Side) -> Iterator[str]:
 
 
 def _undefined(judged: Sequence[tuple[CellChange, MetricChange]], *, is_named: bool) -> Iterator[str]:
-    """What can't be judged, though it was named, or was there on one side."""
+    """Metrics that can't be judged, though they were named, or were there on one side."""
     for cell, one in judged:
         before, after = one.defined
         if one.sense != "neither" and one.difference is None and (before or after):

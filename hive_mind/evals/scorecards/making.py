@@ -29,10 +29,10 @@ _PER_QUESTION = ("messages", "bytes", "fan_out", "completeness")
 _IDENTICAL = ("identical_top_k",)
 
 Key = tuple[str, ...]
-"""What an estimate is of: ("metrics", name), ("category", value, name), ("system", name) …"""
+"""The subject of an estimate: ("metrics", name), ("category", value, name), ("system", name) …"""
 Figures = Mapping[Key, Estimate]
 _Column = tuple[Key, list[float | None], list[str]]
-"""What it is of, the value of each question, and each question's group."""
+"""Its subject, the value of each question, and each question's group."""
 
 
 def scorecard_of(folder: Path) -> Scorecard:
@@ -80,7 +80,7 @@ def references_of(planned: Mapping[str, Cell], done: Iterable[str]) -> dict[str,
 
 
 def usd_of(rows: Iterable[Row]) -> float | None:
-    """What they cost together; None where nobody said, or only of some that cost tokens."""
+    """Their total cost; None where it is unknown, or known only of some that cost tokens."""
     spent = [row.usd for row in rows if row.usd is not None or row.tokens_in or row.tokens_out]
     known = [usd for usd in spent if usd is not None]
     return sum(known) if known and len(known) == len(spent) else None
@@ -115,7 +115,7 @@ def _columns(cell: MeasuredCell) -> Iterator[_Column]:
 
 
 def _broken_out(rows: Sequence[Row]) -> dict[str, dict[str, list[Row]]]:
-    """Rows by part and value. What no question of the data has is no part."""
+    """Rows by part and value. A part without any question in the data is left out."""
     found: dict[str, dict[str, list[Row]]] = {}
     for part, attribute in PARTS.items():
         if any(getattr(row, attribute) for row in rows):

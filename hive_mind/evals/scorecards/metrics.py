@@ -12,7 +12,7 @@ COSTS: Mapping[str, Callable[[Row], float]] = {
     "fan_out": lambda row: row.fan_out,
     "completeness": lambda row: row.completeness,
 }
-"""What every row says of its hive, as a metric."""
+"""Hive costs in every row, as metrics."""
 
 
 def value_of(row: Row, metric: str) -> float | None:

@@ -1,1 +1,1 @@
-"""What a node knows, ready to be searched."""
+"""A node's knowledge, ready to be searched."""

@@ -1,10 +1,10 @@
-"""One of a replica's two indexes, and what stands behind its facts.
+"""One of a replica's two indexes, and the evidence for its facts.
 
-An index never gives a place to another fact, and a search passes over all places. So one from which much was taken is made anew
-beside itself, a few facts at a time, and then takes its own place: a hive that forgets as much as it learns stays as large as it
-is, and nobody waits for that.
+An index never gives a place to another fact, and a search passes over all places. So an index from which much was taken is made
+anew beside itself, a few facts at a time, and then takes its own place: a hive that forgets as much as it learns stays as large
+as it is, and no call waits for that.
 
-What stands behind the facts is kept column by column, by their position in the index. A question wants it for a hundred
+Evidence is kept column by column, by the facts' position in the index. A question wants it for a hundred
 candidates of every node. Found fact by fact, that costs more than finding the candidates.
 """
 
@@ -83,7 +83,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class IndexedEvidence:
-    """What stands behind a fact."""
+    """Evidence for a fact."""
 
     confirmations: float
     confidence: float
@@ -94,7 +94,7 @@ class IndexedEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What a fact is found by, and what stands behind it."""
+    """Terms and vector of a fact, and the evidence for it."""
 
     terms: Mapping[str, float]
     vector: Vector | None
@@ -137,7 +137,7 @@ class CompactingIndex:
 
     @property
     def columns(self) -> Columns:
-        """What stands behind its facts, by position in it."""
+        """Evidence for its facts, by position in it."""
         return self._side.columns
 
     def add(self, fact_id: str, indexed: Indexed) -> None:

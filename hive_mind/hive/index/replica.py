@@ -1,7 +1,7 @@
-"""What a node knows, ready to be searched: facts derived from live assertions, and the indexes that find them.
+"""A node's knowledge, ready to be searched: facts derived from live assertions, and the indexes that find them.
 
-Facts whose home is here and copies of others' facts lie in two indexes, because a copy counts at its home only. Nothing here is
-merged or kept: everything follows from the shares, is brought up to date when somebody asks, and can be thrown away.
+Facts at home here and copies of others' facts lie in two indexes, because a copy counts at its home only. Nothing here is
+merged or kept: everything follows from the shares, is brought up to date at each question, and can be thrown away.
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,7 +38,7 @@ _RIVALS_MAX = 8
 
 
 class AssertionPolicy(Protocol):
-    """What a replica asks its node about assertions and agents, as of now."""
+    """A replica's questions to its node about assertions and agents, as of now."""
 
     @property
     def version(self) -> int:
@@ -58,7 +58,7 @@ class AssertionPolicy(Protocol):
         ...
 
     def voucher(self, agent: str) -> str:
-        """By whose voucher it came, or its own name."""
+        """The name of its voucher, or its own."""
         ...
 
     def faded(self, confidence: float, stamp: Stamp) -> float:
@@ -126,7 +126,7 @@ class Shares:
 
 
 class Replica:
-    """Indexes over a node's shares. `model` is whose vectors are compared, "" for none."""
+    """Indexes over a node's shares. `model` names the model of the vectors compared, "" for none."""
 
     def __init__(self, new_arm: Callable[[], VectorArm | None], model: str, shares: Shares) -> None:
         self._new_arm, self._model, self._shares = new_arm, model, shares
@@ -241,7 +241,7 @@ class Replica:
                 yield row(moment_ms(said.said_at, known.stamp.ms), id)
 
     def counted(self, judge: AssertionPolicy) -> dict[str, Counted]:
-        """What searches can find here, copies too, by id."""
+        """The facts that searches can find here, copies too, by id."""
         self._refresh(judge)
         accept = self._accept(0.0, judge)
         found = ((id, known) for id, known in self._known.items() if accept is None or accept(id))
@@ -401,7 +401,7 @@ def _alike(_: str) -> float:
 
 
 def _votes(fact_id: str, assertions: Sequence[Assertion], judge: AssertionPolicy) -> float | None:
-    """What speaks for a fact; None where nothing is known of those who say it, so that their number says it all."""
+    """Votes for a fact; None where nothing is known of the agents that assert it, so that their number decides alone."""
     if all(judge.trust(one.agent) == TRUST_DEFAULT and judge.voucher(one.agent) == one.agent for one in assertions):
         return None
     claims = [Claim(one.agent, fact_id, one.root, one.confidence, one.stamp) for one in assertions]

@@ -1,1 +1,1 @@
-"""Who is a member, who lives, what time it is, and which topology comes next."""
+"""Members, their liveness, hive time, and the next topology."""

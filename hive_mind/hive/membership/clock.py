@@ -55,7 +55,7 @@ class HiveClock:
 
     @property
     def offset_ms(self) -> int:
-        """What to keep: hive time minus this machine's wall clock, as of the last vote that moved it."""
+        """The value to keep: hive time minus this machine's wall clock, as of the last vote that moved it."""
         return self._offset_ms
 
     def now_ms(self, now: Now) -> int:

@@ -1,8 +1,8 @@
-"""What this node's agents said while its clock ran ahead, and a moderator elsewhere has taken back since.
+"""Assertions of this node's agents made while its clock ran ahead, and since taken back by a moderator elsewhere.
 
-A retraction covers what was asserted until then, by the stamps; a stamp from a clock that ran ahead is later than any. Only the
-author can tell when it really said so, by its monotonic clock. So it takes such words back itself, which is proof enough for all.
-Of earlier boots nobody knows it any more. What was taken back on this node it let go of at once, so what is here was said later.
+A retraction covers assertions made until then, by their stamps; a stamp from a clock that ran ahead is later than any. Only the
+author can tell the real time, by its monotonic clock. So it takes such assertions back itself, which is proof enough for all.
+For earlier boots the real time is lost. Assertions taken back on this node were dropped at once, so those held here are later.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -17,7 +17,7 @@ from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp
 
 
 class ClockSkewRetraction:
-    """Assertions of this boot whose stamps may be later than when they were said."""
+    """Assertions of this boot, with stamps possibly ahead of their real time."""
 
     def __init__(
         self, policy: NodePolicy, shares: Mapping[str, PartitionReplica], clock: HybridClock, own_actors: Container[Actor]

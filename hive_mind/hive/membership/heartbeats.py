@@ -67,7 +67,7 @@ class Heartbeats:
         return self._last[name]
 
     def get(self, name: str) -> LastHeartbeat | None:
-        """What was heard of a name."""
+        """The last heartbeat of a name."""
         return self._last.get(name)
 
     def names(self) -> list[str]:
@@ -156,7 +156,7 @@ class MemberState:
 
 
 def state_of(name: str, heartbeats: Heartbeats, now_ms: int, *, is_member: bool, is_suspect: bool) -> MemberState:
-    """What there is to say of one."""
+    """The state of one member."""
     last = heartbeats.get(name)
     if last is None:
         return MemberState(name, "suspected" if is_suspect else "alive", is_member, None, 0, "", "", has_twin=False)
@@ -175,7 +175,7 @@ def _wish(beat: Heartbeat, *, is_member: bool, is_present: bool) -> State:
 
 
 def mark_of(beat: Heartbeat) -> bytes:
-    """What an answer to this beat names."""
+    """The mark that an answer to this beat names."""
     return beat.incarnation + beat.number.to_bytes(_NUMBER_BYTES, "big")
 
 

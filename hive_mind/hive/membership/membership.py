@@ -1,13 +1,13 @@
 """Membership of a hive: members, liveness, and agreement on both.
 
 Every node beats: it tells all others that it lives, which topology it knows, and whether it wants in or out. The topology is a
-remembered value with an epoch, and of two the higher epoch wins everywhere; so it does not matter in which order, how often or by
-whom a node hears of it. The next one is made by the unsuspected member of the smallest name. Two that both think they are
-this member make different epochs, so one of their topologies wins, and whom the other one had taken in is still asking.
+remembered value with an epoch, and of two the higher epoch wins everywhere; so it does not matter in which order, how often or
+from which peer a node gets it. The next one is made by the unsuspected member of the smallest name. Two that both think they are
+this member make different epochs, so one of their topologies wins, and a node taken in by the other one is still asking.
 
-Where the hive has seals, every beat bears that of its sender and every topology that of its maker, who must have been a member of
-the one before it; anything else is refused, from any sender. A boot that seals is heard once it has answered a beat of this one:
-so beats that a stranger kept, and says again, keep nobody alive and bring nobody back.
+Where the hive has seals, every beat bears that of its sender and every topology that of its maker, which must have been a member
+of the one before it; anything else is refused, from any sender. A boot that seals is heard once it has answered a beat of this
+one: so beats replayed by a stranger keep no member alive and bring none back.
 
 Only decides. Clocks: differences of the own monotonic one.
 """
@@ -67,8 +67,8 @@ class Membership:
     """One node's part in it. `start` once, then `receive` and `tick`; perform the effects in their order.
 
     `topology` is the one the hive began with, or None for a node that knows nothing but the bus. `wants_in`: to be a member, also
-    again after the others removed it. `incarnation` is drawn anew at every boot. `seal` is the node's; what it seals is for
-    `hive` alone.
+    again after the others removed it. `incarnation` is drawn anew at every boot. `seal` is the node's; its seals are for `hive`
+    alone.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Membership:
             self._past = TopologyLog((self._made(topology, 0),))
         self._news: list[Step] = []
         self.refused: dict[str, int] = {}
-        """What was not believed, by reason."""
+        """Refused input, by reason."""
 
     @property
     def topology(self) -> Topology | None:
@@ -205,7 +205,7 @@ class Membership:
         )
 
     def is_known(self, name: str, now: Now) -> bool:
-        """Whether it is a member, or beats as one does who is still or already on its way."""
+        """Whether it is a member, or beats as one that is still or already on its way."""
         return name in self._past.members or self._heartbeats.is_present(name, now.mono_ms)
 
     def refuse(self, reason: str) -> None:
@@ -306,7 +306,7 @@ class Membership:
             self._findings.append(finding)
 
     def _wake(self, now: Now) -> None:
-        """Time in which this node slept is not held against the others, who could not be heard."""
+        """Time in which this node slept is not held against the others, which could not be heard."""
         slept_ms = now.mono_ms - self._awake_ms - 2 * self.settings.beat_ms
         self._awake_ms = now.mono_ms
         if slept_ms > 0:

@@ -1,1 +1,1 @@
-"""What a node lets in and keeps: admission, seals, the registry and the rights in it, expiry."""
+"""A node's decisions on input and storage: admission, seals, the registry and the rights in it, expiry."""

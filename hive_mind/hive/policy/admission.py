@@ -1,7 +1,7 @@
-"""What an assertion must be to be let in: well formed, about what it says it is, and by who it says it is.
+"""Conditions on an assertion to be let in: well formed, and its fact id and author match its content and seal.
 
 Everything that comes from another node passes here once. A refusal is a reason, never an exception. Vectors and questions are
-judged where they are compared: what can't be compared is left out, and the rest counts.
+judged where they are compared: incomparable ones are left out, and the rest counts.
 """
 
 from dataclasses import replace
@@ -47,7 +47,7 @@ REMOVAL_DOTS_MAX = 64
 DEPTH_MAX = 10_000
 # Ten times a long sentence with what is said of it. Longer ones are few, or somebody wants to fill memories within its quota.
 CHARACTERS_OF_ONE = 4_000
-# A reason names the limit and never what was sent: reasons are counted, and who sends nonsense must not make many of them.
+# A reason names the limit and never the content: reasons are counted, and a sender of nonsense must not make many of them.
 _SEAL_TOO_LONG = f"a seal or an incarnation has at most {SEAL_BYTES_MAX:,} bytes"
 # Rounded to float16, a unit vector's square is 1 to three digits.
 SQUARE_MAX = 1.02
@@ -118,7 +118,7 @@ def bounded(request: SearchRequest) -> SearchRequest:
 
 
 def believable(reply: SearchReply, tenant: str) -> SearchReply:
-    """Another node's reply without facts that can't be: who passes on what others say puts no other words under their ids."""
+    """Another node's reply without impossible facts: a node that relays assertions can't put other words under their ids."""
     if not isinstance(reply, FactsReply | ListReply):
         return reply
     facts = tuple(fact for fact in reply.facts if is_fact(fact, tenant))

@@ -1,6 +1,6 @@
-"""What a partition replica asks its node before it keeps or drops an assertion; `node_policy` answers.
+"""A partition replica's questions to its node before it keeps or drops an assertion; `node_policy` answers.
 
-Limits are why something of a member was forgotten that says more than any honest one does. Status shows them.
+`LIMITS` are the reasons why input of a member beyond any honest one's amount was forgotten. Status shows them.
 """
 
 from typing import Protocol
@@ -9,19 +9,19 @@ from hive_mind.hive.policy.seal import Seal
 from hive_mind.model.evidence import Assertion, Sealed
 
 TOO_MANY_ENTRIES = "a registry entry of a writer with too many"
-TOO_MANY_REMOVALS = "a removal by somebody who takes back too much"
+TOO_MANY_REMOVALS = "a removal by a member that takes back too much"
 TOO_MANY_BOOTS = "a boot of a node with too many"
-AFTER_DISMISSAL = "a registry entry of a moderator who had been dismissed"
+AFTER_DISMISSAL = "a registry entry of a dismissed moderator"
 
 LIMITS = frozenset({TOO_MANY_ENTRIES, TOO_MANY_REMOVALS, TOO_MANY_BOOTS, AFTER_DISMISSAL})
 
 
 class Authority(Protocol):
-    """What a partition replica asks its node: permissions, and what the node itself knows."""
+    """A partition replica's questions to its node: permissions, and the node's own knowledge."""
 
     @property
     def tenant(self) -> str:
-        """Whose facts these are."""
+        """The tenant these facts belong to."""
         ...
 
     @property

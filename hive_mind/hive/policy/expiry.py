@@ -14,7 +14,7 @@ from hive_mind.model.evidence import Assertion, Stamp
 HOUR_MS = 3_600_000
 DECAY_PER_HOUR = 0.01
 MAX_AGE_HOURS = 24.0
-# A year. Longer is "never" to anybody who reads it, and sums with it stay far from any limit.
+# A year. Longer means "never" to any reader, and sums with it stay far from any limit.
 TTL_MAX_MS = 366 * 24 * HOUR_MS
 
 
@@ -25,7 +25,7 @@ class ExpirySettings:
     is_on: bool = False
     """Off: nothing fades, expires or is collected. Times to live are kept all the same, for when it is turned on."""
     max_age_hours: float = MAX_AGE_HOURS
-    """For assertions whose author named no time to live. Raise it and old facts stay findable longer."""
+    """For assertions without a time to live of their own. Raise it and old facts stay findable longer."""
     decay_per_hour: float = DECAY_PER_HOUR
     """0.01: after a day 79 % of the confidence is left. Raise it and newer facts pass confidence limits sooner."""
     grace_ms: int = 900_000
@@ -35,7 +35,7 @@ class ExpirySettings:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """What an author writes into an assertion: how long, and until when in hive time (0: it had no trusted clock)."""
+    """Expiry fields of an assertion, by its author: how long, and until when in hive time (0: it had no trusted clock)."""
 
     ttl_ms: int = 0
     expires_ms: int = 0
@@ -50,7 +50,7 @@ class FactTTL:
     decay_per_hour: float = DECAY_PER_HOUR
 
     def confidence(self, original: float, now_ms: int) -> float:
-        """What is left of the confidence it was created with."""
+        """The rest of the confidence it was created with."""
         return decayed(original, self.age_hours(now_ms), self.decay_per_hour)
 
     def age_hours(self, now_ms: int) -> float:
@@ -75,7 +75,7 @@ def confidence_now(confidence: float, stamp: Stamp, hive_now_ms: int | None, set
 
 
 def lifetime(ttl_ms: int, hive_now_ms: int | None, settings: ExpirySettings) -> Lifetime:
-    """What the author of an assertion writes: its own time to live, else the hive's where that is on."""
+    """The expiry fields of a new assertion: its own time to live, else the hive's where that is on."""
     if ttl_ms <= 0:
         ttl_ms = round(settings.max_age_hours * HOUR_MS) if settings.is_on else 0
     ttl_ms = min(ttl_ms, TTL_MAX_MS)
@@ -83,7 +83,7 @@ def lifetime(ttl_ms: int, hive_now_ms: int | None, settings: ExpirySettings) -> 
 
 
 def is_expired(assertion: Assertion, first_seen_mono_ms: int, hive_now_ms: int | None, now: Now, grace_ms: int = 0) -> bool:
-    """Whether an assertion's time has passed, and `grace_ms` more; what a hive's settings say of forgetting plays no part.
+    """Whether an assertion's time has passed, and `grace_ms` more; the hive's settings for forgetting play no part.
 
     By the author's moment where both it and this node have a trusted clock (`hive_now_ms`); otherwise by its time to live,
     counted on the monotonic clock from when this replica first saw it. That is later, never earlier.

@@ -31,7 +31,8 @@ class PolicySettings:
     quota_per_agent: int = 1_000_000
     """Live assertions of one agent in one partition; the newest stay. Lower it against floods, raise it for archives."""
     entries_per_agent: int = ENTRIES_OF_ONE_MAX
-    """Entries of the registry that an agent writes by its own right; the newest stay. What moderators write in office is kept."""
+    """Entries of the registry that an agent writes by its own right; the newest stay. Entries written by moderators in office are
+    kept."""
     removals_per_agent: int = 250_000
     """Removals by one agent that a partition remembers; the newest stay."""
     boots_per_node: int = 1_000
@@ -52,7 +53,7 @@ class _Withdrawal(NamedTuple):
 
 
 class NodePolicy:
-    """What is allowed, trusted and visible at a node. Time is an argument; `at` binds it."""
+    """Permissions, trust and visibility at a node. Time is an argument; `at` binds it."""
 
     def __init__(self, settings: PolicySettings, seal: Seal, registry: Registry, time: HiveClock) -> None:
         self.settings, self.seal, self.registry, self.time = settings, seal, registry, time
@@ -97,7 +98,7 @@ class NodePolicy:
         return PolicyNow(self, now)
 
     def hive_ms(self, now: Now) -> int:
-        """Hive time, or the best guess: what is stamped earlier than its certificate begins nobody would believe."""
+        """Hive time, or the best guess: stamps from before the certificate's start are refused by all."""
         return max(self.time.now_ms(now), self.seal.since_ms)
 
     def is_moderator(self, name: str) -> bool:
@@ -177,7 +178,7 @@ class NodePolicy:
             seen = self.first_seen.get((given.assertion.fact_id, given.dot), now.mono_ms)
             if is_hidden(given.assertion, seen, self.time.trusted_ms(now), now, self.settings.expiry):
                 return False
-        # What is erased is let go of as soon as the time is known, and nothing of it comes in then.
+        # Erased facts are dropped as soon as the time is known, and nothing of them comes in then.
         if (self._withdrawn or not self.time.is_synced) and self.is_taken_back(given.assertion):
             return False
         return not self._book.is_quarantined(given.assertion.agent, self.hive_ms(now))
@@ -203,7 +204,7 @@ class NodePolicy:
         return self._book.of(agent, self.hive_ms(now))
 
     def voucher(self, agent: str, now: Now) -> str:
-        """By whose voucher an agent came; its own name where nobody's. See `TrustBook.voucher`."""
+        """The voucher of an agent; its own name where it has none. See `TrustBook.voucher`."""
         self.trust(agent, now)
         return self._book.voucher(agent)
 

@@ -1,17 +1,16 @@
-"""What everybody knows: agents, ratings, pinned trust, moderators, quarantine, redactions, shared values.
+"""The knowledge all members share: agents, ratings, pinned trust, moderators, quarantine, redactions, shared values.
 
 A map, last writer wins by stamp.
 
-Every writer has its own slot under a key, and who may speak is decided when reading: of the slots whose writer has the right, the
-latest counts. So replicas that hold the same entries agree in whatever order they came, and nobody can shadow a moderator by
-writing later. What a moderator did in office stays in force afterwards. `hive/rights` says which values and writers are good.
+Every writer has its own slot under a key, and rights are checked when reading: of the slots of entitled writers, the latest
+counts. So replicas that hold the same entries agree in whatever order they came, and no writer can shadow a moderator by
+writing later. A moderator's entries in office stay in force afterwards. `hive/rights` says which values and writers are good.
 
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
-comes to; so who floods the hive with entries forgets its own. Moderators, who redact and erase for ever, may write any number.
-What one writes who was appointed bears the appointment. So it says by itself that it stays, also where nobody has heard of the
-appointment yet, and which entries stay depends on no order. Each such entry has a slot of its own, as has each that appoints or
-dismisses: what is stamped after a dismissal is nobody's, and must not have taken the place of what was decided before, whichever
-of them is heard of first.
+comes to; so a writer that floods the hive loses its own. Moderators redact and erase for ever, and may write any number. Entries
+by an appointed moderator carry the appointment, so that any node can verify and keep them, also before it gets the appointment,
+in whatever order they come. Each such entry has a slot of its own, as has each that appoints or dismisses: an entry stamped after
+a dismissal is void, and must not have replaced an earlier decision, whichever of them arrives first.
 """
 
 from bisect import bisect_left, insort
@@ -48,7 +47,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What lay beyond hive time and is forgotten: this node's own, to be written again with a sane stamp, and others'."""
+    """Forgotten entries from beyond hive time: this node's own, to be written again with a sane stamp, and others'."""
 
     restamp: tuple[RegistryEntry, ...]
     forgotten: tuple[RegistryEntry, ...]
@@ -81,7 +80,7 @@ def _as_it_is(entry: RegistryEntry) -> RegistryEntry:
 
 
 def slot_of(entry: RegistryEntry) -> tuple[str, str, bytes]:
-    """Its key and writer, of which the last one stays; of decisions in office, and about who is in office, each one stays."""
+    """Its key and writer, of which the last one stays; decisions in office, and about moderators in office, all stay."""
     is_kept_apart = entry.appointment is not None or kind_of(entry.key) == "moderator"
     return entry.key, entry.by, _digest_of(entry) if is_kept_apart else b""
 
@@ -106,7 +105,7 @@ class Registry:
     ) -> None:
         self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
         self.overflown: list[RegistryEntry] = []
-        """What was forgotten because its writer wrote too much, or after its dismissal. Who keeps a journal takes it out of there
+        """Entries forgotten because their writer wrote too much, or after its dismissal. The journal's owner deletes them there
         and empties this."""
         self._oldest: dict[str, list[tuple[_Order, str, bytes]]] = {}
         """By writer, a heap of its entries that count; also some that were replaced since."""
@@ -124,7 +123,7 @@ class Registry:
         """By key, its slots from the oldest: a moderator may have thousands under one."""
         self._offices: dict[str, _Office] = {}
         """Of everybody ever appointed or dismissed by a founder."""
-        # What is in force by kind, and the keys where that has to be looked at again.
+        # Entries in force by kind, and the keys where that has to be looked at again.
         self._views: dict[str, dict[str, _Slot]] = {kind: {} for kind in rights.KINDS}
         self._stale: dict[str, set[str]] = {kind: set() for kind in rights.KINDS}
 
@@ -176,7 +175,7 @@ class Registry:
         return found is not None and found.entry == entry
 
     def is_after_dismissal(self, entry: RegistryEntry) -> bool:
-        """Whether who wrote it had been appointed, and was dismissed before: it is nobody's, also if it is appointed again."""
+        """Whether its writer had been appointed, and was dismissed before: it is void, also after a new appointment."""
         if (given := entry.appointment) is None or (office := self._offices.get(entry.by)) is None:
             return False
         return any(given.stamp < ended <= entry.stamp for ended in office.ended)
@@ -236,9 +235,9 @@ class Registry:
         return Swept(tuple(e for e in beyond if own(e)), tuple(e for e in beyond if not own(e)))
 
     def disown(self) -> list[RegistryEntry]:
-        """Forget what was written by keys that nobody believes any more; what is forgotten.
+        """Forget entries of revoked keys; returns the forgotten ones.
 
-        What somebody wrote in office whom such a key appointed counts from then on as what it wrote by its own right.
+        Entries in office of a moderator that such a key appointed count from then on as written by its own right.
         """
         gone = [entry for entry in self.entries() if self._is_revoked(entry.seal, entry.stamp.ms)]
         for entry in gone:
@@ -283,7 +282,7 @@ class Registry:
         self.overflown += gone
 
     def _is_counted(self, entry: RegistryEntry) -> bool:
-        """Whether it counts against its writer's limit: not what a founder wrote, nor one whom a founder appointed."""
+        """Whether it counts against its writer's limit: not entries of a founder, nor of a moderator that a founder appointed."""
         found = entry.appointment
         is_appointed = found is not None and found.by in self.founders and not self._is_revoked(found.seal, found.stamp.ms)
         return entry.by not in self.founders and not is_appointed
@@ -374,7 +373,7 @@ class Registry:
         return by in self.founders or kind_of(key) in rights.OWN or not rights.may_write(key, by, (), self.founders)
 
     def _view(self, kind: str) -> Mapping[str, _Slot]:
-        """What is in force, sorted by key; brought up to date where something changed."""
+        """Entries in force, sorted by key; brought up to date where something changed."""
         stale, view = self._stale.get(kind), self._views.get(kind, {})
         if stale:
             is_new = False
@@ -392,12 +391,12 @@ class Registry:
 
 
 def _digest_of(entry: RegistryEntry) -> bytes:
-    # What bears no appointment has the digest that members of an earlier version give it.
+    # An entry without appointment has the digest that members of an earlier version give it.
     fields = (entry.key, entry.value, entry.stamp, entry.by, entry.seal)
     whole = _encode(fields if entry.appointment is None else entry)
     return blake2b(whole, digest_size=_DIGEST_BYTES).digest()
 
 
 def _writer(entry: RegistryEntry) -> _Writer:
-    """Whose slot it takes under its key."""
+    """The slot it takes under its key."""
     return slot_of(entry)[1:]

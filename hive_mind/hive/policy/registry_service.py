@@ -1,4 +1,4 @@
-"""What members decide for all of them: agents, ratings, trust, moderators, quarantine, and facts taken back for everybody.
+"""The members' common decisions: agents, ratings, trust, moderators, quarantine, and facts taken back for all members.
 
 Writes registry entries for agents of this node and takes in those of others, each sealed by its writer; and lets go of what an
 entry takes back. Records and removals are returned; the node persists and sends.
@@ -30,7 +30,7 @@ from hive_mind.ranking.tokens import forget_texts
 REGISTRY = "registry"
 _TAKING_BACK = frozenset({"retracted", "redacted"})
 
-# What an entry takes besides its texts, and an appointment: stamp and lengths.
+# Bytes of an entry besides its texts, and of an appointment: stamp and lengths.
 ENTRY_BYTES = 64
 
 
@@ -58,7 +58,7 @@ class RegistryService:
         return written, reasons
 
     def note_seen(self, facts: Iterable[HiveFact], at: PolicyNow) -> None:
-        """What is decided about these from now on is later than what was said of them, whosever clock is ahead."""
+        """Decisions about these from now on are stamped later than the facts, whichever clock is ahead."""
         for row in (row for fact in facts for row in fact.provenance):
             self._clock.take(row.stamp, at.hive_ms())
 
@@ -164,7 +164,7 @@ class RegistryService:
         self._erased.update(wanted if is_time_known else ())
 
     def disown(self, taken: dict[str, Taken], at: PolicyNow) -> list[Record]:
-        """Let go of what revoked keys said and wrote; what to persist besides. Who said it here has to say it again."""
+        """Drop assertions and entries of revoked keys; the other records to persist. Agents here have to assert theirs again."""
         partitions = self._partitions
         for partition, share in partitions.shares.items():
             own = {head.actor for head in share.own_heads()}
@@ -174,7 +174,7 @@ class RegistryService:
         return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown()]
 
     def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
-        """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
+        """Forget entries stamped beyond hive time; those this node has to keep are written again, or they would be lost."""
         swept = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._policy.seal)
         again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in swept.restamp]
@@ -183,9 +183,9 @@ class RegistryService:
         return [entry for entry in again if self._registry.has(entry)]
 
     def _is_to_keep(self, entry: RegistryEntry) -> bool:
-        """What it wrote itself; and what is for ever, if it holds the writer's key: who wrote that may have forgotten it since.
+        """Entries this node wrote; and permanent ones, if it holds the writer's key: the writer may have forgotten them since.
 
-        Of nothing else: only a redaction or an erasure may be said again by anybody and at any time and mean the same.
+        No others: only a redaction or an erasure means the same whenever and by any node it is repeated.
         """
         if entry.stamp.actor in self.own_actors:
             return True

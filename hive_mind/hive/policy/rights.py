@@ -9,13 +9,13 @@
     retracted/<fact id>           true or why: everybody's, until then    moderators
     redacted/<fact id>            true or why: for ever                   moderators
     erasure/<kind>/<words>/<digest>  true or why: for ever                moderators
-    erased/<node>/<kind>/<words>/<digest>  an object: what it let go of   the node
+    erased/<node>/<kind>/<words>/<digest>  an object: its erased items      the node
     rule/<id>                     an object: how facts are judged         moderators
-    state/<agent>/<key>           an object: what its runs share          the agent
+    state/<agent>/<key>           an object: shared by its runs           the agent
 
 "Why" is a text or an object. Entries of retractions, redactions and erasures can't be deleted; a retracted fact may be asserted
 again.
-`model.erasure` says what an erasure is.
+`model.erasure` defines erasures.
 
 A name may hold any character; only in a rater and in the agent of a state, which stand before another name, "/" is written
 %2F and "%" %25 (`rating_key`, `state_key`).
@@ -50,13 +50,13 @@ def kind_of(key: str) -> str:
 
 
 def subject_of(key: str) -> str:
-    """Whom or what an entry is about: the last name of its key."""
+    """The subject of an entry: the last name of its key."""
     kind, _, rest = key.partition("/")
     return rest.partition("/")[2] if kind == "rating" else rest
 
 
 def rater_of(key: str) -> str:
-    """Who rates, of a rating's key; whose it is, of a state's."""
+    """The rater, of a rating's key; the owner, of a state's."""
     name = key.split("/", 2)[1]
     return name.replace("%2F", "/").replace("%25", "%") if "%" in name else name
 
@@ -77,7 +77,7 @@ def erased_key(node: str, erasure: Erasure) -> str:
 
 
 def retracted_agent_of(key: str) -> str:
-    """Whose assertions a retraction's key takes back, "" for everybody's."""
+    """The agent named in a retraction's key: its assertions are taken back, "" for all agents'."""
     return subject_of(key).partition("/")[2]
 
 

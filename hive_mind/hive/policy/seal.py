@@ -1,6 +1,6 @@
 """Seals: the seam at which signatures are made and checked.
 
-A seal binds an assertion, a removal, a head, a beat or a topology to the one who makes it. `UNSEALED` believes everybody and
+A seal binds an assertion, a removal, a head, a beat or a topology to its maker. `UNSEALED` believes everybody and
 costs nothing; `identity.seals` has signatures.
 """
 
@@ -12,7 +12,7 @@ from hive_mind.model.evidence import Assertion, Dot, Head, Removal, Sealed
 from hive_mind.model.messages import AnnouncedTopology, Heartbeat, RegistryEntry
 
 APPOINTED = "true"
-"""What a founder writes under `moderator/<name>`; a registry has no other spelling of it."""
+"""The value a founder writes under `moderator/<name>`; a registry has no other spelling of it."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -49,7 +49,7 @@ class Seal(Protocol):
 
     @property
     def revocations(self) -> bytes:
-        """What is known to be revoked, to be kept; b"" for nothing."""
+        """The known revocations, to be kept; b"" for none."""
         ...
 
     def revoke(self, revocations: bytes) -> bool:
@@ -106,7 +106,7 @@ def is_sealed(seal: Seal, partition: str, given: Sealed) -> bool:
 
 
 def sealed_removal(seal: Seal, partition: str, removal: Removal) -> Removal:
-    """A removal, sealed by who removes."""
+    """A removal, sealed by its author."""
     return (
         msgspec.structs.replace(removal, seal=seal.seal(removal.by, _of_removal(partition, removal))) if seal.is_on else removal
     )

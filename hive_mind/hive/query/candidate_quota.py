@@ -13,7 +13,7 @@ from math import ceil, sqrt
 from hive_mind.hive.policy.admission import DEPTH_MAX
 
 _DEVIATIONS = 4.0
-"""Of a Poisson distribution, whose variance is its mean: where facts are dealt by chance, one set in 30,000 has more."""
+"""Of a Poisson distribution (its variance is its mean): where facts are dealt by chance, one set in 30,000 has more."""
 _LEAST = 4.0
 
 

@@ -1,4 +1,4 @@
-"""The facts themselves, once it is known who holds them: the second half of a question, and what comes before an answer.
+"""The facts themselves, once their holders are known: the second half of a question, and the last step before an answer.
 
 Only decides, like `scatter`: the node sends what `start`, `take` and `tick` return.
 """
@@ -16,7 +16,7 @@ Requests = list[Send | SearchLocal]
 
 
 class FetchScatter:
-    """The facts themselves, of those who hold them; of other replicas where one stays silent or has let go of a fact."""
+    """The facts themselves, from their holders; from other replicas where one stays silent or has let go of a fact."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class FetchScatter:
         now_ms: int,
         may_hold: Callable[[str, ReplicaSet], bool] = lambda _id, _set: True,
     ) -> None:
-        """`may_hold` says of a fact whose holder is not known whether this replica set can have it."""
+        """`may_hold` tells whether this replica set can have a fact of unknown holder."""
         self._fetch, self._node = fetch, node
         self._end_ms = now_ms + fetch.deadline_ms
         self._held: dict[str, HiveFact] = {}
         self._cut: set[str] = set()
-        """Who had no room for all it was asked for."""
+        """Members without room for everything they were asked for."""
         self._bytes_max = settings.reply_bytes_max
         window = Window(now_ms, self._end_ms)
         parts = [*_by_holder(fetch, read_set), *_by_set(fetch, read_set, may_hold)]
@@ -72,7 +72,7 @@ class FetchScatter:
         return tuple(self._held[id] for id in dict.fromkeys(id for id, _ in self._fetch.wanted) if id in self._held)
 
     def _take(self, sender: str, part: str, facts: dict[str, HiveFact], *, is_cut: bool, now_ms: int) -> list[To]:
-        """What a reply has of one part. Who had no room for all of it is asked for the rest."""
+        """The facts a reply has of one part. A sender without room for all is asked for the rest."""
         still = self._round.open_of(part)
         if now_ms >= self._end_ms or not still:
             self._round.note(sender, part, now_ms)
@@ -102,7 +102,7 @@ class FetchScatter:
 
 
 def _by_holder(fetch: Fetch, read_set: tuple[ReplicaSet, ...]) -> list[ReplicaSetShare]:
-    """What each holder is asked for, and who else keeps what it keeps."""
+    """The facts to ask each holder for, and the other members that keep the same."""
     wanted: dict[str, list[str]] = {}
     for id, holder in dict(reversed(fetch.wanted)).items():
         if holder:

@@ -55,7 +55,7 @@ class Latencies:
         self._tokens = float(self._settings.hedge_burst)
         self._suspected: dict[str, int] = {}
         self.suspects: frozenset[str] = frozenset()
-        """Members believed dead by who counts their beats."""
+        """Members believed dead by their missed beats."""
 
     @property
     def slow_ms(self) -> int:

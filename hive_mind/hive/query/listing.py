@@ -1,6 +1,6 @@
 """Listing what a hive holds: the newest facts of every replica set, put together. Only decides, like `scatter`.
 
-Who has more than fits a message is asked again, for what comes after the last that it gave.
+Results are paged: the next request starts after the last fact received.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,7 @@ class ListScatter:
         return [] if self.is_done else self._sent(self._round.tick(now_ms), now_ms)
 
     def gathered(self) -> Listed:
-        """What was brought together so far, newest first."""
+        """The facts received so far, newest first."""
         newest = sorted(self._found.values(), key=lambda fact: (fact.provenance[0].stamp, fact.id), reverse=True)
         return Listed(tuple(newest[: self._listing.limit]), self._partitions, self._round.open_items())
 

@@ -103,7 +103,7 @@ class Questions:
         self._sets, self._read_set_of_all = {}, None
 
     def answer(self, request: SearchRequest, at: PolicyNow) -> SearchReply | None:
-        """What this replica has. None: asked about a topology this node does not know, so it can't say what it would miss."""
+        """This replica's results. None: asked about a topology this node does not know, so it can't tell what it would miss."""
         if isinstance(request, FactsRequest):
             held = ((id, self._replica.fact(id, at)) for id in request.fact_ids)
             found, is_cut = page(((id, _to_read(fact)) for id, fact in held if fact is not None), request.bytes_max)
@@ -149,7 +149,7 @@ class Questions:
         return [Done(request, outcome)]
 
     def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
-        """Whom to ask; as long as a topology holds, it is worked out once for all questions that name no domains."""
+        """Replica sets to ask; worked out once per topology for all questions that name no domains."""
         if domains:
             return self._partitions.topology.read_set(self._node, domains)
         if self._read_set_of_all is None:

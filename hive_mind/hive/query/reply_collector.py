@@ -1,8 +1,8 @@
-"""What the members of the replica sets brought to one question, and for which partitions that is all there is of use.
+"""Replies of the replica sets' members to one question, and the partitions for which they are complete.
 
 Members score words by as much of the hive as they know. Here the scores are made anew by the statistics of all that answered
-(`ranking.rescoring`). An answer speaks for the partitions it does not name as missing: for good where it holds all that was asked
-for in full, or nothing that it left out could matter; else only until somebody gave more.
+(`ranking.rescoring`). An answer covers the partitions it does not name as missing: for good where it holds all that was asked for
+in full, or nothing that it left out could matter; else only until another member gave more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class _Answer(NamedTuple):
 
 
 class _Together(NamedTuple):
-    """What follows from all answers there are."""
+    """Values computed from all answers received."""
 
     statistics: TermStatistics
     pools: Sequence[Pool]
@@ -83,7 +83,7 @@ class ReplyCollector:
         return self._together().open[name]
 
     def unsure(self) -> Mapping[str, frozenset[str]]:
-        """Per replica set, what the members that answered may still have."""
+        """Per replica set, candidates the members that answered may still have."""
         unspoken = self._unspoken(self._answers)
         return {name: items for name, items in self._together().open.items() if items - unspoken[name]}
 
@@ -159,7 +159,7 @@ def _by_set(answers: Sequence[_Answer], pools: Sequence[Pool]) -> list[list[tupl
 
 
 def _of_set(answers: Sequence[tuple[_Answer, Pool]]) -> tuple[Pool, EvidenceColumns]:
-    """What the members of one replica set answered."""
+    """Results of the members of one replica set."""
     if len(answers) == 1:
         return answers[0][1], answers[0][0].evidence
     return merge_replicas([pool for _, pool in answers], [answer.evidence for answer, _ in answers])

@@ -2,8 +2,8 @@
 
 One member of each set is asked. One that is slow gets a rival, one that is silent is asked again and then replaced, one that
 can't speak for all its set holds is complemented. Those believed dead are asked last, all together, and hardly waited for: they
-may live after all, but an answer must not wait for a group that is gone. What is asked, and what a reply means, is for `scatter`
-and `fetching` to say.
+may live after all, but an answer must not wait for a group that is gone. `scatter` and `fetching` define requests and the meaning
+of replies.
 """
 
 from collections.abc import Collection, Container, Iterator, Sequence, Set
@@ -21,7 +21,7 @@ _NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetShare:
-    """What one replica set must speak for (partitions, or facts), and who can, in the order in which to try."""
+    """The items one replica set must cover (partitions, or facts), and the members able to, in the order in which to try."""
 
     name: str
     members: tuple[str, ...]
@@ -53,7 +53,7 @@ class _Quest(msgspec.Struct, eq=False):
 
     part: ReplicaSetShare
     is_doubted: bool
-    """Whether all who can answer stayed silent lately: then they are asked together, and not waited for to the end."""
+    """Whether all members able to answer stayed silent lately: then they are asked together, and not waited for to the end."""
     open: set[str]
     asked: dict[str, _Asked] = msgspec.field(default_factory=dict)
     rival_ms: int = _NEVER
@@ -66,7 +66,7 @@ class _Quest(msgspec.Struct, eq=False):
         return next((member for member in self.part.members if member not in self.asked), None)
 
     def next_members(self, dead: Container[str]) -> list[str]:
-        """Whom to ask next: one, or all that are left where the next is believed dead, and so those after it too."""
+        """Members to ask next: one, or all that are left where the next is believed dead, and so those after it too."""
         left = [member for member in self.part.members if member not in self.asked]
         return left if left and left[0] in dead else left[:1]
 
@@ -127,11 +127,11 @@ class Round:
         return now_ms >= self._window.end_ms or self.is_over
 
     def open_items(self) -> tuple[str, ...]:
-        """What nobody has spoken for, sorted."""
+        """Items not covered by any answer, sorted."""
         return tuple(sorted(item for quest in self._quests.values() for item in quest.open))
 
     def open_of(self, name: str) -> tuple[str, ...]:
-        """What of one part nobody has spoken for, sorted."""
+        """Items of one part not covered by any answer, sorted."""
         return tuple(sorted(self._quests[name].open))
 
     def asked(self) -> set[str]:
@@ -139,7 +139,7 @@ class Round:
         return {node for quest in self._quests.values() for node in quest.asked} - {self._node}
 
     def answered(self, name: str) -> frozenset[str]:
-        """Who answered about one part."""
+        """Members that answered about one part."""
         return frozenset(node for node, one in self._quests[name].asked.items() if one.is_answered)
 
     def parts_awaited_of(self, node: str) -> list[str]:
@@ -157,7 +157,7 @@ class Round:
         return out
 
     def tick(self, now_ms: int) -> list[To]:
-        """What is due: rivals for the slow, another try with the silent, others in place of the lost."""
+        """Requests due: rivals for the slow, another try with the silent, others in place of the lost."""
         if now_ms >= self._window.end_ms:
             return []
         due = [(name, quest) for name, quest in self._active.items() if quest.due_ms <= now_ms]

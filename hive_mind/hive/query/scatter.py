@@ -1,11 +1,10 @@
-"""A question to the hive: ask one member of each replica set, and put together what they answer.
+"""A question to the hive: ask one member of each replica set, and put together the answers.
 
-Nobody knows how often the terms occur in the whole hive before all have answered. So each member scores by what it has, and tells
-what its scores are made of; they are made anew of that by the statistics of all, and the merged pool is that of one index over
+Nobody knows how often the terms occur in the whole hive before all have answered. So each member scores by its own facts, and
+sends the parts of its scores; they are made anew by the statistics of all, and the merged pool is that of one index over
 everything (`reply_collector`). Each is asked for as many candidates as it is likely to have, and for more where that was too few
-(`candidate_quota`). One deadline covers everything; each request says how much of it is left. What nobody spoke for is counted
-and named.
-Only decides: the node sends what `start`, `take` and `tick` return.
+(`candidate_quota`). One deadline covers everything; each request says how much of it is left. Partitions without an answer are
+counted and named. Only decides: the node sends what `start`, `take` and `tick` return.
 """
 
 from collections.abc import Sequence
@@ -27,8 +26,8 @@ FOR_MORE = "+"
 """Suffix of a question's id when it asks for more, so that an answer names the request it belongs to."""
 
 DOMAIN_ROUTING_PRIORITY_MULTIPLIER = 3
-"""How many times as deep as others a group is asked whose domain matches the question; the figure is 004's. The merged pool has
-the same depth all the same: it decides who sends more, never what is found. Raise it and replies of matching groups grow."""
+"""Depth of the request to a group of a matching domain, in multiples of the others'; the figure is 004's. The merged pool has
+the same depth all the same: it decides which groups send more, never the result. Raise it and replies of matching groups grow."""
 
 
 class Scatter:
@@ -45,7 +44,7 @@ class Scatter:
         now_ms: int,
         favoured: frozenset[str] = frozenset(),
     ) -> None:
-        """`favoured` are names of replica sets whose domain matches the question."""
+        """`favoured` are names of replica sets of a domain that matches the question."""
         self._ask, self._node, self._epoch = ask, node, epoch
         self._settings, self._latencies = settings, latencies
         self._parts = [ReplicaSetShare(one.name, one.members, one.partitions) for one in read_set]
@@ -96,7 +95,7 @@ class Scatter:
         return [one for asked in current for one in self._sent(asked, asked.tick(now_ms), now_ms)] + self._advance(now_ms)
 
     def gathered(self) -> Gathered:
-        """What was brought together so far. Same replies, same result, in whatever order they came."""
+        """The results so far. Same replies, same result, in whatever order they came."""
         pool, evidence, holders = self._brought.merged()
         rounds = (self._searching, *self._deepening)
         return Gathered(
@@ -112,7 +111,7 @@ class Scatter:
         )
 
     def _first_probes(self, favoured: frozenset[str]) -> dict[str, Probe]:
-        """What each set is asked at first."""
+        """The first request to each set."""
         depth = self._ask.probe.depth
         probe = replace(self._ask.probe, statistics=None, depth=first_depth(depth, 1 / max(len(self._parts), 1)))
         deeper = replace(probe, depth=DOMAIN_ROUTING_PRIORITY_MULTIPLIER * depth)
@@ -141,7 +140,7 @@ class Scatter:
         self._is_late = True
         out = self._deepen(now_ms)
         for one in self._deepening:
-            # What others gave may have made it needless.
+            # Others' replies may have made it needless.
             for name in one.names:
                 one.spoken_for(name, self._brought.open_of(name))
         if is_over and all(one.has_ended(now_ms) for one in self._deepening):
@@ -174,7 +173,7 @@ class Scatter:
         return replace(part, members=tuple(sorted(part.members, key=lambda member: member not in answered)))
 
     def _keep(self, sender: str, reply: PoolReply, asked: Round) -> bool:
-        """Keep candidates, if they are sound. Who gave all it has speaks for a set in the first round of asking too."""
+        """Keep candidates, if they are sound. A sender that gave all it has covers its set in the first round of asking too."""
         name, is_first = reply.replica_set, asked is self._searching
         if not self._brought.keep(sender, reply, self._probe_of(asked, name)):
             return False

@@ -1,7 +1,7 @@
 """Counting over a hive: the rows of every replica set put together, each fact once. Only decides, like `scatter`.
 
-Sums would count a fact twice that two groups promoted, so members send ids. Who has more than fits a message is asked again, for
-what comes after the last row that it gave.
+Sums would count a fact twice that two groups promoted, so members send ids. Results are paged: the next request starts after the
+last row received.
 """
 
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ class TallyScatter:
         return [] if self.is_done else self._sent(self._round.tick(now_ms), now_ms)
 
     def gathered(self) -> Tallied:
-        """What was brought together so far."""
+        """The counts so far."""
         rows = (one for pages in self._pages.values() for page in pages for one in rows_in(page))
         return Tallied(earliest_of(rows), self._partitions, self._round.open_items(), self._silent)
 

@@ -1,6 +1,6 @@
 """A node's part in anti-entropy: when it offers exchanges, to which peers, over which partitions, and with what effects.
 
-`gossip` says when and with whom, `exchange` what is said; here both meet what the node holds.
+`gossip` chooses time and peer, `exchange` the messages; here both meet the node's shares.
 
 Proof that a partition was taken over: a node that leaves it drops its copy on nobody's word alone.
 
@@ -55,7 +55,7 @@ class AntiEntropy:
             yield Send((peer,), self._handing_over.asking(peer, offer, self._partitions.leaving))
 
     def on_offer(self, sender: str, offer: SyncOffer, now: Now) -> tuple[list[Record], list[Send]]:
-        """Answers to an offer, none to who offers too often; and what to persist of what was found equal."""
+        """Answers to an offer, none to a sender that offers too often; and records to persist for partitions found equal."""
         if not self.gossip.admits(sender, now):
             return [], []
         shares = self._partitions.offered(sender, (summary.partition for summary in offer.summaries))
@@ -68,12 +68,12 @@ class AntiEntropy:
         return records, [Send((sender,), _with_holdings(message, complete, nothing, taken_over)) for message in messages]
 
     def on_step(self, sender: str, step: SyncStep, at: PolicyNow) -> tuple[dict[str, Taken], list[Record], list[Send]]:
-        """What a step brought: changes, further records, and what to send."""
+        """Results of a step: changes, further records, and messages to send."""
         if not self.exchanges.admits(sender, step):
             return {}, [], []
         share = self._partitions.kept_here().get(step.partition)
         if share is None:
-            # Besides, what a late step brings to a partition that has moved away nobody would ever take from here.
+            # Besides, no node would ever take from here the assertions of a late step for a partition that has moved away.
             if (written := self.authorship.share_of(sender, step, at.now.mono_ms)) is None:
                 return {}, [], []
             share, step = written
@@ -92,7 +92,7 @@ class AntiEntropy:
         return {step.partition: taken}, joined.records, [Send((sender,), message) for message in messages]
 
     def on_state(self, sender: str, state: SyncState, now: Now) -> list[Send] | None:
-        """What the sender lacks of the registry, and what it is asked about; None for a state that answers another boot."""
+        """Registry entries that the sender lacks, and requests to it; None for a state that answers another boot."""
         answers = self.exchanges.on_state(sender, state, self._registry)
         if answers is None:
             return None
@@ -114,7 +114,7 @@ class AntiEntropy:
         return max(quota // _STRAINED_SHARE, 1) if share.count(agent) >= quota else _UNSTRAINED
 
     def _due(self, now: Now) -> list[str]:
-        """Peers to exchange with now, and one more: the registry is everybody's, also of those who keep no common partition."""
+        """Peers to exchange with now, and one more: the registry concerns all, also members that keep no common partition."""
         if now.mono_ms < self.gossip.wake_at_ms:
             return []
         peers = self._partitions.peers()
@@ -139,7 +139,8 @@ class HandingOver:
         self._asked: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
     def asking(self, peer: str, offer: SyncOffer, leaving: Mapping[str, Collection[str]]) -> SyncOffer:
-        """An offer that asks for proof of what this node is to let go of once that peer has it. `leaving`: who is waited for."""
+        """An offer asking for proof for the partitions this node drops once that peer has them. `leaving`: peers waited for, by
+        partition."""
         named = {name for name, waiting in leaving.items() if peer in waiting}
         if not named:
             return offer

@@ -1,6 +1,6 @@
-"""What applications tell one another through a hive: each thing is acted on once, and in order, whatever is lost or repeated.
+"""Messages between applications through a hive: each is acted on once, and in order, whatever is lost or repeated.
 
-A node around a node: it deals with what is said and told, and everything else passes through.
+A node around a node: it handles these messages, and everything else passes through.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -61,7 +61,7 @@ class AppMessages:
         self.handler: Act | None = None
         """Maps a message to the application's writes. Without a handler nothing is confirmed."""
         self.kept: tuple[Put, ...] = ()
-        """What the application had written when the node started."""
+        """The application's records when the node started."""
         self.failed = 0
         """How often the handler raised; then nothing was written, and it is not asked again."""
 
@@ -95,12 +95,12 @@ class AppMessages:
         return self.node.start([record for record in records if not _is_ours(record.table)], now)
 
     def handle(self, event: Event, now: Now) -> list[Effect]:
-        """What is to be done about an event, in this order."""
+        """Effects of an event, in this order."""
         match event:
             case Say():
                 return self._say(event, now.mono_ms)
             case Received(sender, Tell() as tell, delivery):
-                # What comes before its turn is kept until then, so it may not be larger than anybody would have said it.
+                # Messages before their turn are kept until then, so they may not be larger than any sender's limit.
                 _refuse_larger(tell.kind, tell.data)
                 records, sends = self._receiver.receive(sender, tell, self._act) if self.handler else ([], [])
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
@@ -140,7 +140,7 @@ class AppMessages:
             records = list(self.handler(message))
             if any(not record.table.startswith(APPLICATION) for record in records):
                 raise InvalidInput(f"the names of an application's tables begin with {APPLICATION!r}")
-        except Exception:  # noqa: BLE001 - a guest: what it can't take now it can't take later
+        except Exception:  # noqa: BLE001 - a guest: a message it can't take now it can't take later
             self.failed += 1
             return []
         return records

@@ -1,12 +1,12 @@
-"""What a node wrote to partitions that others hold. Every boot of a holder is asked whether it has all of it.
+"""A node's writes to partitions that others hold. Every boot of a holder is asked whether it has all of them.
 
-A batch that arrived is done. A holder whose disk was set back since may have lost what it brought, or have again what was
-taken back; and where no other holder knows better, the author does. So it compares the dots of its own boots with each holder, by
+A batch that arrived is done. A holder with a disk set back since may have lost its assertions, or have taken back
+ones again; and where no other holder knows better, the author does. So it compares the dots of its own boots with each holder, by
 steps of an ordinary exchange about nothing else, until the holder says that there is no difference; and again when that boots.
 
-It asks again where everybody hears that something was taken back of which it still has some: what a clock that ran ahead stamped
-too late for that word to cover, its holders may have let go of all the same. And seldom in any case: a holder may hear only later
-what an author that was set back itself has forgotten.
+It asks again where all are told to take back something of which it still has assertions: those that a clock running ahead stamped
+too late for the retraction, holders may have dropped all the same. And seldom in any case: a holder may get only later the writes
+that an author, set back itself, has forgotten.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class Authorship:
         """By holder and partition the boot that had all of it, and until when (monotonic) that is good enough."""
 
     def steps(self, holder: str, state: SyncState, mono_ms: int) -> Iterator[SyncStep]:
-        """What to ask a holder that has just said which boot it is."""
+        """Questions to a holder that has just named its boot."""
         if not self._exchanges.has_begun(holder, state.session):
             return
         for share in self._written_to(holder):
@@ -42,7 +42,8 @@ class Authorship:
                 yield self._exchanges.opened(state, share, tuple(self._spans(share, state.session)))
 
     def share_of(self, sender: str, step: SyncStep, mono_ms: int) -> tuple[PartitionReplica, SyncStep] | None:
-        """What a holder's answer is about, and of the answer what concerns this node's writes; None for what needs no answer."""
+        """The share a holder's answer is about, and the part of the answer about this node's writes; None where nothing needs an
+        answer."""
         if not self._is_written_to(sender, step.partition):
             return None
         if is_empty(step):

@@ -1,7 +1,7 @@
-"""Records of a journal that nothing can be made of: found before a node takes back the others, so that one does not end it.
+"""Unusable records of a journal: found before a node takes back the others, so that one does not end it.
 
-A journal finds the bits that flipped on its disk. What was damaged before it kept checksums is found here, and what somebody
-has edited: a checksum is no secret, but the id of a fact follows from its content.
+A journal finds the bits that flipped on its disk. Damage from before it kept checksums is found here, and edited records: a
+checksum is no secret, but the id of a fact follows from its content.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -39,7 +39,7 @@ def _assertion(value: bytes) -> Sealed:
 
 
 _sealed = _of(Sealed)
-# What is not named here may be any bytes.
+# Tables not named here may hold any bytes.
 _READERS: Mapping[str, Reader] = {
     ASSERTIONS: _assertion,
     PROOFS: _of(Removal),
@@ -58,7 +58,7 @@ def sifted(kept: Iterable[Kept]) -> list[Kept]:
     """The same, with a `SetAside` for each record that says nothing."""
     found = [_judged(record) for record in kept]
     lanes = {record.key for record in found if record.table == LANES and isinstance(record, Put)}
-    # What was said in a lane of which nothing is known any more reaches nobody.
+    # Messages in a forgotten lane reach no receiver.
     return [SetAside(one.table, one.key) if one.table == SENT and one.key[LANE_BYTES:] not in lanes else one for one in found]
 
 

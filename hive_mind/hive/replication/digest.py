@@ -1,4 +1,4 @@
-"""What an exchange compares of a share: fingerprints, and what was seen and is live no more.
+"""The parts of a share that an exchange compares: fingerprints, and dots seen that are live no more.
 
 Computed when first asked for and kept until the share changes, so that two shares in sync cost a hash of a hash to compare.
 """
@@ -29,7 +29,7 @@ _ROOTS_KEPT = 1024
 
 @dataclass(frozen=True, slots=True)
 class SeenDigest:
-    """What was seen of some actors: of each the last dot with no gap before it, dots beyond, and what of it is provably gone."""
+    """Seen dots of some actors: of each the last dot with no gap before it, dots beyond, and those provably gone."""
 
     up_to: tuple[Dot, ...] = ()
     beyond: tuple[Dot, ...] = ()
@@ -86,9 +86,9 @@ class Digest:
         return self._index.keyed(session)
 
     def seen(self, low: bytes = b"", high: bytes = b"") -> SeenDigest:
-        """What was seen of the actors between two bounds (b"": none).
+        """Seen dots of the actors between two bounds (b"": none).
 
-        Only of actors something of whom was removed: what was seen of the others is exactly what is live. For the same reason
+        Only of actors with removed assertions: of the others, seen and live dots are the same. For the same reason
         live dots beyond a gap are left out.
         """
         actors = self._thinned

@@ -1,9 +1,9 @@
-"""The push–pull exchange: two nodes find out what each of them lacks of the other's, and send it.
+"""The push–pull exchange: two nodes find out the assertions each lacks of the other's, and send them.
 
-An offer carries fingerprints of each partition that both keep. Where live dots differ, ranges of them are compared until what
-differs is found; where they agree and only the past differs, what was seen is compared. Every step stands alone: it may be lost,
-repeated or overtaken, and is answered from the state of now. Nothing here changes a share: what a step brings is for the node to
-take before it asks for the answer, and what may be taken over of the other's past is in the answer.
+An offer carries fingerprints of each partition that both keep. Where live dots differ, ranges of them are compared until the
+difference is found; where they agree and only the past differs, seen dots are compared. Every step stands alone: it may be lost,
+repeated or overtaken, and is answered from the state of now. Nothing here changes a share: the node takes a step's content before
+it asks for the answer, and the answer names the part of the other's past that may be taken over.
 
 The content of a step holds for any reader at any time: assertions, proofs, "of these dots these are live here". So the
 exchange needs no memory to be correct; its memory is a cache, a count of steps, and the lag.
@@ -52,12 +52,12 @@ WANTS_MAX = 4_096
 SPANS_MAX = 512
 # Rough size per actor: last dot, head, and proofs of removal.
 _ACTOR_BYTES, _ACTORS_MIN = 100, 64
-# Sessions whose steps are counted. Older ones are over; a late step of theirs starts a new count.
+# Sessions with counted steps. Older ones are over; a late step of theirs starts a new count.
 SESSIONS_MAX = 2_048
 
 
 class RegistryView(Protocol):
-    """What an exchange reads of the registry."""
+    """The parts of the registry an exchange reads."""
 
     def fingerprint(self, key: bytes) -> bytes:
         """Of all entries."""
@@ -70,7 +70,8 @@ class RegistryView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send back, what of the other's past may be joined, and whether something must wait for the next exchange."""
+    """Steps to send back, the part of the other's past that may be joined, and whether something must wait for the next
+    exchange."""
 
     messages: tuple[SyncStep, ...] = ()
     up_to: Mapping[Actor, int] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What a peer was found to lack when last compared: how many assertions, and the stamp (ms) of the oldest; 0 for none."""
+    """A peer's lack when last compared: how many assertions, and the stamp (ms) of the oldest; 0 for none."""
 
     missing: int = 0
     oldest_ms: int = 0
@@ -138,7 +139,7 @@ class Exchanges:
         return (state, *steps, *rest)
 
     def on_state(self, sender: str, state: SyncState, registry: RegistryView) -> tuple[Message, ...] | None:
-        """What the sender lacks of the registry; None for a state that answers another boot: drop it unread."""
+        """Registry entries the sender lacks; None for a state that answers another boot: drop it unread."""
         if state.answers != self._incarnation:
             return None
         self._agree(sender, state.session, state.agrees)
@@ -171,7 +172,7 @@ class Exchanges:
         return self._step(state, share, some(spans, SPANS_MAX, state.session))
 
     def settled(self, step: SyncStep, share: Share) -> SyncStep:
-        """What answers a step that leaves nothing to say: there is no difference any more."""
+        """The answer to a step that leaves no difference."""
         return self._step(step, share, ())
 
     # ── steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,12 +190,12 @@ class Exchanges:
     def on_step(
         self, sender: str, step: SyncStep, share: Share, allowance: Allowance = unlimited, contested: Sequence[Dot] = ()
     ) -> Answer:
-        """The answer to a step whose assertions, removals and heads the share has taken.
+        """The answer to a step after the share has taken its assertions, removals and heads.
 
-        `contested` are dots of which the step says they are gone, and does not prove it: the other hears what they are.
+        `contested` are dots that the step names as gone, without a proof: the other gets their assertions.
 
-        `allowance` is how many assertions of an agent may go in one step: few of one that writes beyond its quota, where each new
-        one only takes the place of another. They go all the same, a few at a time.
+        `allowance` is how many assertions of an agent may go in one step: few of an agent that writes beyond its quota, where
+        each new one only takes the place of another. They go all the same, a few at a time.
         """
         try:
             return self._answer(sender, step, share, allowance, contested)
@@ -218,9 +219,9 @@ class Exchanges:
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _registry_for(self, offer: SyncOffer, registry: RegistryView) -> tuple[tuple[RegistryEntry, ...], tuple[Announce, ...]]:
-        """What a state says of the registry where that differs; or, too much for one message, what goes after it.
+        """Registry entries of a state where the registries differ; or, too many for one message, those that go after it.
 
-        Then the other can't tell what is missing here: this node hears it when it makes the offer.
+        Then the other can't tell the entries missing here: this node gets them when it makes the offer.
         """
         if registry.fingerprint(offer.session) == offer.registry:
             return (), ()
@@ -244,8 +245,8 @@ class Exchanges:
         unseen = share.lacking(only_there)
         if not spans and not unseen:
             self._close(sender, step.session, (step.partition,))
-        # What the other has seen and lost is asked for like what it has: the answer is the proof, if it has one.
-        # Of what it asks for itself this node may have seen, by a liar's word, what it never had, and can't prove gone.
+        # Assertions the other has seen and lost are asked for like those it has: the answer is the proof, if it has one.
+        # Of its own requests this node may have seen, by a liar's word, dots it never had, and can't prove gone.
         never_had = set(share.lacking(asked_for)).difference(digest.context.unseen(asked_for))
         wants = [*unseen, *unproved, *(dot for dot in only_here if there.covers(dot)), *sorted(never_had)][:WANTS_MAX]
         lacking = [found for dot in only_here if not there.covers(dot) and (found := share.sealed(dot)) is not None]
@@ -279,7 +280,7 @@ class Exchanges:
         return some_proofs(proofs_of(dots, share), self._settings.step_bytes_max // 2, session)
 
     def _rest(self, step: SyncStep, digest: Digest) -> SeenDigest:
-        """What of what was seen here the other has not seen."""
+        """Dots seen here that the other has not seen."""
         there, mine = SeenThere(step), digest.seen()
         up_to = tuple([last for last in mine.up_to if last > there.last.get(actor_of(last), b"")])
         actors = {actor_of(dot) for dot in up_to}
@@ -333,7 +334,7 @@ class Exchanges:
             still_open.difference_update(partitions)
 
     def _note_lag(self, peer: str, step: SyncStep, lacking: Sequence[Sealed]) -> None:
-        """What turns up in further steps of a session adds to what was found before."""
+        """Assertions found in further steps of a session add to those found before."""
         if not step.spans:
             return
         session, lag = self._lags.get((peer, step.partition), (b"", Lag()))

@@ -1,4 +1,4 @@
-"""What a step of an exchange says, read against a share: what differs, what may be joined, what goes first. Pure functions."""
+"""A step of an exchange, read against a share: differences, the joinable past, the messages sent first. Pure functions."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -22,7 +22,7 @@ from hive_mind.model.messages import Span, SyncStep
 NAMED_DOTS_MAX = 1 << 19
 # An assertion without its texts: dot, ids, stamp, numbers and lengths.
 ASSERTION_BYTES = 180
-# Of a removal and of a span, what is always there.
+# Fixed bytes of a removal and of a span.
 PROOF_BYTES, SPAN_BYTES = 64, 16
 
 Item = TypeVar("Item")
@@ -31,7 +31,7 @@ Allowance = Callable[[str], int]
 
 
 class Share(Protocol):
-    """What an exchange reads of a node's share of a partition."""
+    """The parts of a node's share of a partition that an exchange reads."""
 
     @property
     def partition(self) -> str:
@@ -50,7 +50,7 @@ class Share(Protocol):
 
     @property
     def heads(self) -> Mapping[Actor, Head]:
-        """What actors themselves say they have written."""
+        """Actors' own claims of their writes."""
         ...
 
     def sealed(self, dot: Dot) -> Sealed | None:
@@ -70,13 +70,14 @@ class Share(Protocol):
         ...
 
     def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
-        """What took the place of what was only taken away for it."""
+        """Assertions that replaced those taken away only for them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a step's spans come to: spans to answer with, single dots that only one side has live, and what the sender named."""
+    """Result of comparing a step's spans: spans to answer with, single dots that only one side has live, and spans the sender
+    named."""
 
     spans: tuple[Span, ...] = ()
     only_here: Sequence[Dot] = ()
@@ -86,7 +87,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class NamedSpan:
-    """A span all of whose live dots the sender named."""
+    """A span with all its live dots named by the sender."""
 
     low: bytes
     high: bytes
@@ -94,7 +95,7 @@ class NamedSpan:
 
 
 class SeenThere:
-    """What the sender of a step has seen of the actors concerned."""
+    """The sender's seen dots of the actors concerned."""
 
     def __init__(self, step: SyncStep) -> None:
         self.last = {actor_of(last): last for last in step.seen_up_to}
@@ -132,11 +133,11 @@ def named_in(spans: Iterable[Span]) -> list[NamedSpan]:
 def joinable(
     step: SyncStep, named: Sequence[NamedSpan], unproved: Sequence[Dot], digest: Digest
 ) -> tuple[dict[Actor, int], tuple[Dot, ...]]:
-    """What of the sender's past can be taken over at once: up to which counter per actor, and single dots.
+    """The part of the sender's past to take over at once: up to which counter per actor, and single dots.
 
-    In a span whose dots it named, whatever it has seen and did not name is gone there. What it named and is not yet here
-    must stay unseen, or it would never be asked for; so nothing beyond such a dot is taken over. The same goes for what is gone
-    while its proof is not here: who has seen a removal must be able to convince others, as nobody else may be left who can.
+    In a span whose dots it named, all that it has seen and did not name is gone there. Named dots that are not yet here must stay
+    unseen, or it would never be asked for; so nothing beyond such a dot is taken over. The same goes for gone dots while their
+    proof is not here: a node that has seen a removal must be able to prove it to others, because no other may be left.
     """
     if not named or not (step.seen_up_to or step.seen_beyond):
         return {}, ()
@@ -185,7 +186,7 @@ def in_order(given: Iterable[Sealed], settings: GossipSettings) -> list[Sealed]:
 
 
 def fitting(given: Sequence[Sealed], settings: GossipSettings, taken_bytes: int = 0) -> tuple[Sealed, ...]:
-    """What fits into one step beside what is in it; one too large for any goes all the same, without others."""
+    """The assertions that fit into one step beside its content; one too large for any goes all the same, without others."""
     left = settings.step_bytes_max - taken_bytes
     if sum(map(size_of, given)) <= left:
         return tuple(given)
@@ -243,7 +244,7 @@ def heads_of(dots: Iterable[Dot], share: Share) -> tuple[Head, ...]:
 def proofs_of(dots: Iterable[Dot], share: Share) -> tuple[Removal, ...]:
     """The proofs of their removal, as far as there are any; one that is about several dots once.
 
-    Not where a quota was exceeded or a key is revoked: who knows that too lets go unasked, and nobody else does.
+    Not where a quota was exceeded or a key is revoked: nodes that know that too let go unasked, and no others do.
     """
     found = [proof for dot in dots if (proof := share.proof(dot)) is not None and proof.why not in ("quota", "revoked")]
     return tuple({(proof.fact_id, proof.dots): proof for proof in found}.values())
@@ -258,7 +259,7 @@ def some(items: tuple[Item, ...], most: int, session: bytes) -> tuple[Item, ...]
 
 
 def unproved_of(step: SyncStep, digest: Digest, share: Share) -> list[Dot]:
-    """What is gone there, unseen here, and could be proved there and not here. ValueError for what are no dots."""
+    """Dots gone there, unseen here, and provable there but not here. ValueError for malformed dots."""
     return (
         [dot for dot in digest.context.unseen(unpack(step.proved, PROVED_MAX)) if share.proof(dot) is None] if step.proved else []
     )

@@ -1,7 +1,7 @@
 """When a node exchanges, and with which peers.
 
-Everybody converges because everybody is asked: trust makes a peer more likely, never impossible, and every fourth choice takes
-the next of a shuffled round of all, so nobody waits longer than that round. What an exchange says is in `exchange.py`.
+All converge because all are asked: trust makes a peer more likely, never impossible, and every fourth choice takes
+the next of a shuffled round of all, so no peer waits longer than that round. The messages of an exchange are in `exchange.py`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class GossipSettings:
     # Both order what is sent; neither drops anything.
     min_confidence: float = 0.3
     top_k: int = 10
-    # Below every broker's limit for one message; what does not fit follows soon after.
+    # Below every broker's limit for one message; the rest follows soon after.
     step_bytes_max: int = 192 * 1024
     # Steps of one session that are answered. A million facts need eight.
     steps_max: int = 20
@@ -49,7 +49,7 @@ class GossipSettings:
 
 
 def never_open(peer: str) -> bool:
-    """For who does not follow exchanges to their end."""
+    """For callers that do not follow exchanges to their end."""
     del peer
     return False
 
@@ -90,7 +90,7 @@ class Gossip:
     def due(
         self, now: Now, peers: Sequence[str], trust_of: Callable[[str], float], is_open: Callable[[str], bool] = never_open
     ) -> tuple[str, ...]:
-        """Whom to offer an exchange now. Nobody before its time. `is_open`: whether what was begun with a peer is unfinished."""
+        """Peers to offer an exchange now; none before its time. `is_open`: whether an exchange with a peer is unfinished."""
         due = dict.fromkeys(peer for peer, at in self._again.items() if at <= now.mono_ms)
         for peer in due:
             del self._again[peer]
@@ -106,7 +106,7 @@ class Gossip:
         return (*present, *retried)
 
     def _stuck(self, now: Now, is_open: Callable[[str], bool]) -> list[str]:
-        """Peers whose exchange is overdue."""
+        """Peers with an overdue exchange."""
         over = {peer: left for peer, (at, left) in self._begun.items() if at <= now.mono_ms}
         stuck = [peer for peer, left in over.items() if left and is_open(peer)]
         for peer in over:

@@ -1,7 +1,7 @@
-"""What the journals of a hive hold together, though none of its nodes runs: one truth out of all their parts.
+"""The combined content of a hive's journals, though none of its nodes runs: one truth out of all their parts.
 
-An assertion is live if some journal has it and none knows that it is gone. What was still under way is in its author's journal,
-so nothing is lost by reading them at rest. Only computes; who reads the files, and what becomes of it, is for others.
+An assertion is live if some journal has it and none knows that it is gone. Messages still under way are in their author's
+journal, so nothing is lost by reading them at rest. Only computes; callers read the files and use the result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ class JournalSnapshot:
 
 @dataclass(slots=True)
 class _Known:
-    """What one journal knows of dots: those live in it, and those seen."""
+    """Dots in one journal: those live in it, and those seen."""
 
     live: set[Place] = field(default_factory=set)
     up_to: dict[bytes, int] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class JournalMerger:
 
 
 def _voices(live: Mapping[Place, Sealed]) -> dict[Place, Sealed]:
-    """Of what an agent says of a fact from one root, what it said last; and of its home rather than of a copy."""
+    """The last assertion of an agent on a fact from one root; and that of its home rather than of a copy."""
     best: dict[tuple[str, str, str], Place] = {}
     for place, given in live.items():
         voice = given.assertion.fact_id, given.assertion.agent, given.assertion.root
@@ -158,7 +158,7 @@ def _age(voice: tuple[Place, Sealed]) -> tuple[object, bytes]:
 
 
 def _proves(removal: Removal, assertion: Assertion, moderators: frozenset[str]) -> bool:
-    """What was taken back for all is known by the registry; what expired or exceeded a quota everybody judges by itself."""
+    """Retractions for all are known by the registry; expiry and exceeded quotas every node judges by itself."""
     is_about_it = removal.fact_id == assertion.fact_id and removal.why not in OWN_JUDGEMENT
     return is_about_it and (removal.by == assertion.agent or removal.by in moderators)
 

@@ -1,11 +1,11 @@
-"""The outbox: what this node wrote and others must keep, sent again until they say that they do.
+"""The outbox: this node's writes that others must keep, sent again until they confirm them.
 
-A batch names dots, not contents: what is sent is looked up when it is sent, so a fact retracted meanwhile is sent as retracted.
+A batch names dots, not contents: assertions are looked up when sent, so a fact retracted meanwhile is sent as retracted.
 Its journal record is written together with the assertions themselves, before anything is sent.
 
-Assertions that were taken back while they were still under way to somebody are sent all the same, with the proof that they are
-gone: only who knows both can remember that a dot was seen, and prove to others that it is gone. Kept until every batch that
-names the dot has arrived.
+Assertions that were taken back while they were still under way to a holder are sent all the same, with the proof that they are
+gone: only a node that knows both can remember that a dot was seen, and prove to others that it is gone. Kept until every batch
+that names the dot has arrived.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ _GONE_BYTES = 256
 Items = tuple[tuple[str, tuple[Dot, ...]], ...]
 """Dots by partition."""
 Holders = Callable[[str], Sequence[str]]
-"""Who holds a partition."""
+"""The holders of a partition."""
 
 UNDELIVERED = "undelivered"
 
@@ -44,8 +44,8 @@ Place = tuple[str, Dot]
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
     """`first_retry_ms`: raise it and a lost message is noticed later, lower it and slow members get things twice.
-    `retries_max` counts only once somebody has it: from then on the members' own exchanges carry it further.
-    `batch_bytes_max`: what a batch takes in a message, about; what is too large for a bus would be sent again for ever.
+    `retries_max` counts only once a holder has it: from then on the members' own exchanges carry it further.
+    `batch_bytes_max`: size of a batch in a message, about; one too large for a bus would be sent again for ever.
     """
 
     first_retry_ms: int = 2_000
@@ -129,7 +129,7 @@ class Outbox:
         return self._done(batch), facts
 
     def due(self, mono_ms: int, holders: Holders, here: str, silent: Collection[str] = ()) -> tuple[list[Record], list[Send]]:
-        """What to send again. Members that left are not waited for; new holders are.
+        """Messages to send again. Members that left are not waited for; new holders are.
 
         Nothing to a `silent` member until it is heard: a broker keeps messages to an absent one, and another copy every minute
         would fill it.
@@ -170,7 +170,7 @@ class Outbox:
         self._next_due_ms = mono_ms
 
     def noted(self, held: Sequence[Held], taken: Mapping[str, Taken]) -> tuple[Held, ...]:
-        """What was promoted, of which `taken` is new. What is not, and has reached a holder since, is noted as shared."""
+        """Promoted facts, of which `taken` is new. Facts not new that have reached a holder since are noted as shared."""
         fresh = {given.assertion.fact_id for some in taken.values() for given in some.adds}
         again = {one.fact_id for one in held if not (one.is_shared or one.refused or one.fact_id in fresh)}
         arrived = again - self.is_waiting_for() if again else again
@@ -252,7 +252,7 @@ class Undelivered:
         self._kept: dict[Place, Sealed] = {}
 
     def get(self, partition: str, dot: Dot) -> Sealed | None:
-        """What a dot stood for that is live no more."""
+        """The assertion of a dot that is live no more."""
         return self._kept.get((partition, dot))
 
     def posted(self, places: Iterable[Place]) -> None:
@@ -278,7 +278,7 @@ class Undelivered:
                 if new is not None and given.dot not in new:
                     continue
                 place = (partition, given.dot)
-                # Of what is erased the proof alone is sent: who never sees it learns of its dot by the next exchange.
+                # Of erased assertions only the proof is sent: a node that misses it learns of its dot by the next exchange.
                 if place in self._batches and not self._is_erased(given.assertion):
                     self._kept[place] = given
                     records.append(Put(UNDELIVERED, _key(place), _encode(given)))

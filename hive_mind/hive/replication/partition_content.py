@@ -1,7 +1,7 @@
 """The content of a partition replica, read only: live assertions under dots, proofs of removal, and heads of the nodes.
 
-A proof may come before what it takes away, and anybody can give one of what nobody will ever write. So of each giver only the
-newest are kept: who takes back without end forgets its own. Which they are depends on no order.
+A proof may come before the assertion it takes away, and any member can give one for an assertion that never comes. So of each
+giver only the newest are kept: a member that takes back without end loses its own. Which they are depends on no order.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class Proofs(dict[Dot, Removal]):
 
 
 class PartitionContent:
-    """What `PartitionReplica` builds on: it changes nothing."""
+    """The base of `PartitionReplica`: it changes nothing."""
 
     def __init__(self, partition: str, actor: Actor, node: str, incarnation: bytes, *, is_wary: bool = False) -> None:
         self.partition = partition
@@ -99,9 +99,9 @@ class PartitionContent:
         return (self._sealed[dot] for dot in self.members.dots_of(fact_id))
 
     def successors(self, removals: Iterable[Removal]) -> list[Sealed]:
-        """What took the place of what was only taken away for it.
+        """Assertions that replaced those taken away only for them.
 
-        They travel together: who learned that the former is gone, and never got the latter, would have lost a voice.
+        They travel together: a node that learned of the removal, and never got the successor, would have lost a voice.
         """
         voices = {(removal.fact_id, removal.by) for removal in removals if removal.why == "superseded"}
         return [
@@ -161,7 +161,8 @@ class PartitionContent:
     def _beyond_gaps(self) -> dict[Actor, int]:
         """How far the actors of nodes are to count as seen that count with more gaps than are remembered.
 
-        Among members who may lie nothing is gone because it was seen, so what fills a gap later is taken in all the same.
+        Among members that may lie nothing is gone because it was seen, so an assertion that fills a gap later is taken in all the
+        same.
         """
         beyond = [dot for dot in self.members.context.beyond if self._is_wary and actor_of(dot) in self.heads]
         counts = Counter(self.heads[actor_of(dot)].node for dot in beyond)

@@ -1,8 +1,8 @@
-"""A node's share of one partition: live assertions under their dots, and proofs of what was taken away.
+"""A node's share of one partition: live assertions under their dots, and proofs of the removed ones.
 
-Membership is a tombstone-free add-wins set; what makes it safe among members who may lie is that nothing leaves it without a
-proof: a removal by the author or a moderator, or the node's own judgement that it expired or exceeds its author's quota. One that
-comes before what it removes is kept until that comes. Every change returns the journal records that make it durable.
+Membership is a tombstone-free add-wins set; it is safe among members that may lie because nothing leaves it without a proof: a
+removal by the author or a moderator, or the node's own judgement that it expired or exceeds its author's quota. One that comes
+before its assertion is kept until that comes. Every change returns the journal records that make it durable.
 """
 
 from collections import Counter
@@ -36,7 +36,8 @@ _decode_head = msgspec.msgpack.Decoder(Head).decode
 
 @dataclass(slots=True)
 class Taken:
-    """What a change did: journal records, the facts it concerned, what was new (to tell others), and what was refused and why."""
+    """Result of a change: journal records, the facts concerned, new assertions (to tell others), and refusals with their
+    reasons."""
 
     records: list[Record] = field(default_factory=list)
     facts: set[str] = field(default_factory=set)
@@ -45,10 +46,10 @@ class Taken:
     gone: list[Sealed] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     contested: list[Dot] = field(default_factory=list)
-    """What somebody took back who may not, and is live here."""
+    """Live assertions here that a member without the right took back."""
 
     def extend(self, later: "Taken") -> None:
-        """What a change after this one did, too."""
+        """Add the result of a later change."""
         self.records += later.records
         self.facts |= later.facts
         self.adds += later.adds
@@ -129,7 +130,7 @@ class PartitionReplica(PartitionContent):
         self, fresh: Sequence[Sealed], gone: Mapping[Dot, Removal], observed: Sequence[Dot], authority: Authority, taken: Taken
     ) -> None:
         added = {given.dot: given.assertion.fact_id for given in fresh}
-        # What a liar has made it cover comes back when it comes; of honest members' dots none is here covered.
+        # Dots a liar has made it cover are revived when they come; of honest members' dots none is covered here.
         self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
         self.members.apply(Delta(added, frozenset([*gone, *observed])))
         for given in fresh:
@@ -164,9 +165,9 @@ class PartitionReplica(PartitionContent):
         return any(actor_of(dot) not in self._own_heads for dot in self._sealed)
 
     def drop_others(self, taken: Taken) -> None:
-        """Let go of a partition this node no longer holds, but for what it wrote itself.
+        """Let go of a partition this node no longer holds, except its own writes.
 
-        What was seen of others is forgotten too: otherwise the node would refuse all of it should the partition come back.
+        Seen dots of others are forgotten too: otherwise the node would refuse all of it should the partition come back.
         """
         for given in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
             self._unkeep(given, taken)
@@ -184,7 +185,7 @@ class PartitionReplica(PartitionContent):
         return gone
 
     def forget_beyond_limits(self, authority: Authority, taken: Taken) -> None:
-        """Forget the oldest proofs of who gave too many, boots beyond the limit that said nothing which is live, and gaps."""
+        """Forget the oldest proofs of members that gave too many, boots beyond the limit without live assertions, and gaps."""
         self._limit_proofs(authority.removals_max, taken, None)
         self._limit_boots(authority.boots_max, taken, list(self._heads_of))
         if reached := self._beyond_gaps():
@@ -230,7 +231,7 @@ class PartitionReplica(PartitionContent):
             taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
     def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
-        """Whether its dot is that of a node whose key did not seal it, or of none that is known: it comes again with a head."""
+        """Whether its dot belongs to a node that did not seal it, or to an unknown one: it comes again with a head."""
         if not self._is_wary:
             return False
         head = self.heads.get(actor_of(given.dot))
@@ -269,7 +270,7 @@ class PartitionReplica(PartitionContent):
         taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
 
     def _is_entitled(self, removal: Removal, dot: Dot, authority: Authority) -> bool:
-        """Whether it counts before it is known what is under a dot: a moderator's, and that of the node whose dot it is."""
+        """Whether it counts while the assertion under a dot is unknown: a moderator's, and that of the dot's node."""
         head = self.heads.get(actor_of(dot))
         is_its_nodes = head is not None and authority.seal.speaks_for(removal.seal, head.node)
         return is_its_nodes or removal.why in OWN_JUDGEMENT or authority.is_moderator(removal.by)
@@ -304,7 +305,7 @@ class PartitionReplica(PartitionContent):
         return list(fresh.values()), observed
 
     def _is_settled(self, given: Sealed, authority: Authority) -> bool:
-        """Whether it is here, or rightly gone. Among members who may lie a proof says nothing of another fact under its dot."""
+        """Whether it is here, or rightly gone. Among members that may lie a proof says nothing of another fact under its dot."""
         proof = self._proofs.get(given.dot)
         is_gone = not self._is_wary or proof is None or proof.why in OWN_JUDGEMENT or self._proves(proof, given, authority)
         return self._is_known(given.dot) and is_gone

@@ -1,4 +1,4 @@
-"""The partitions of a node: which it holds, what its agents write to them, and how they move when members join or leave.
+"""The partitions of a node: which it holds, its agents' writes to them, and how they move when members join or leave.
 
 A new holder is incomplete until it agrees with a member that is complete; a former one keeps what it has until a new holder has
 it. Every change returns records to persist, and names the facts that searches must look at again.
@@ -18,13 +18,13 @@ from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
 from hive_mind.model.ids import fact_id
 
 INCOMING, HELD = "incoming", "held"
-# What a record of a partition says that moved away, and is kept until others have it: whether everything of it is here, and to
-# whom it went.
+# Record of a partition that moved away, and is kept until others have it: whether everything of it is here, and its next
+# holders.
 _WHOLE, _PART = "whole", "part"
 
 
 class _Left(NamedTuple):
-    """A partition that moved away: whether everything of it was here, and who held it next."""
+    """A partition that moved away: whether everything of it was here, and its next holders."""
 
     is_whole: bool
     heirs: Sequence[str]
@@ -38,9 +38,9 @@ class Partitions:
         self._incarnation, self._actor = incarnation, actor
         self.shares: dict[str, PartitionReplica] = {}
         self.sources: dict[str, tuple[str, ...]] = {}
-        """Partitions still being copied here, and who had them before."""
+        """Partitions still being copied here, and their former holders."""
         self._unheard: dict[str, set[str]] = {}
-        """Of these, where who had them is known for sure: those that this node has not agreed with yet."""
+        """Of these, where the former holders are known for sure: those that this node has not agreed with yet."""
         self.leaving: dict[str, set[str]] = {}
         """Partitions held no longer, and the new holders that are not known to have all of it."""
         self._former: set[str] = set()
@@ -59,13 +59,13 @@ class Partitions:
         return found
 
     def searchable(self) -> Shares:
-        """What the replica indexes: homes are partitions somebody asks for, copies the others held here."""
+        """The partitions the replica indexes: homes are those that questions ask for, copies the others held here."""
         homes = {name for replica_set in self.topology.read_set(self.node) for name in replica_set.partitions}
         held = [name for name, share in self.shares.items() if share.is_holder]
         return Shares(self.shares, frozenset(held) & homes, frozenset(held) - homes)
 
     def shared_with(self, peer: str) -> Iterator[PartitionReplica]:
-        """The shares to compare with a peer: what both hold, what is being copied from it, what it is to take over."""
+        """The shares to compare with a peer: those both hold, those being copied from it, those it is to take over."""
         theirs = set(self.topology.held_by(peer))
         for name, share in self.shares.items():
             is_kept_here = share.is_holder or name in self.leaving
@@ -73,11 +73,11 @@ class Partitions:
                 yield share
 
     def kept_here(self) -> dict[str, PartitionReplica]:
-        """What an exchange may be about: partitions held, and those held until others have them."""
+        """Partitions an exchange may be about: those held, and those held until others have them."""
         return {name: share for name, share in self.shares.items() if share.is_holder or name in self.leaving}
 
     def offered(self, peer: str, partitions: Iterable[str]) -> dict[str, PartitionReplica]:
-        """What an exchange may be about that a peer begins: it may be handing over what this node did not know it had.
+        """Partitions of an exchange that a peer begins: it may be handing over some that this node did not know it had.
 
         A stranger may have left before this node came: it can hand over assertions that are missing here, and sees nothing else.
         """
@@ -102,7 +102,7 @@ class Partitions:
     def promote(
         self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], taken: dict[str, Taken], at: PolicyNow
     ) -> list[Held]:
-        """Assert for agents. What the same agent asserted before, alike, is held already."""
+        """Assert for agents. Earlier equal assertions of the same agent are held already."""
         held: list[Held] = []
         fresh: dict[str, dict[tuple[str, str, str], Assertion]] = {}
         for promotion, stamp in zip(promotions, stamps, strict=False):
@@ -193,10 +193,10 @@ class Partitions:
     # ── members come and go ───────────────────────────────────────────────────────────────────────────────────────
 
     def rearrange(self, topology: Topology, *, is_next: bool = True) -> list[Record]:
-        """Another topology holds. What moves away stays until a new holder has it.
+        """Another topology holds. Partitions that move away stay until a new holder has them.
 
-        Where it is not the next one, who had a partition before is not known: then only somebody who has everything of it can say
-        that it is whole. One that had everything, left and comes back lacks only what was said to those who followed it.
+        Where it is not the next one, the former holders of a partition are unknown: then only a holder of everything can confirm
+        that it is whole. One that had everything, left and comes back lacks only messages to its successors.
         """
         former, self.topology = self.topology, topology
         self._former.update(former.nodes)
@@ -231,7 +231,7 @@ class Partitions:
             return False
         if partition not in self.leaving:
             self.leaving[partition] = set()
-            # One who never held it, or has handed it over, has only what came by chance.
+            # A node that never held it, or has handed it over, has only assertions that came by chance.
             self.shares[partition].is_complete = False
         self.leaving[partition].update(self.topology.holders(partition))
         return True
@@ -239,7 +239,7 @@ class Partitions:
     def agreed(self, peer: str, partitions: Iterable[str], complete: Collection[str]) -> list[Record]:
         """A peer has the same of these partitions as this node, of some of them everything.
 
-        A new holder has everything once it agreed with somebody who has, or with each of those who had it before: two that were
+        A new holder has everything once it agreed with a holder of everything, or with each former holder: two that were
         given each other's place would otherwise wait for one another.
         """
         still = [name for name in partitions if name in self.sources]
@@ -276,7 +276,7 @@ class Partitions:
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def load(self, kept: Iterable[Kept], *, is_founding: bool) -> list[Record]:
-        """Take back what the journal has of shares; what to persist besides.
+        """Take back shares from the journal; records to persist besides.
 
         A partition this node did not hold when it was last here has to be copied first, unless the hive begins with it; and one
         of which a record is lost is copied anew.
@@ -312,7 +312,7 @@ class Partitions:
             self.share(partition).finish_loading(up_to.get(partition, {}), beyond.get(partition, []))
         records = self._moved_away(was_held, has_left)
         records += self._taken_over(was_held, has_left, is_founding=is_founding and not was_held and not has_left)
-        # Of which partition a record was whose key is damaged, too, nobody can say.
+        # The partition of a record with a damaged key is unknown.
         for partition in lost if lost <= self.shares.keys() else tuple(self.shares):
             records += self._copied_anew(partition)
         for partition, share in self.shares.items():

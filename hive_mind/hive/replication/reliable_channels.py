@@ -1,6 +1,6 @@
-"""Lanes: what one node has to tell another, numbered without a gap, kept until it is confirmed, and acted on once and in order.
+"""Lanes: messages from one node to another, numbered without a gap, kept until confirmed, and acted on once and in order.
 
-The sender's end keeps what is not confirmed. The receiver's end knows how far it got, and writes that together with what it did.
+The sender's end keeps unconfirmed messages. The receiver's end knows how far it got, and writes that together with its effects.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _HEARD_MAX = 100_000
 _KEYS_BYTES_MAX = 8 << 20
 # Out-of-order messages over all channels. Sender names prove nothing, so the bound is global.
 _EARLY_BYTES_MAX = 32 << 20
-# What Python takes for one, besides what is in it.
+# Python's overhead for one, besides its content.
 _TELL_BYTES = 512
 
 
@@ -111,7 +111,7 @@ class Sender:
         return records, [_send(receiver, lane, number)]
 
     def confirmed(self, receiver: str, receipt: TellReceipt, mono_ms: int) -> tuple[list[Record], list[Send]]:
-        """The receiver got so far: what to forget, and what now may be sent."""
+        """The receiver got so far: records to forget, and messages that may now be sent."""
         lane = self._lanes.get(receiver)
         if lane is None or lane.id != receipt.lane:
             return [], []
@@ -175,7 +175,7 @@ class Receiver:
         key = tell.lane + sender.encode()
         if len(tell.lane) != LANE_BYTES or (progress := self._lane(key)) is None:
             return [], []
-        # What was confirmed once is not waited for, though this node may have lost its memory of it.
+        # Messages confirmed once are not waited for, though this node may have lost its memory of them.
         former, progress.up_to = progress.up_to, max(progress.up_to, tell.first - 1)
         self._keep(progress, tell)
         records: list[Record] = []

@@ -1,9 +1,9 @@
-"""Settling the facts of a hive anew: journals of another topology that hold what an estate holds, as if it had been there always.
+"""Settling the facts of a hive anew: journals of another topology with an estate's content, as if it had been there always.
 
 Assertions stay what they are: author, source, confidence, time and time to live are not touched, so nothing gets younger or
 surer by being moved. Only where they lie and under which dots is new. Every holder has everything of its partitions at once, and
 nothing is under way. Only computes; journals come one after the other, because together they may not fit. Where the new hive has
-seals, `seal` is that of who moves it and may speak for everybody.
+seals, `seal` is that of the mover, which may write for all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,18 +30,18 @@ from hive_mind.model.evidence import Assertion, Head, HiveFact, Sealed, Stamp
 NodeOf = Callable[[Vouched], str]
 """At which of the new nodes somebody's word is written."""
 
-# A quota is against floods; what was let in once is not judged again.
+# A quota is against floods; assertions let in once are not judged again.
 _ANY_NUMBER = 1 << 62
 _ALONE = "estate"
 
 
-# What is carried over was judged before.
+# Assertions carried over were judged before.
 _NO_TIME = Now(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """What a node is to begin with."""
+    """The journal a node is to begin with."""
 
     node: str
     records: list[Record]
@@ -49,7 +49,7 @@ class Journal:
 
 @dataclass(slots=True)
 class _Written:
-    """What was written to a partition, by node."""
+    """Assertions written to a partition, by node."""
 
     sealed: dict[str, list[Sealed]] = field(default_factory=dict)
     heads: dict[str, tuple[Head, ...]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Resettlement:
         for number, (node, records) in enumerate(authors):
             authors[number] = (node, [])
             yield Journal(node.name, [*records, *self._copied(node), *self._shared(), *self._own(node.name)])
-            # What it holds of others is as much as its journal.
+            # Its share of others' writes is as large as its journal.
             node.partitions.shares.clear()
 
     def _author(self, name: str) -> tuple[HiveNode, list[Record]]:
@@ -103,7 +103,7 @@ class Resettlement:
         return node, [*records, Put(META, CLOCK, msgspec.msgpack.encode(latest))]
 
     def _copied(self, node: HiveNode) -> Iterator[Record]:
-        """What others wrote to the partitions that a node holds."""
+        """Others' writes to the partitions that a node holds."""
         for partition in self._topology.held_by(node.name):
             written = self._written.get(partition, _Written())
             adds = [given for author, some in written.sealed.items() if author != node.name for given in some]
@@ -117,7 +117,7 @@ class Resettlement:
         return [record_of(sealed_anew(self._seal, entry)) for entry in self._estate.entries]
 
     def _own(self, name: str) -> Iterator[Put]:
-        """What concerned a node of this name before; the first one also answers for those that are no more."""
+        """Former records about a node of this name; the first one also takes those of nodes that are no more."""
         for former, records in self._estate.own.items():
             is_gone = former not in self._topology.nodes
             for record in records:
@@ -183,7 +183,7 @@ def _placed(vouched: Iterable[Vouched], topology: Topology, node_of: NodeOf) -> 
 
 
 def _latest_believable(estate: JournalSnapshot, wall_ms: int) -> Stamp:
-    """What every clock has heard of; a stamp of a clock that ran ahead is for its own author alone."""
+    """The latest stamp every clock accepts; a stamp of a clock that ran ahead is for its own author alone."""
     stamps = (one.assertion.stamp for one in estate.vouched)
     entered = (entry.stamp for entry in estate.entries)
     believable = (stamp for some in (stamps, entered) for stamp in some if is_believable(stamp, wall_ms + DRIFT_MS))

@@ -1,1 +1,1 @@
-"""Where facts are kept and who is asked: the law, the topologies, and how one travels and changes."""
+"""Placement of facts and read sets: the law, the topologies, and how one travels and changes."""

@@ -28,7 +28,7 @@ class ReplicaSet:
 
 
 class Topology(Protocol):
-    """One version of who holds what. Immutable; a change of members makes another one with a higher epoch."""
+    """One version of the placement. Immutable; a change of members makes another one with a higher epoch."""
 
     @property
     def name(self) -> str:
@@ -74,15 +74,16 @@ class Topology(Protocol):
         ...
 
     def read_set(self, node: str, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
-        """Whom `node` must ask: one member of each, which cover every home partition once. Those to be asked first come first."""
+        """The replica sets `node` must ask: one member of each, which cover every home partition once. Those to be asked first
+        come first."""
         ...
 
     def favoured(self, words: tuple[str, ...]) -> frozenset[str]:
-        """Names of the replica sets whose domain matches these words: asked first, and for more."""
+        """Names of the replica sets of a domain that matches these words: asked first, and for more."""
         ...
 
     def peers(self, node: str) -> tuple[str, ...]:
-        """Whom to exchange with: the nodes that keep a partition this one keeps, sorted, without itself."""
+        """Nodes to exchange with: those that keep a partition this one keeps, sorted, without itself."""
         ...
 
 

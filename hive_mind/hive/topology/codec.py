@@ -1,7 +1,7 @@
 """A topology as a value that can travel and be kept, and back.
 
-What comes from a journal, a file or another member is checked as a whole: what is taken is a topology every part of the hive can
-work with, and everything else is refused.
+Input from a journal, a file or another member is checked as a whole: an accepted topology works for every part of the hive, and
+everything else is refused.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class _Federated(
         _check_names([*members, *([self.root] if self.root is not None and self.root not in members else [])])
         _check_words(self.groups)
         if not isfinite(self.broadcast_threshold):
-            raise InvalidInput("the confidence from which everybody keeps a copy is a number")
+            raise InvalidInput("broadcast_threshold must be finite")
         return Federated(self.groups, self.domains, self.root, self.broadcast_threshold, self.epoch, self.group_thresholds)
 
 
@@ -69,11 +69,11 @@ class _Sharded(msgspec.Struct, frozen=True, tag_field="topology", tag="sharded",
         if not 1 <= self.replicas <= NODES_MAX or any(len(members) > self.replicas for members in self.sets):
             raise InvalidInput(f"no replica set has more than {self.replicas} members here")
         if any(list(members) != sorted(members) for members in (*self.sets, self.spares)):
-            raise InvalidInput("members of a replica set are named in their order")
+            raise InvalidInput("replica set members must be sorted")
         if not 1 <= len(self.table) <= PARTITIONS_MAX:
             raise InvalidInput(f"there are between 1 and {PARTITIONS_MAX} partitions, not {len(self.table)}")
         if not all(0 <= number < len(self.sets) and self.sets[number] for number in set(self.table)):
-            raise InvalidInput("every partition lies on a replica set that has members")
+            raise InvalidInput("a partition maps to an empty replica set")
         return Sharded(Placement(self.sets, self.spares, self.table, self.replicas, self.epoch))
 
 
@@ -94,7 +94,7 @@ def unpack(data: bytes) -> Topology:
     try:
         return _made(_decode(data))
     except (ValueError, RecursionError, InvalidInput) as error:
-        raise WireError(f"no topology: {error}") from error
+        raise WireError(f"invalid topology: {error}") from error
 
 
 def digest_of(packed: bytes) -> bytes:
@@ -131,11 +131,13 @@ def _check_names(nodes: Sequence[str]) -> None:
     if not 0 < len(nodes) <= NODES_MAX:
         raise InvalidInput(f"a hive has between 1 and {NODES_MAX} nodes, not {len(nodes)}")
     if len(set(nodes)) < len(nodes):
-        raise InvalidInput("a node is named once")
+        raise InvalidInput("duplicate node name")
     _check_words(nodes)
 
 
 def _check_words(names: Iterable[str]) -> None:
     bad = next((name for name in names if not is_name(name)), None)
     if bad is not None:
-        raise InvalidInput(f"no name: {bad[:NAME_CHARACTERS_MAX]!r}")
+        raise InvalidInput(
+            f"invalid node name {bad[:NAME_CHARACTERS_MAX]!r}: 1 to {NAME_CHARACTERS_MAX} printable characters, not '*'"
+        )

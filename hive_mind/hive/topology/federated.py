@@ -29,13 +29,13 @@ class Federated:
 
     groups: Mapping[str, Sequence[str]] = field(hash=False)
     domains: Mapping[str, Iterable[str]] = field(default_factory=dict, hash=False)
-    """What a group knows about, in words, by its name."""
+    """The domains of a group, in words, by its name."""
     root: str | None = None
     broadcast_threshold: float = BROADCAST_THRESHOLD
     """Confidence from which everybody keeps a copy."""
     epoch: int = 1
     group_thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """The same for what single groups say, by name, where it is another one. 0: all of it, 1: what is certain."""
+    """The same for single groups, by name, where it differs. 0: all facts, 1: only certain ones."""
     name: ClassVar[str] = "federated"
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Federated:
         if unknown := sorted(set(self.group_thresholds) - set(groups)):
             raise InvalidInput(f"thresholds name groups that do not exist: {', '.join(unknown)}")
         if bad := sorted(group for group, least in self.group_thresholds.items() if not 0.0 <= least <= 1.0):
-            raise InvalidInput(f"a threshold is a confidence from 0 to 1; not so for: {', '.join(bad)}")
+            raise InvalidInput(f"threshold of {', '.join(bad)} must be in [0, 1]")
         object.__setattr__(self, "groups", {group: tuple(sorted(groups[group])) for group in sorted(groups)})
         object.__setattr__(self, "domains", {group: tuple(sorted(set(self.domains[group]))) for group in sorted(self.domains)})
         object.__setattr__(self, "group_thresholds", dict(sorted(self.group_thresholds.items())))
@@ -111,7 +111,7 @@ class Federated:
         return self._holders.get(partition, ())
 
     def held_by(self, node: str) -> tuple[str, ...]:
-        """What everyone keeps and what the node's group keeps."""
+        """Partitions that all members keep and those that the node's group keeps."""
         return (EVERYONE, self._homes[node]) if node in self._homes else ()
 
     def write_set(self, fact_id: str, node: str, confidence: float) -> frozenset[str]:

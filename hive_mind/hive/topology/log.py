@@ -1,9 +1,9 @@
 """The current topology and its predecessors, so that a member that missed some can follow.
 
-Where facts are follows from who held them before. A node that came to the present topology without knowing what lay between could
-not tell whom it has to hear before it has everything.
+The place of a fact follows from its former holders. A node that came to the present topology without knowing those between could
+not tell which members it has to hear before it has everything.
 
-Anybody may make the next one (joins, leaves, members that are gone), and whatever two have made, the higher epoch wins. That one
+Any member may make the next one (joins, leaves, members that are gone), and of two, the higher epoch wins. That one
 member does it, and only where more than half of the hive can be heard, spares facts from moving to and fro.
 """
 
@@ -30,7 +30,7 @@ _decode = msgspec.msgpack.Decoder(tuple[AnnouncedTopology, ...]).decode
 
 Names = frozenset[str]
 
-# The lower bits of an epoch tell apart who made it; what is above them counts.
+# The lower bits of an epoch tell its makers apart; the bits above them count.
 _MAKER_BITS = 16
 
 # No member misses that many. A forger that names the largest epoch would end all change.
@@ -68,11 +68,11 @@ class TopologyLog:
 
     @staticmethod
     def of(data: bytes) -> "TopologyLog":
-        """What `packed` gave. Raises `WireError`."""
+        """The log of `packed`. Raises `WireError`."""
         try:
             return TopologyLog(tuple(TopologyVersion.of(announced) for announced in _decode(data)))
         except ValueError as error:
-            raise WireError(f"no topologies: {error}") from error
+            raise WireError(f"invalid topology log: {error}") from error
 
     @property
     def topology(self) -> Topology | None:
@@ -98,7 +98,7 @@ class TopologyLog:
         return _encode([made.announced for made in self.steps])
 
     def followed_by(self, made: TopologyVersion, *, is_next: bool) -> "TopologyLog":
-        """After another one came to hold. What led to one that was not the next is not known."""
+        """After another one came to hold. The steps to a topology that was not the next are not known."""
         before = self.steps if is_next else ()
         return TopologyLog((*before, made)[-STEPS_MAX:])
 
@@ -119,7 +119,7 @@ class TopologyLog:
 def steps_of(update: TopologyUpdate) -> Sequence[TopologyVersion]:
     """The announced versions. Raises `WireError` where they don't lead to the announced epoch."""
     if not 1 <= len(update.steps) <= STEPS_MAX:
-        raise WireError(f"between 1 and {STEPS_MAX} topologies lead to another, not {len(update.steps)}")
+        raise WireError(f"an update has 1 to {STEPS_MAX} steps, not {len(update.steps)}")
     steps = [TopologyVersion.of(one) for one in update.steps]
     epochs = [made.topology.epoch for made in steps]
     follows = [made.announced.follows for made in steps]

@@ -1,7 +1,7 @@
-"""Who holds which partition in a sharded hive, and what has to be copied when nodes join and leave.
+"""Holders of each partition in a sharded hive, and the copies to make when nodes join and leave.
 
 Nodes form aligned replica sets of exactly R: members of a set hold the same partitions, so a question needs one member of each
-set. What is left over are spares: they ask and author and hold nothing, until somebody leaves or R of them form another set.
+set. The nodes left over are spares: they ask and author and hold nothing, until a node leaves or R of them form another set.
 
 A placement is made from the one before and remembers its table. So partitions move only when sets come and go: those of a
 dissolved set go to the others, a new set takes its share of theirs, and no other copy is made. Which ones is
@@ -27,7 +27,7 @@ _NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One version of who holds what. Everybody who makes it by the same steps gets the same one.
+    """One version of the placement. All that make it by the same steps get the same one.
 
     A set keeps its number as long as it lives: a dissolved one leaves () in `sets`, and the next one formed takes that place.
     """
@@ -99,7 +99,7 @@ def _checked(nodes: Iterable[str]) -> frozenset[str]:
 def _dissolve(places: dict[int, list[str]], free: list[str], replicas: int) -> None:
     """Give up sets until the others can be filled.
 
-    Whatever it still has, a set given up closes a gap of R nodes; so the count is fixed, and the emptiest saves most copies.
+    A set given up closes a gap of R nodes; so the count is fixed, and the emptiest saves most copies.
     """
     while len(places) > 1 and sum(replicas - len(members) for members in places.values()) > len(free):
         free += places.pop(min(places, key=lambda n: (len(places[n]), -n)))

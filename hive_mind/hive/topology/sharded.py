@@ -1,6 +1,6 @@
 """Sharded: a fact lies where its id says, on one replica set of R nodes; a question goes to one member of each set.
 
-Who is in which set, and which partitions it holds, is the placement's; here it is only looked up.
+The placement decides the sets' members and partitions; here they are only looked up.
 """
 
 from collections.abc import Iterable, Mapping

@@ -23,7 +23,7 @@ DEFAULT: TopologyName = "flat"
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """What a hive begins with: its nodes by group ("" without groups), and settings, of which each topology reads its own."""
+    """Start of a hive: its nodes by group ("" without groups), and settings, of which each topology reads its own."""
 
     groups: Mapping[str, Sequence[str]]
     domains: Mapping[str, Iterable[str]] = field(default_factory=dict)

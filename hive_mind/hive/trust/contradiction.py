@@ -3,9 +3,9 @@
 Two statements conflict when they are about the same concept, one does not merely add to the other, and
   * they differ in a value only (a number, a date, one of two opposites), or one denies what the other says; or
   * their words overlap by more than 0.4 (004's rule) and each says something that the other does not.
-Not when the words show that both may be true: they are about different things ("server 12 …", "server 13 …"; "ferry A",
-"ferry B"), about different occasions (dates differ and something else too), both deny, or are questions. And a speaker who says
-other things does not contradict itself, nor do two who speak of themselves.
+Not when the words show that both may be true: they are about different things ("server 12 …", "server 13 …"; "ferry A", "ferry
+B"), about different occasions (dates differ and something else too), both deny, or are questions. And a speaker of other
+statements does not contradict itself, nor do two that speak of themselves.
 """
 
 from collections.abc import Iterable

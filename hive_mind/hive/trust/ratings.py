@@ -1,10 +1,10 @@
-"""From ratings to reputations: what each agent's trust follows from. Plain arithmetic; `trust` reads the registry for it.
+"""From ratings to reputations: how each agent's trust is computed. Plain arithmetic; `trust` reads the registry for it.
 
 Beta reputation (Jøsang and Ismail 2002): T = 2 (1 + r) / (2 + r + s) from good (r) and bad (s) experience that others report, 1.0
-without any. Ratings fade (half of them counts after 30 days), no pair counts for more than 20, and a rater weighs as much as
-it is believed itself. Nobody rates itself, nor those that came by the same voucher. What a moderator pins holds whatever anybody
-rated. Only moderators rate moderators. In a hive too small for EigenTrust, raters that no moderator found good count once more
-than a third of the hive has rated that agent: a ring of up to a third can neither silence anybody nor make itself believed.
+without any. Ratings fade (half of them counts after 30 days), no pair counts for more than 20, and a rater weighs as much as it
+is believed itself. Nobody rates itself, nor those that came by the same voucher. A moderator's pin overrides all ratings. Only
+moderators rate moderators. In a hive too small for EigenTrust, raters that no moderator found good count once more than a third
+of the hive has rated that agent: a ring of up to a third can neither silence anybody nor make itself believed.
 
 In a large hive a rater's word counts by trust that flows from moderators along good experience (Kamvar et al. 2003). A ring of
 agents that praise each other gets none unless somebody inside the flow praises one of them.
@@ -35,7 +35,7 @@ class TrustSettings:
     half_life_days: float = 30.0
     """Lower it and agents recover, and fall, sooner; experience is then worth less."""
     pair_evidence_max: float = 20.0
-    """What one rater can say about one agent at the most. Raise it and few raters can say more: for the good and for the bad."""
+    """Most one rater can say about one agent. Raise it and few raters can say more: for the good and for the bad."""
     eigentrust_agents_min: int = 51
     """From this many agents on, raters weigh by EigenTrust; smaller hives have too few ratings for it."""
     quarantine_trust: float = 0.6
@@ -47,7 +47,7 @@ class TrustSettings:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rating:
-    """What `rater` has experienced with `subject`, as it stood at `at_ms`."""
+    """Experience of `rater` with `subject`, as it stood at `at_ms`."""
 
     rater: str
     subject: str
@@ -92,7 +92,7 @@ def beta_trust(good: float, bad: float) -> float:
 
 
 def faded(at_ms: float, now_ms: int, settings: TrustSettings) -> float:
-    """What part of an experience still counts; one from the future counts whole."""
+    """The share of an experience that still counts; one from the future counts whole."""
     days = max(0.0, now_ms - at_ms) / 86_400_000
     return float(0.5 ** (days / settings.half_life_days))
 
@@ -234,7 +234,7 @@ def eigentrust(rater: Places, subject: Places, balance: Floats, size: int, trust
     silent = given <= 0
     flow = start
     for _ in range(ITERATIONS):
-        # Who praises nobody passes its part back to where it came from.
+        # An agent without praise for others passes its part back to where it came from.
         arrived = np.bincount(subject, share * flow[rater], size) + flow[silent].sum() * start
         flow = (1.0 - RESTART) * arrived + RESTART * start
     received = np.sort(flow)[::-1]

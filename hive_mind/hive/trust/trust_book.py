@@ -1,7 +1,7 @@
-"""How far each agent is believed: T in [0, 2], 1.0 until somebody says otherwise.
+"""How far each agent is believed: T in [0, 2], 1.0 until rated or pinned.
 
-Everybody writes only its own ratings, and they are read from the registry, so all members compute the same (`ratings` says how).
-Also here: what further sources of a fact are worth, given whom they come from.
+Each agent writes only its own ratings, and they are read from the registry, so all members compute the same (`ratings` says how).
+Also here: the worth of further sources of a fact, by their agents.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ __all__ = ["TrustBook", "TrustSettings", "individually", "k_eff", "rating_value"
 
 DEFAULT = TrustSettings()
 Voiced = Provenance | Assertion
-"""Either says who, from where, and when."""
+"""Either has an author, a source and a time."""
 
 
 def individually(agent: str) -> str:
@@ -26,7 +26,7 @@ def individually(agent: str) -> str:
 
 
 def rating_value(earlier: Mapping[str, float] | None, is_good: bool, now_ms: int, settings: TrustSettings = DEFAULT) -> str:
-    """The registry value of a rating after one more experience; what was before has faded until now."""
+    """The registry value of a rating after one more experience; the earlier rating has faded until now."""
     kept = faded(earlier["at_ms"], now_ms, settings) if earlier else 0.0
     good, bad = (earlier["good"] * kept, earlier["bad"] * kept) if earlier else (0.0, 0.0)
     value = {"good": good + is_good, "bad": bad + (not is_good), "at_ms": now_ms}
@@ -80,7 +80,7 @@ class TrustBook:
         return known.raters >= 2 and known.evidence >= self._settings.quarantine_evidence
 
     def voucher(self, agent: str) -> str:
-        """By whose voucher an agent came: agents of one voucher have one voice together. Its own name where nobody's.
+        """The voucher of an agent: agents of one voucher have one voice together. Its own name where it has none.
 
         As of the last `of`. An agent with enough good experience by others has a voice of its own.
         """

@@ -19,7 +19,7 @@ class VotingSettings:
     alternatives: int = 4
     """How many wrong answers there are beside the right one. With more, agreement by chance is rarer, and each vote says more."""
     voucher_vote_max: float = 1.0
-    """What all agents of one voucher weigh together; one unknown agent weighs ln 4 = 1.39."""
+    """Weight of all agents of one voucher together; one unknown agent weighs ln 4 = 1.39."""
     reliability_min: float = 0.05
     """And 1 minus it at the most: nobody is always right or always wrong."""
 
@@ -42,7 +42,7 @@ class Claim:
 
 
 def vote(trust: float, confidence: float, settings: VotingSettings) -> float:
-    """What a voice weighs: ln(n τ / (1 − τ)), τ = T / 2, pulled towards 1/2 as its author is less sure."""
+    """Weight of a voice: ln(n τ / (1 − τ)), τ = T / 2, pulled towards 1/2 as its author is less sure."""
     reliability = min(max(trust / 2.0, settings.reliability_min), 1.0 - settings.reliability_min)
     # Only downwards: a liar that is unsure is still a liar.
     if reliability > 0.5:

@@ -1,4 +1,4 @@
-"""What a statement says, as far as its words tell: who or what it is about, its values, whether it denies.
+"""The content of a statement, as far as its words tell: its subject, its values, whether it denies.
 
 No parser and no model: word lists and positions, the same on every node. Good enough to tell "port 8443" from "port 9443" and
 "Alice moved" from "Bob moved", "ferry A" from "ferry B"; meant for `contradiction`, which only marks and never deletes.

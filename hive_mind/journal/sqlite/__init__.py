@@ -1,6 +1,6 @@
 """A journal in an SQLite file: durable when `write` returns, safe to kill at any moment, needs no package.
 
-`open` is all that nodes need; `read` is for who looks at a journal from outside. `hive_mind.sqlite` owns the file, `database`
+`open` is all that nodes need; `read` is for looking at a journal from outside. `hive_mind.sqlite` owns the file, `database`
 holds its statements. Beside `name.sqlite` lie `name.sqlite-wal` while it is open (part of the
 data: copy both or none) and `name.sqlite.lock`.
 """

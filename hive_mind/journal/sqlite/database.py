@@ -18,13 +18,13 @@ _LOAD = "SELECT CAST(tbl AS BLOB), CAST(key AS BLOB), CAST(value AS BLOB), sum F
 _PUT = "INSERT INTO record VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value, sum = excluded.sum"
 _DELETE = "DELETE FROM record WHERE tbl = ? AND key = ?"
 _THIS = "FROM record WHERE CAST(tbl AS BLOB) = ? AND CAST(key AS BLOB) = ?"
-# A name of a table whose bytes are no text any more comes back as the same bytes.
+# A table's name that is no text any more comes back as the same bytes.
 _ERRORS = "surrogateescape"
 _PLACE_BITS = (1 << 31) - 1
 
 
 def checksum(table: str | bytes, key: bytes, value: bytes) -> int:
-    """Of the place in the upper half and of the value in the lower one: a value may be lost whose place is known."""
+    """Of the place in the upper half and of the value in the lower one: a value may be lost while its place is known."""
     name = table.encode() if isinstance(table, str) else table
     return (crc32(key, crc32(b"%s\0" % name)) & _PLACE_BITS) << 32 | crc32(value)
 

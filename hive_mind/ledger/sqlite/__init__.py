@@ -63,7 +63,7 @@ class _SqliteLedger:
         return await self._worker.read(lambda database: database.newer(since_pos, prefix))
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
-        """What is there, and what comes, also from other processes."""
+        """Existing entries, and those to come, also from other processes."""
         return followed(lambda since: self.newer(since, prefix), self._arrivals, since_pos, self._look_every_s)
 
     async def close(self) -> None:

@@ -69,7 +69,7 @@ _BEYOND = "\U0010ffff"
 
 @dataclass(slots=True)
 class Append:
-    """What is to be appended; `is_kept` says after writing whether nobody was first."""
+    """Entries to append; `is_kept` tells after writing whether this was first."""
 
     stream: str
     seq: int
@@ -123,7 +123,7 @@ class Database:
             raise
 
     def write(self, items: Sequence[Append | Drop]) -> None:
-        """All whose place is free, durable; for the others only that it was taken."""
+        """All appends with a free place, durable; for the others only that it was taken."""
         with self._file.writing() as connection:
             (pos,) = connection.execute(_LAST).fetchone()
             for item in items:
@@ -151,7 +151,7 @@ class Database:
         return [row.entry for row in rows]
 
     def heads(self, prefix: str) -> list[Head]:
-        """The last entry of each stream whose name begins so."""
+        """The last entry of each stream with a name that begins so."""
         with self._file.reading() as connection:
             rows = [_Row(*row) for row in connection.execute(_HEADS, {"first": prefix, "beyond": prefix + _BEYOND})]
         self._log_damaged(rows)

@@ -1,1 +1,1 @@
-"""What a source says now, and what it said before."""
+"""A source's present statements, and its former ones."""

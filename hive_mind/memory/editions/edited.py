@@ -1,8 +1,9 @@
-"""Which statement took the place of which, between what a source said before and what it says now. Pure.
+"""Which statement took the place of which, between a source's former and present text. Pure.
 
-A place is what stands after the same statement that stayed, under the same heading: sections may move, and what stands in them
-keeps its place. Within a place the statements that share most words belong together; what was moved as well is found by its words
-under its heading, what got another heading by its words in its place. What is left stands for what stood there, first for first.
+A place is the text after the same statement that stayed, under the same heading: sections may move, and statements in them keep
+their place. Within a place the statements that share most words belong together; statements moved as well are found by their
+words under their heading, those under another heading by their words in their place. The rest are paired in order, first for
+first.
 """
 
 from collections import defaultdict
@@ -20,7 +21,7 @@ _COMPARED_MAX = 40
 
 
 class _Stood(NamedTuple):
-    """What only one of the two says: after which statement that both say, and under which heading."""
+    """A statement of only one of the two texts: the common statement before it, and its heading."""
 
     fact: Fact
     after: str
@@ -31,7 +32,7 @@ _Key = Callable[[_Stood], tuple[str, ...]]
 
 
 def successors(before: Sequence[Fact], now: Sequence[Fact]) -> dict[str, str]:
-    """By id, what took the place of each that is said no longer; those without a successor are left out. Both in order."""
+    """By id, the successor of each dropped statement; those without a successor are left out. Both in order."""
     gone, new = _unshared(before, now), _unshared(now, before)
     pairs: dict[str, str] = {}
     for match, key in _STEPS:
@@ -80,7 +81,7 @@ def _alike(gone: Sequence[Fact], new: Sequence[Fact]) -> dict[str, str]:
 
 
 def _about(row: int, rows: int, columns: int) -> range:
-    """What stands about as far down."""
+    """Positions about as far down."""
     middle = row * columns // rows
     return range(max(0, middle - _COMPARED_MAX // 2), min(columns, middle + _COMPARED_MAX // 2))
 

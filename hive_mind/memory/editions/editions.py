@@ -1,8 +1,8 @@
-"""What a source said before and says no longer: former, once what it says now is kept.
+"""Statements a source has dropped: former, once its present ones are kept.
 
-A source that is a whole (a file) is learned again when it was changed. What it says now was stored before this is asked: one who
-is stopped in between has both, and learning it once more finishes. Only what was taken from an earlier text of the same source
-can become former here: not what was stored by hand, and not what another source says, too; of that, this source is left out.
+A source that is a whole (a file) is learned again when it was changed. Its present statements are stored before this is asked: an
+agent stopped in between has both, and learning it once more finishes. Only facts from an earlier text of the same source can
+become former here: not those stored by hand, and not those of another source, too; of these, this source is left out.
 """
 
 from collections import defaultdict
@@ -20,8 +20,8 @@ from hive_mind.store.base import Link
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What to change. `replaced_by`: of what the source says no longer, what stands there now: a fact, or the text without it.
-    `returned`: of what it says although an edit had replaced it, who says so.
+    """Changes to make. `replaced_by`: by dropped fact, its replacement: a fact, or the text without it.
+    `returned`: by fact that is back although an edit had replaced it, its sources.
     """
 
     source: str
@@ -48,19 +48,19 @@ class Edits:
 
 
 async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_withdrawn: bool = False) -> Edits:
-    """What changes when these episodes are all that a source says now. Raises `InvalidInput` for none of them.
+    """Changes when these episodes are all that a source says now. Raises `InvalidInput` for none of them.
 
-    `is_withdrawn`: it says nothing any more, not even what was stored by hand; the episode says that.
+    `is_withdrawn`: it says nothing any more, facts stored by hand included; the episode says that.
     """
     if not episodes:
-        raise InvalidInput("a source says something: name the episodes that are all it says now")
+        raise InvalidInput("`episodes` must list the current episodes of the source")
     texts = _Texts(awake, source, frozenset(episodes))
     known = awake.recall.facts
     said = await texts.said_in(episodes)
     now = {fact.id: fact for fact in said}
     returned = {fact.id: voices for fact in said if fact.superseded_by and (voices := await texts.voices_of(fact))}
     unsaid = [fact for fact in vouched_by(source, known.values()) if fact.id not in now]
-    # One that is former names who said it: those who say it no longer, and those who may say it again and were interrupted.
+    # A former fact names its sources: those that dropped it, and those that may say it again and were interrupted.
     unsaid = [fact for fact in unsaid if fact.is_current or source not in await texts.edited(fact)]
     origins = {fact.id: await texts.former_of(fact.id) for fact in unsaid}
     gone = [fact.id for fact in unsaid if origins[fact.id] or is_withdrawn]
@@ -74,7 +74,8 @@ async def edits_of(awake: Awake, source: str, episodes: Sequence[str], *, is_wit
 
 
 def vouched_by(source: str, facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Facts that count on a source: current ones, and former ones that others said since, who may not have been learned whole."""
+    """Facts that count on a source: current ones, and former ones that others said since, which may not have been learned
+    whole."""
     for fact in facts:
         if source in fact.sources and (fact.is_current or (len(fact.sources) > 1 and not fact.is_retracted)):
             yield fact
@@ -97,14 +98,14 @@ class _Texts:
         return (await self._by_source(fact_id)).get(self._source, frozenset()) - self._present
 
     async def voices_of(self, fact: Fact) -> tuple[str, ...]:
-        """Who says a replaced fact: this source, and those whose texts were not edited. Nobody where a person replaced it, who
-        knew better: then no source said what replaced it in other texts.
+        """Sources of a replaced fact: this one, and those without an edit of their texts. None where a person replaced it on
+        better knowledge: then no source has the replacement in other texts.
         """
         edited = await self.edited(fact)
         return tuple(source for source in fact.sources if source == self._source or source not in edited) if edited else ()
 
     async def edited(self, fact: Fact) -> set[str]:
-        """Those of its sources whose edits replaced a fact: they say in other texts what stands in its place."""
+        """Those of its sources that replaced a fact by an edit: they say in other texts what stands in its place."""
         newer, older = await self._by_source(fact.superseded_by), await self._by_source(fact.id)
         return {source for source in fact.sources if source in newer and newer[source] != older.get(source)}
 

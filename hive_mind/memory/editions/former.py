@@ -1,4 +1,4 @@
-"""What was true before: when it ceased to be; and, where asked for, shown after what replaced it, and marked."""
+"""Former facts: when they ceased to be true; and, where asked for, shown after their successors, and marked."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What was learned from where: figures of each source, and what its last reader noted of it.
+"""Sources of the facts learned: figures of each source, and its last reader's note.
 
 A note stands under a digest, so that a source that is erased leaves no name behind. One that is lost costs a second reading.
 """
@@ -44,7 +44,7 @@ def noted(source: str, note: SourceNote | None) -> SetMeta:
 
 
 def sources_of(facts: Iterable[Fact], meta: Mapping[str, str], below: str = "") -> list[KnownSource]:
-    """All sources whose name begins like this, in order. Retracted facts are counted nowhere."""
+    """All sources with a name that begins like this, in order. Retracted facts are counted nowhere."""
     found: dict[str, list[Fact]] = {}
     for fact in facts:
         for source in fact.sources:

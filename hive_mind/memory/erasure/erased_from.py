@@ -1,4 +1,4 @@
-"""Erasing from a memory that somebody uses: what may be stored meanwhile is judged by the new rule already."""
+"""Erasing from a memory in use: facts stored meanwhile are judged by the new rule already."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ async def lacking(memory: CognitiveMemory, wanted: Sequence[Erasure]) -> Sequenc
 
 
 async def would_erase(memory: CognitiveMemory, wanted: Sequence[Erasure], *, everything: bool = False) -> ErasureScope:
-    """What `erase_from` would take; nothing is changed."""
+    """The items `erase_from` would take; nothing is changed."""
     async with memory.awake() as awake:
         return await found_in(awake.store, Erasures(wanted), everything=everything)
 

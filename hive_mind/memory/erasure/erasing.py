@@ -1,6 +1,6 @@
-"""Erasing from one memory: what goes, what stays of the rest, and what is remembered of it: digests, so that it is refused.
+"""Erasing from one memory: the items that go, the rest that stays, and the digests remembered, so that they are refused.
 
-Works on a store, with or without a memory over it. What is erased is gone from the file when `erase` returns.
+Works on a store, with or without a memory over it. Erased items are gone from the file when `erase` returns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,23 +20,23 @@ ERASED = "this was erased, or names what was erased, and is not kept: `hive-mind
 
 @dataclass(frozen=True, slots=True)
 class ErasureScope:
-    """What an erasure takes: facts, episodes, and facts that stay without a source or without the words before them."""
+    """Items an erasure takes: facts, episodes, and facts that stay without a source or without the words before them."""
 
     facts: tuple[Fact, ...] = ()
     episodes: tuple[Episode, ...] = ()
     revised: tuple[Fact, ...] = ()
     texts: tuple[str, ...] = ()
-    """whose embeddings go: those of nothing that stays"""
+    """Texts of the embeddings to delete: those of nothing that stays."""
 
 
 def erasures_in(meta: Mapping[str, str]) -> Erasures:
-    """What was erased from a memory before, by its named values."""
+    """Earlier erasures from a memory, by its named values."""
     keys = (read_key(name.removeprefix(_PREFIX)) for name in meta if name.startswith(_PREFIX))
     return Erasures(one for one in keys if one is not None)
 
 
 async def found_in(store: FactStore, erasures: Erasures, *, everything: bool = False) -> ErasureScope:
-    """What would go; `everything` of an agent that is erased itself."""
+    """Items that would go; `everything` of an agent that is erased itself."""
     gone: list[Fact] = []
     revised: list[Fact] = []
     going: dict[str, None] = {}
@@ -68,12 +68,12 @@ async def erase(store: FactStore, wanted: Sequence[Erasure], at_us: int, *, ever
 
 
 def kept_of(said: Iterable[Fact], erasures: Erasures) -> list[Fact]:
-    """What may be kept of facts that were just said."""
+    """The rest of facts just said that may be kept."""
     return [left for fact in said if (left := remainder(fact, erasures)) is not None] if erasures else list(said)
 
 
 async def kept_changes(store: FactStore, said: Sequence[Fact], changes: Sequence[Change], erasures: Erasures) -> list[Change]:
-    """What may be kept of changes that come from elsewhere with facts: no erased episode, and no link to one."""
+    """Changes from elsewhere with facts that may be kept: no erased episode, and no link to one."""
     if not erasures:
         return list(changes)
     kept = [one for one in changes if not (isinstance(one, AddEpisode) and erasures.covers_episode(one.episode))]

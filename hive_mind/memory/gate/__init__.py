@@ -1,1 +1,1 @@
-"""What an agent shares and what stays home."""
+"""The gate: facts an agent shares and facts that stay home."""

@@ -1,8 +1,8 @@
-"""Text that is made to be obeyed: it tells a model what to do, or speaks in the name of another agent or of an office.
+"""Text that is made to be obeyed: commands to a model, or words in the name of another agent or of an office.
 
 Each rule has a name, which a reason gives and by which a person switches it off (`promotion.allowInstructions`). Rules look at
-words alone, so they know the usual phrases and miss what is worded otherwise. What protects is that facts are data in every
-prompt, and that agents speak for themselves. Every pattern is bounded.
+words alone, so they know the usual phrases and miss others. The real protection: facts are data in every prompt, and agents speak
+for themselves. Every pattern is bounded.
 """
 
 import re

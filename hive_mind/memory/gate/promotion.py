@@ -1,7 +1,7 @@
 """The gate: which facts leave home. Decides and says why, in words for a person; touches nothing.
 
-What is held back stays a fact of its agent, found by it as before. A gate that is unsure keeps the fact home: what has left can't
-be called back from those who read it. Facts the hive knows already pass like any other, because they confirm.
+A fact held back stays its agent's, found by it as before. A gate that is unsure keeps the fact home: once it has left, it can't
+be called back from its readers. Facts the hive knows already pass like any other, because they confirm.
 """
 
 import unicodedata

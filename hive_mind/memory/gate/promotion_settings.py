@@ -1,11 +1,11 @@
-"""What a person may set of the gate. Apart from it: configurations are read everywhere, and its patterns take long to compile."""
+"""The gate's settings. Apart from it: configurations are read everywhere, and its patterns take long to compile."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class PromotionSettings:
-    """What a fact must have to be shared."""
+    """Conditions on a fact to be shared."""
 
     confidence_min: float = 0.3
     """Raise it and less of doubtful worth is shared; others then confirm less, too."""
@@ -18,7 +18,7 @@ class PromotionSettings:
     hold_back_personal: bool = True
     """E-mail addresses, telephone, card, bank account and identity numbers; names are fine."""
     hold_back_instructions: bool = True
-    """What is made to be obeyed, or speaks in another's name, by the rules of `memory.gate.instructions`."""
+    """Text made to be obeyed, or in another's name, by the rules of `memory.gate.instructions`."""
     allowed_instructions: tuple[str, ...] = ()
     """Names of rules that don't count here."""
     is_open: bool = False

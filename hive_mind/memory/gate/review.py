@@ -1,10 +1,10 @@
-"""The second gate: what a judge says of facts that the first one would let through. Without one, everything it lets through goes.
+"""The second gate: a judge's ruling on facts that the first one would let through. Without one, everything it lets through goes.
 
     stored ─gate─▶ held back "awaiting judgement" ─review─▶ shared, or held back with the reason
-                   (its agent finds it, nobody else)
+                   (only its agent finds it)
 
-An outbox must never wait for a model or a person while it settles. So a review says at once what it knows, is given what it does
-not, and has those facts looked at again when it does.
+An outbox must never wait for a model or a person while it settles. So a review returns the rulings it knows at once, is given the
+other facts, and has them looked at again when it knows.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from hive_mind.model.fact import Fact
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What is decided of a fact. `refusal`: why it may not leave home, as a clause; "" where it may."""
+    """The decision on a fact. `refusal`: why it may not leave home, as a clause; "" where it may."""
 
     refusal: str = ""
 
@@ -26,10 +26,10 @@ AWAITING = Ruling("awaiting judgement")
 
 
 class Review(Protocol):
-    """Who judges the facts of one agent."""
+    """The judge of one agent's facts."""
 
     def ruling(self, fact: Fact) -> Ruling | None:
-        """What is decided of it; None where that is not known yet. Does not wait, and raises nothing."""
+        """The decision on it; None where that is not known yet. Does not wait, and raises nothing."""
         ...
 
     def want(self, facts: Sequence[Fact]) -> None:

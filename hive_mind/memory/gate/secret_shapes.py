@@ -22,7 +22,7 @@ _YEAR = regex(r"(?:19|20)\d\d")
 _MARK_INSIDE = regex(r"[^\W_][^\s/]*[!@#$%^&*~?+=|][^\s/]*[^\W_]|\w*\d\w*[!$]$")
 _STRONG = regex(r"[^\W\d_]{3}[!@#$%&*_-]\d")
 _DASHED_WORDS = regex(r"[a-z]+(?:-[a-z]+){3,8}")
-# Chinese and Japanese have no spaces: what has such letters is a sentence.
+# Chinese and Japanese have no spaces: a word of such letters is a sentence.
 _SPACELESS = regex(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _FIELD = regex(r"[a-z]+(?:_[a-z]+)+\d?|[A-Z]{2,5}-\d{1,5}")
 # "admin/admin123", "tester / Shop4tests", "ann@portal Spring!25"
@@ -35,7 +35,7 @@ _CONJUNCTION = regex(
 
 @dataclass(frozen=True, slots=True)
 class PossibleSecret:
-    """What may be a secret: how it is said, and what follows it in the clause.
+    """A possible secret: how it is said, and the rest of the clause after it.
 
     `how` is "sign" (a colon or the like right behind the name), "far sign" (words in between), "is", "next" to the name, "to",
     "with", "before" the name, or "any" word of the clause.

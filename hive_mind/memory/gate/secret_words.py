@@ -1,6 +1,6 @@
-"""What secrets are called and what is said about them, in six languages of Europe; in others what a password is called.
+"""Names of secrets and words said about them, in six languages of Europe; in others the names of a password.
 
-Only words; `stated_secrets` knows what to do with them. To tune, add a sentence to `tests/data/gate/development.jsonl` first.
+Only words; `stated_secrets` uses them. To tune, add a sentence to `tests/data/gate/development.jsonl` first.
 """
 
 PASSWORDS = (
@@ -40,7 +40,7 @@ LOCKS = (
     r"|cadeado|alarm|alarmanlage|alarme|alarma|allarme)(?![a-zà-ü])"
 )
 
-# What "code" or "combination" must be about to open something, and what it is instead.
+# Subjects of a "code" or "combination" that opens something, and its other meanings.
 OPENED = (
     r"door|gate|access|alarm|entr(?:y|ance)|security|safe|lock|shed|garage|cabinet|locker|suitcase|one-time|verif|confirm|log-?in|intercom"
     r"|bestätigung|unlock|recovery|backup|disarm|(?-i:PIN)|key ?pad"
@@ -52,7 +52,7 @@ NOT_OPENING = (
     r"(?:error|exit|status|fault|return|post(?:al|leitzahl)?|zip|area|country|product|bar|qr|source|dress|colou?r|http|response|reason"
     r"|fehler|länder|quell|strich|erreur|source|postal|fuente|barras|barre|postale|errore?|sorgente|fonte)"
 )
-# "password policy", "token limit": what follows says something about the policy.
+# "password policy", "token limit": the rest is about the policy.
 ABOUT_IT = (
     r"(?:polic|manage|reset|rotat|field|vault|stor|generat|prompt|hash|file|rule|length|expir|check|strength|requirement|login|protect"
     r"|count|limit|bucket|usage|budget|ring|endpoint|pad|auth|finding|cod(?:e|ing)r|name|size|type|change|reader|therapy"

@@ -1,4 +1,4 @@
-"""What text must not leave home: credentials, and what identifies a person in a register. Names of people may.
+"""Text that must not leave home: credentials, and data that identifies a person in a register. Names of people may.
 
 Every pattern is bounded, so a line of any shape costs time linear in its length. Where a shape has a check (Luhn, IBAN), the
 check decides; where it has none (telephone numbers), the shape must be one that dates, versions, ids and measurements don't have.

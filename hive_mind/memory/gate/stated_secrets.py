@@ -58,7 +58,7 @@ def states_secret(text: str) -> bool:
 
 
 def _cells(text: str) -> Iterator[str]:
-    """The cells of a table whose column has a secret's name, each behind that name: "password: Summer2024!"."""
+    """The cells of a table under a secret's name, each behind that name: "password: Summer2024!"."""
     for table in _TABLE.finditer(text):
         names, *rows = ([cell.strip() for cell in line.strip("| \r").split("|")] for line in table[0].splitlines())
         named = [at for at, name in enumerate(names) if _NAME.search(name.lower())]

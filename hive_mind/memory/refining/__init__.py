@@ -1,1 +1,1 @@
-"""What a search may do before and after its first ranking, where a setting says so."""
+"""Optional steps of a search before and after its first ranking, by setting."""

@@ -1,6 +1,6 @@
-"""What refines the searches of one memory: words of a language model before the first ranking, and a second look after it.
+"""Refinements of one memory's searches: words of a language model before the first ranking, and a second look after it.
 
-Both have to be done within the question's time, and a note says what was left out.
+Both have to be done within the question's time, and a note names the steps left out.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from hive_mind.model.query import Query
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.pipeline import RankingSettings
 
-# Questions whose words are remembered: those of an afternoon.
+# Questions with remembered words: those of an afternoon.
 _REMEMBERED_MAX = 256
 
 
 class Expander(Protocol):
-    """What knows other words for a question."""
+    """A source of other words for a question."""
 
     async def more_words(self, question: str) -> str:
         """Synonyms and the like, in one text. Raises `BackendError`, `ModelOutputError` or `ConfigError`."""

@@ -1,7 +1,7 @@
 """A second look at the best of a search by a cross-encoder, which reads the question and each text together.
 
 It is taken where everything is found and ranked, so a hive of any topology and a single memory give it the same texts in the same
-order. What it says is added to the first score: alone it is not reliable (docs/adr/0003-ranking.md). All of the best are looked
+order. Its score is added to the first score: alone it is not reliable (docs/adr/0003-ranking.md). All of the best are looked
 at or none: where the question's time is over first, the first ranking is the answer, and a note says so.
 """
 
@@ -21,7 +21,7 @@ def _now_s() -> float:
 
 @dataclass(frozen=True, slots=True)
 class SecondLook:
-    """Of one question, whose time begins when this is made. `note` says what was left out before."""
+    """Of one question; its time begins when this is made. `note` names the steps left out before."""
 
     query: Query
     settings: RankingSettings
@@ -35,7 +35,7 @@ class SecondLook:
 
     @property
     def over(self) -> str:
-        """What a note says then."""
+        """The text of the note then."""
         return f"the {self.settings.refine_within_ms:,} ms of the question were over"
 
     @property

@@ -1,1 +1,1 @@
-"""What an agent and its hive have in common."""
+"""Facts an agent and its hive have in common."""

@@ -20,7 +20,7 @@ def promotions_of(fact: Fact, roots: Iterable[str], agent: str, model: str, vect
 
 
 def statement_of(fact: Fact, model: str, vector: Vector | None) -> Statement:
-    """What a fact says, with its vector where it has one."""
+    """The statement of a fact, with its vector where it has one."""
     if vector is None:
         return Statement(**said_of(fact))
     return Statement(**said_of(fact), model=model, vector=vector.astype("<f2").tobytes())
@@ -39,7 +39,7 @@ def fact_of(found: HiveFact) -> Fact:
 
 
 def voices_of(found: HiveFact) -> Voices:
-    """Who vouches for it, by when they did."""
+    """The agents that vouch for it, by when they did."""
     said = sorted(found.provenance, key=lambda evidence: evidence.stamp)
     return Voices(tuple(dict.fromkeys(evidence.agent for evidence in said)), found.trust)
 

@@ -1,7 +1,7 @@
-"""What an agent shared and its hive forgot: it stays the agent's own, marked, so that its owner sees why nobody else finds it.
+"""Shared facts that the hive forgot: they stay the agent's own, marked, so that its owner sees why no other agent finds them.
 
-A hive forgets silently, so it has to be asked for what should be there. That it was promoted
-stays recorded with the fact: it can still be taken back, should a node that was away have it after all.
+A hive forgets silently, so it has to be asked for the facts that should be there. The promotion stays recorded with the fact: it
+can still be taken back, should a node that was away have it after all.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ async def mark_forgotten(local: CognitiveMemory, hive: Hive) -> None:
         try:
             batches = [shared[start : start + _ASKED_AT_ONCE] for start in range(0, len(shared), _ASKED_AT_ONCE)]
             gone = [fact_id for batch in batches for fact_id in await _missing(hive, batch)]
-            # A fact that was not handed over may be with one who is silent; a listing says whether somebody is.
+            # A fact that was not handed over may be with a silent node; a listing tells whether one is silent.
             if gone and not (await hive.facts(limit=1)).missing:
                 await local.revise(awake, gone, _forgotten)
         except BackendError:

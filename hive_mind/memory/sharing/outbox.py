@@ -44,7 +44,7 @@ class Outbox:
     def __init__(self, local: CognitiveMemory, hive: Hive, agent: str, gate: PromotionSettings) -> None:
         self._local, self._hive, self._agent, self._gate = local, hive, agent, gate
         self.review: Review | None = None
-        """Who judges what the gate lets through; None: nobody."""
+        """The judge of facts that the gate lets through; None: no review."""
         self._due: dict[str, None] = {}
         # Said to be shared before it was written down here that the hive has them.
         self._shared_early: set[str] = set()
@@ -97,7 +97,7 @@ class Outbox:
             self._report(error, len(fact_ids))
 
     async def share_again(self, fact_ids: Iterable[str] | None = None) -> None:
-        """What the hive has of these, or of everything, once more: how it is found has changed, or it was said again."""
+        """Send the hive's facts among these, or all, once more: how they are found has changed, or they were said again."""
         async with self._local.awake() as awake:
             known = awake.recall.facts
             facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
@@ -116,7 +116,7 @@ class Outbox:
 
     async def _settle(self, fact_ids: Iterable[str]) -> None:
         # First the turn, then the memory: a call that waits for a turn must not keep the memory awake, as a call that puts it to
-        # sleep keeps all others from using it, and so also the one whose turn it is.
+        # sleep keeps all others from using it, and so also the call that has the turn.
         async with self._turn:
             ids = list(fact_ids)
             for start in range(0, len(ids), _BATCH_FACTS):
@@ -142,7 +142,7 @@ class Outbox:
                 await self._promote(awake, promotions)
 
     def _refusals(self, facts: Sequence[Fact]) -> dict[str, str]:
-        """What holds each back, or ""; what the review does not know yet it is asked to find out."""
+        """The reason that holds each back, or ""; the review is asked about those it does not know yet."""
         found = {fact.id: decide(fact, self._gate).reason for fact in facts}
         if self.review is None or self._gate.is_open:
             return found

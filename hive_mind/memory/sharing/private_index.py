@@ -1,6 +1,6 @@
-"""What an agent holds and has not shared: one more shard of the hive, which only its owner searches.
+"""An agent's facts that are not shared: one more shard of the hive, which only its owner searches.
 
-It follows the memory's facts lazily: a fact that comes and is shared before anybody searches costs nothing here.
+It follows the memory's facts lazily: a fact that comes and is shared before the next search costs nothing here.
 """
 
 from collections.abc import Iterator

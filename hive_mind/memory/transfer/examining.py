@@ -1,4 +1,4 @@
-"""What lines are together, found out before anything is taken in: which are bad, and which name what is not there.
+"""Checks over all lines together before anything is taken in: which are bad, and which name missing ids.
 
 One bad line means that nothing is taken in. Lines are looked at one by one and none is kept, so there may be millions of them.
 """
@@ -60,7 +60,7 @@ class Examination:
                     self._problems.append(f"line {self.taken}: {error}")
 
     def result(self) -> Examined:
-        """What they are. Raises `InvalidInput` that names the first bad lines and what is wrong with each."""
+        """Their summary. Raises `InvalidInput` that names the first bad lines and their errors."""
         if not self._bad:
             missing, self._bad = self._ids.missing(_PROBLEMS_SHOWN)
             self._problems = [f"{id} is named and not held by any line: export both ends together" for id in missing]
@@ -98,7 +98,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What lines held: facts to take in, and everything else as changes."""
+    """Content of the lines: facts to take in, and everything else as changes."""
 
     facts: tuple[Fact, ...]
     changes: tuple[Change, ...]

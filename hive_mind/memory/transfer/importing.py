@@ -40,7 +40,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was taken in. `added` counts current facts that were not there, `lines` those that are not blank.
+    """Result of an import. `added` counts current facts that were not there, `lines` those that are not blank.
 
     `skipped_lines` were taken in by an earlier run that was stopped; `added` does not count them.
     """
@@ -98,7 +98,7 @@ async def import_all(
     report(_lines_before(start, examined), examined.end, "importing")
     for batch, reached in _batches(lines, examined, start, batch_records):
         is_last = reached == _end_of(examined)
-        # What is one batch leaves no trace: there is nothing to go on with.
+        # A single batch leaves no trace: there is nothing to go on with.
         marker = [] if is_last and not has_marker else [SetMeta(BEGUN_KEY, "" if is_last else _encoded(reached))]
         report_batch = partial(report, _lines_before(reached, examined), examined.end, "importing")
         if batch.facts or batch.changes or marker:
@@ -137,7 +137,7 @@ def _lines_before(reached: _Reached, examined: Examined) -> int:
 
 
 def _batches(lines: Lines, examined: Examined, start: _Reached, records_max: int) -> Iterator[tuple[_Batch, _Reached]]:
-    """What to write, and how far everything is then; with the last one all is done."""
+    """Batches to write, and how far everything is then; with the last one all is done."""
     if start.nodes < examined.nodes_to:
         for batch, at in _batches_of(lines, start.nodes, examined.nodes_to, _is_node, records_max):
             yield batch, _Reached(examined.digest, at, start.links)

@@ -1,7 +1,7 @@
 """Whether everything that is named is also held, for more ids than should be in RAM.
 
-Ids are dealt by their first bits into small files, which stay in RAM while they are small; what is named and what is held under
-the same bits is then compared, one file after the other.
+Ids are dealt by their first bits into small files, which stay in RAM while they are small; named and held ids under the same bits
+are then compared, one file after the other.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """A record of a memory as a line of JSON and back: to keep, to move, to read in an editor.
 
 One object a line, `type` first: "episode", "fact" or "link". Nothing in a line is believed: ids are computed from content again
-and every field is checked. What many lines together must be is asked by `examining`; `exporting` and `importing` move them.
+and every field is checked. Conditions on many lines together are checked by `examining`; `exporting` and `importing` move them.
 """
 
 from typing import Annotated
@@ -69,7 +69,7 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 def record_of(line: bytes | str) -> Record:
-    """What a line holds. Raises `InvalidInput` that says what is wrong with it."""
+    """The record of a line. Raises `InvalidInput` that names the error in it."""
     try:
         read: _Line = _decoder.decode(line.encode() if isinstance(line, str) else line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -98,7 +98,7 @@ def line_of(record: Record) -> str:
 
 def _fact_line(fact: Fact) -> _FactLine:
     fields: dict[str, object] = msgspec.to_builtins(fact)
-    # What this agent has told its hive is between the two of them, and nothing a reader of the lines could rely on.
+    # Offers of this agent to its hive are between the two of them, and nothing a reader of the lines could rely on.
     del fields["offered"]
     if not fact.is_retracted:
         del fields["sharing"]

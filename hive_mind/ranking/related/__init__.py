@@ -1,1 +1,1 @@
-"""What other facts lend a candidate: those said around it, and those whose names it has."""
+"""Scores other facts lend a candidate: those said around it, and those with names in common."""

@@ -40,7 +40,7 @@ def with_more(terms: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
 
 
 def as_asked_once(pool: Pool, terms: Sequence[str]) -> Pool:
-    """What a question found, in the scale of its own words: where they are repeated for others, every score is higher."""
+    """A question's pool in the scale of its own words: where they are repeated for others, every score is higher."""
     if not terms or terms.count(terms[0]) < _OWN_REPEATS:
         return pool
     return Pool(pool.ids, pool.keyword / np.float32(sqrt(_OWN_REPEATS)), pool.semantic, pool.exact)

@@ -1,10 +1,10 @@
-"""What was said around it: a turn of a conversation gains by those of its session that match, and by the one that follows; and
-where the one speaks whom the question names: what is asked about Ana, Ana tells, and the others only call her by her name.
+"""The turns around it: a turn of a conversation gains by those of its session that match, and by the one that follows; and where
+its speaker is named in the question: answers about Ana come from Ana, and the others only call her by her name.
 
 People name a thing once and go on about it without its name, as long as there are two of them: in a room of many several
-conversations go on at once, and there neighbours say nothing about each other. Where a fact was said takes 24 bytes, which follow
-from what it carries anyway. So all members of a hive say the same, and candidates gain once the asker has all of them. What was
-not said in a dated conversation has no place, gains nothing and lends nothing.
+conversations go on at once, and there neighbours say nothing about each other. The place of a fact takes 24 bytes, which follow
+from its other fields. So all members of a hive say the same, and candidates gain once the asker has all of them. A fact from
+outside a dated conversation has no place, gains nothing and lends nothing.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _DAY_CHARACTERS = len("2023-05-08")
 
 
 class Spoken(Protocol):
-    """What of a fact, or of a statement in a hive, tells where it was said."""
+    """The parts of a fact, or of a statement in a hive, that tell where it was said."""
 
     @property
     def said_at(self) -> str:
@@ -44,12 +44,12 @@ class Spoken(Protocol):
 
     @property
     def speaker(self) -> str:
-        """By whom, or ""."""
+        """Its speaker, or ""."""
         ...
 
     @property
     def before(self) -> str:
-        """What came just before, or ""."""
+        """The text just before, or ""."""
         ...
 
 
@@ -78,15 +78,15 @@ def _key(text: str, size: int) -> bytes:
 
 
 def speakers_named(question: str) -> frozenset[int]:
-    """Who may be meant by the names of a question, as `PLACE` has who speaks: each word with a capital, and each two in a row."""
+    """Possible speakers among the names of a question, as in `PLACE`: each word with a capital, and each two in a row."""
     words = _NAME.findall(question)
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return frozenset(_speaker_key(name) for name in (*words, *pairs))
 
 
 def gained(ids: Sequence[str], relevance: Scores, places: bytes, weight: float, named: frozenset[int] = frozenset()) -> Scores:
-    """What each candidate gains: `weight` times the mean of its session's best, a quarter of the next turn's relevance, and a
-    fifth where somebody speaks whom the question names.
+    """The gain of each candidate: `weight` times the mean of its session's best, a quarter of the next turn's relevance, and a
+    fifth where the question names its speaker.
 
     `places` are those of the candidates, or empty where none has one. Shapes (candidates,).
     """
@@ -118,7 +118,7 @@ def _changes(sorted_keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]
 
 
 def _of_the_session(relevance: Scores, session: NDArray[np.uint64]) -> Scores:
-    """The mean of the best others of each candidate's session; where there are fewer, what is missing counts as 0."""
+    """The mean of the best others of each candidate's session; where there are fewer, missing ones count as 0."""
     order = np.lexsort((-relevance, session))
     sessions, best = session[order], relevance[order].astype(np.float64)
     starts = np.flatnonzero(_changes(sessions))

@@ -1,8 +1,8 @@
-"""The second hop: what the best passages name and the question doesn't is asked for, too.
+"""The second hop: names in the best passages that are not in the question are asked for, too.
 
 "Where was the author of X born?" is answered where his name stands, which only the passage about X says. So the names in the best
-passage are a second question, and what it finds gains by it. Names lead on from documents only: in dialogue the best turn names
-who speaks and little else.
+passage are a second question, and its results gain by it. Names lead on from documents only: in dialogue the best turn names its
+speaker and little else.
 
 "What ended INC-9037?" is answered where "juniper-10" stands, which only a statement that names both says. So where those that
 name the question's identifiers say with them another one, and one only, the question is asked with that in their place, in
@@ -24,30 +24,30 @@ from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
 WEIGHT = 0.2
-"""What the best match of the names gains. Raise it and they outrank what the question itself finds (docs/adr/0003-ranking.md)."""
+"""Gain of the best match of the names. Raise it and they outrank the question's own results (docs/adr/0003-ranking.md)."""
 INSTEAD_WEIGHT = 0.5
-"""What the best match gains that has another identifier in place of the question's. From 0.4 to 0.7 it finds the same
+"""Gain of the best match with another identifier in place of the question's. From 0.4 to 0.7 it finds the same
 (docs/adr/0003-ranking.md)."""
 LOOKED_AT = 10
 """Another identifier is looked for among this many of the best: a search shows them anyway."""
 # A passage names its subject and what matters about it first. More terms find more passages that share any of them.
 _TERMS_MAX = 16
-# A statement is no longer than this; what paragraphs name besides leads astray (docs/adr/0003-ranking.md).
+# A statement is no longer than this; further names in paragraphs lead astray (docs/adr/0003-ranking.md).
 _STATEMENT_TERMS_MAX = 32
 _WORD = regex(r"[^\W\d_][\w'’-]+")
 
 
 class Passage(Protocol):
-    """What was found."""
+    """A passage found."""
 
     @property
     def content(self) -> str:
-        """What is said."""
+        """The text said."""
         ...
 
     @property
     def speaker(self) -> str:
-        """By whom, or ""."""
+        """Its speaker, or ""."""
         ...
 
 
@@ -57,7 +57,7 @@ def may_hop(probe: Probe) -> bool:
 
 
 def said_by(passage: Passage) -> str:
-    """What a passage says, without who speaks."""
+    """The text of a passage, without its speaker."""
     return passage.content.removeprefix(f"{passage.speaker}: ") if passage.speaker else passage.content
 
 
@@ -98,7 +98,7 @@ def names_beyond(text: str, asked: Collection[str]) -> tuple[str, ...]:
 
 
 def lent(further: Probe, second: Pool, first: Pool, best: str) -> dict[str, float]:
-    """What each candidate gains of what the second question found, by id."""
+    """Gains of the candidates from the second question's results, by id."""
     return _instead(second, first) if further.anchors.required else _by_names(second, best)
 
 

@@ -1,4 +1,4 @@
-"""All of an old database as changes, in the order a store takes them; what can't be read is gone around, and named.
+"""All of an old database as changes, in the order a store takes them; unreadable rows are skipped, and named.
 
 Nodes come before the links between them, each in the order it was added. A page that can't be read is halved until the rows that
 are to blame are found; a process that crashed is started again behind them. A damaged table does not keep others from being read.
@@ -50,7 +50,7 @@ _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 @dataclass(slots=True)
 class ConversionReport:
-    """What came of it. `lost` are sentences, at most a hundred and one."""
+    """Result of the conversion. `lost` are sentences, at most a hundred and one."""
 
     taken: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Conversion:
         self._name_unread()
 
     def _name_unread(self) -> None:
-        """Kuzu's log has no checksums: what a flipped bit made of it, it may take for its end, without a word."""
+        """Kuzu's log has no checksums: it may take a flipped bit's damage for its end, without a word."""
         log = part(self._path, LOG)
         in_log = {found.decode() for found in _ID.findall(log.read_bytes() if log.exists() else b"")}
         if unread := in_log - self._ids - self._keys:
@@ -181,7 +181,7 @@ class _Conversion:
                     await self._recover(failed)
 
     def _further(self, failed: Failed, first: int, end: int, what: str, failures: int) -> list[tuple[int, int]]:
-        """What to try next of a range that could not be read: the last one first."""
+        """Ranges to try next of one that could not be read: the last one first."""
         if failed.is_out_of_pool and self._reader.pool + 1 < len(POOLS_MB):
             return [(first, end)]
         if end - first > 1 and failures < _FAILURES_MAX:
@@ -208,7 +208,7 @@ class BadRow(Exception):
 
 
 def change_of(table: str, row: Row) -> Change | None:
-    """What a row is; None for one that is the database's own. Raises `BadRow`."""
+    """The change in a row; None for one that is the database's own. Raises `BadRow`."""
     try:
         change = _node(row) if table == MEMORY else _value(row)
         if change is not None:

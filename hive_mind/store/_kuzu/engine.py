@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import kuzu
 
 EngineError = RuntimeError
-"""What Kuzu raises, whatever went wrong."""
+"""Kuzu's exception, whatever went wrong."""
 
 Taken = TypeVar("Taken")
 
@@ -64,7 +64,7 @@ class Engine:
             result.close()
 
     def run_foreign(self, query: str, timeout_s: float, take: Callable[[Any], Taken]) -> Taken:
-        """What `take` makes of the result of somebody's query, on a connection of its own, which forgets what it did."""
+        """The output of `take` for a foreign query's result, on a connection of its own, which is then dropped."""
         connection = kuzu.Connection(self._database)
         try:
             connection.set_query_timeout(max(1, int(timeout_s * 1000)))

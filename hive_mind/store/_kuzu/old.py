@@ -17,7 +17,7 @@ _SENT_ROWS, _SENT_CHARACTERS = 500, 1 << 20
 _PAGE_ROWS = 8192
 # Of more in one statement each takes longer.
 _CREATED_ROWS = 512
-# What is written stays in the pool until the one checkpoint at the end.
+# Written pages stay in the pool until the one checkpoint at the end.
 _REBUILDING_POOL_BYTES = 4 << 30
 _PLACE = "offset(id(m))"
 _BETWEEN = f"{_PLACE} >= $first AND {_PLACE} < $upto"

@@ -32,7 +32,7 @@ class PipeClosed(Exception):
 
 
 def code_of(module: str) -> str:
-    """What `python -c` runs for a module's `main`: with -P, no file of the current folder takes the place of a package."""
+    """Code for `python -c` to run a module's `main`: with -P, no file of the current folder takes the place of a package."""
     return f"import sys; sys.path.append({str(Path(__file__).parents[3])!r}); from {module} import main; main()"
 
 
@@ -51,7 +51,7 @@ class Child:
 
     @classmethod
     async def started(cls, code: str, *arguments: str) -> "Child":
-        """Raises `OSError`. Its session is its own: Ctrl-C is for us, who end it."""
+        """Raises `OSError`. Its session is its own: Ctrl-C is for the parent, which ends it."""
         command = (sys.executable, "-P", "-c", code, *arguments)
         return cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True))
 
@@ -113,7 +113,7 @@ class Parent:
 
 
 def _read(count: int) -> bytes:
-    """Read `count` bytes, fewer at the end. Without a buffer, whose lock would abort Python when it ends."""
+    """Read `count` bytes, fewer at the end. Without a buffer: its lock would abort Python when it ends."""
     body = b""
     while len(body) < count and (part := os.read(sys.stdin.fileno(), count - len(body))):
         body += part

@@ -17,7 +17,7 @@ from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable
 if sys.platform != "win32":
     import fcntl
 
-# What belongs to a database: its log, and what a checkpoint or a large query may have left.
+# Files of a database: its log, and those a checkpoint or a large query may have left.
 LOG = ".wal"
 _PARTS = ("", LOG, ".shadow", ".tmp")
 _MAGIC, _PAGE_BYTES, _STORAGE_VERSION = b"KUZU", 4096, 39
@@ -26,7 +26,7 @@ _SPARE_BYTES = 16 << 20
 
 
 class _Note(msgspec.Struct):
-    """What the lock file says."""
+    """Content of the lock file."""
 
     pid: int = 0
 

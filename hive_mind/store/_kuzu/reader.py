@@ -48,7 +48,7 @@ class GraphReader:
         self.tables: dict[str, Table] = {}
 
     async def ask(self, name: str, **arguments: object) -> AsyncIterator[Rows]:
-        """What it answers, some rows at a time. Raises `Failed`, perhaps after some."""
+        """Its answer, some rows at a time. Raises `Failed`, perhaps after some."""
         await self._child.send(name, arguments)
         while (message := await self.message())[0] == "rows":
             yield message[1]

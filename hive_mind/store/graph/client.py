@@ -35,7 +35,7 @@ Given = ParamSpec("Given")
 _MAKING_SILENCE_S = 600.0
 # A query that reached its deadline has this long to say so.
 _GRACE_S = 2.0
-# What a graph may take while it is made: the least, beside some multiple of its record.
+# Room for a graph while it is made: the least, beside some multiple of its record.
 _ROOM_BYTES = 64 << 20
 # Ways of more edges join nearly everything, and take seconds.
 LENGTH_MAX = 6
@@ -59,7 +59,7 @@ class Graph:
         self._turn = asyncio.Lock()
 
     async def neighbourhood(self, of: str, depth: int = 1, limit: int = 100) -> Neighbourhood:
-        """What lies within `depth` edges of a fact, an episode or an entity, given by id or name."""
+        """Things within `depth` edges of a fact, an episode or an entity, given by id or name."""
         return await self._asked(questions.neighbourhood, of, depth, limit)
 
     async def path(self, start: str, end: str, max_length: int = 4, limit: int = 3) -> tuple[Way, ...]:
@@ -69,18 +69,18 @@ class Graph:
         return tuple(await self._asked(questions.paths, start, end, max_length, limit))
 
     async def history(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
-        """What a fact replaced, the fact, and what replaced it: the oldest first."""
+        """The facts a fact replaced, the fact, and its replacements: the oldest first."""
         return tuple(await self._asked(questions.history, fact_id, limit))
 
     async def sources_of(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
         return tuple(await self._asked(questions.sources_of, fact_id, limit))
 
     async def derived_from(self, source: str, limit: int = 1000) -> tuple[Thing, ...]:
-        """What derives from an episode with this id; where there is none, the facts that rest on a source of this name."""
+        """Facts derived from an episode with this id; where there is none, the facts that rest on a source of this name."""
         return tuple(await self._asked(questions.derived_from, source, limit))
 
     async def query(self, cypher: str, limit: int = 1000, timeout_s: float = 10.0) -> Rows:
-        """The answer to a query in Cypher that only reads. What is too much is cut, and says so."""
+        """The answer to a query in Cypher that only reads. A result that is too large is cut, and says so."""
         query = {"cypher": cypher, "limit": limit, "timeout_s": timeout_s}
         async with self._turn:
             try:

@@ -1,6 +1,6 @@
-"""Making a graph of a record, by Kuzu's bulk copy, in a file that nobody else sees.
+"""Making a graph of a record, by Kuzu's bulk copy, in a file that no other process sees.
 
-What is copied goes through JSON, which Kuzu reads without further packages and which keeps any text but NUL bytes; rows with
+Copied rows go through JSON, which Kuzu reads without further packages and which keeps any text but NUL bytes; rows with
 those, and rows too large for its reader, are created singly.
 """
 

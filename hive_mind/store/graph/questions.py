@@ -1,8 +1,8 @@
-"""The questions a graph answers, asked of the record itself: around a thing, between two, what derives from a source, what
-replaced what.
+"""The questions a graph answers, asked of the record itself: the surroundings of a thing, paths between two, derivations from a
+source, replacements.
 
-Plain functions over an open record; limits are the caller's. Each row carries its checksum, so nothing damaged is shown: what
-can't be read is left out, with the edges that lead there. A path between two things is searched from both ends.
+Plain functions over an open record; limits are the caller's. Each row carries its checksum, so nothing damaged is shown:
+unreadable rows are left out, with the edges that lead there. A path between two things is searched from both ends.
 """
 
 from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ def found(reader: RecordReader, given: str) -> GraphNode:
 
 
 def neighbourhood(reader: RecordReader, given: str, depth: int, limit: int) -> Neighbourhood:
-    """What lies around a thing, nearest first: at most `limit` things beside it."""
+    """The things around a thing, nearest first: at most `limit` things beside it."""
     centre = found(reader, given)
     things, edges, is_cut = {centre.place: centre.thing}, dict[EdgeRow, None](), False
     border = [centre.place]
@@ -84,7 +84,7 @@ def neighbourhood(reader: RecordReader, given: str, depth: int, limit: int) -> N
 
 
 def history(reader: RecordReader, given: str, limit: int) -> list[Thing]:
-    """What a fact replaced, the fact, and what replaced it: the oldest first."""
+    """The facts a fact replaced, the fact, and its replacements: the oldest first."""
     fact = found(reader, given)
     if fact.thing.kind != FACT:
         raise InvalidInput(f"{given!r} is an {fact.thing.kind.lower()}: only facts are replaced by others")
@@ -94,13 +94,13 @@ def history(reader: RecordReader, given: str, limit: int) -> list[Thing]:
 
 
 def sources_of(reader: RecordReader, given: str, limit: int) -> list[Thing]:
-    """What a thing derives from."""
+    """The sources a thing derives from."""
     ends = _ends(reader, Relation.DERIVES_FROM, found(reader, given).place, limit)
     return list(_at(reader, ends).values())
 
 
 def derived_from(reader: RecordReader, source: str, limit: int) -> list[Thing]:
-    """What derives from an episode with this id; where there is none, the facts that rest on a source of this name."""
+    """Facts derived from an episode with this id; where there is none, the facts that rest on a source of this name."""
     derived: dict[int, Thing] = {}
     for node in _nodes(reader, "WHERE id = ?", source):
         return list(_at(reader, _ends(reader, Relation.DERIVES_FROM, node.place, limit, backwards=True)).values())
@@ -131,7 +131,7 @@ def paths(reader: RecordReader, start_given: str, end_given: str, longest: int, 
 
 
 class _Search:
-    """What lies around a place: `levels[n]` is n edges away, each with the edges by which it was reached."""
+    """The surroundings of a place: `levels[n]` is n edges away, each with the edges by which it was reached."""
 
     def __init__(self, reader: RecordReader, place: int) -> None:
         self._reader, self._until = reader, monotonic() + _PATIENCE_S
@@ -197,7 +197,7 @@ def _nodes(reader: RecordReader, where: str, *values: object) -> list[GraphNode]
 
 
 def _at(reader: RecordReader, places: Iterable[int]) -> dict[int, Thing]:
-    """What stands in these rows, as far as it is sound."""
+    """The things in these rows, as far as they are sound."""
     return {node.place: node.thing for place in places for node in _nodes(reader, "WHERE seq = ?", place)}
 
 

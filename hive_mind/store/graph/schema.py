@@ -1,4 +1,4 @@
-"""The tables of the graph: what a person who explores it sees.
+"""The tables of the graph: a person exploring it sees these.
 
 Columns are the fields of our values, so a new field becomes a column by itself, and `VERSION` changes with it: a graph of
 another version is made anew. A relation table takes the ends that facts have, and those an imported file has brought along.
@@ -28,7 +28,7 @@ class Pair:
 
     @property
     def label(self) -> str:
-        """What to call it in a file's name."""
+        """Its name in a file's name."""
         return f"{self.relation}-{self.from_kind}-{self.to_kind}"
 
 
@@ -84,7 +84,7 @@ def state_of(fact: Fact) -> str:
 
 
 def node_tables() -> list[str]:
-    """What makes them."""
+    """Statements that create them."""
     return [
         f"CREATE NODE TABLE {kind}({', '.join(f'`{name}` {type_}' for name, type_ in columns.items())}, PRIMARY KEY(id))"
         for kind, columns in COLUMNS.items()
@@ -92,7 +92,7 @@ def node_tables() -> list[str]:
 
 
 def relation_tables(pairs: Iterable[Pair]) -> list[str]:
-    """What makes them, with these pairs beside the standard ones."""
+    """Statements that create them, with these pairs beside the standard ones."""
     ends: dict[str, list[str]] = {}
     for pair in dict.fromkeys((*STANDARD, *pairs)):
         ends.setdefault(pair.relation, []).append(f"FROM {pair.from_kind} TO {pair.to_kind}")

@@ -25,7 +25,7 @@ _LOCK = "graph.kuzu.lock"
 
 
 class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a graph file is. CRC-32 finds what is damaged at 2 GB/s (SHA-256: 1.3); nobody is to be kept from forging it."""
+    """The identity of a graph file. CRC-32 finds damage at 2 GB/s (SHA-256: 1.3); it is no protection against forging."""
 
     record: str
     fingerprint: str
@@ -86,7 +86,7 @@ class GraphLocation:
         return "" if (seal.size, seal.crc) == _measured(self.database) else "the file is damaged"
 
     def stamp(self) -> tuple[int, ...]:
-        """Another one when the file was replaced, changed or deleted: also by somebody who sets its times back."""
+        """Another one when the file was replaced, changed or deleted: also by a process that sets its times back."""
         try:
             found = self.database.stat()
         except OSError:
@@ -130,7 +130,7 @@ class GraphLocation:
 
 
 def _remove(path: Path) -> None:
-    """Whatever it is."""
+    """Remove it, whether a file or a folder."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

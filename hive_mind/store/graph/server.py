@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 
 def _explained(message: str) -> tuple[str, str]:
-    """What Kuzu said, as an error of ours and what to do."""
+    """Kuzu's message, as an error of ours and the remedy."""
     if message.startswith("Interrupted"):
         return "BackendTimeout", "this query took too long: ask for less, or with a longer timeout"
     if "Buffer manager exception" in message or "bad_alloc" in message:

@@ -1,4 +1,4 @@
-"""What a graph answers with: plain values that need no database behind them."""
+"""Answers of a graph: plain values that need no database behind them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ class Neighbourhood:
 
     @property
     def centre(self) -> Thing:
-        """What it is the neighbourhood of."""
+        """The centre of the neighbourhood."""
         return self.things[0]
 
 

@@ -1,8 +1,8 @@
-"""An agent's record in an SQLite file: what it acknowledged, durable when `write` returns, safe to kill at any moment.
+"""An agent's record in an SQLite file: durable when `write` returns, safe to kill at any moment.
 
 `open` is all that memories need; `facts_in` reads while another process writes; `problems`, `repair`, `backup` and `restore` are
-for who looks after files. `hive_mind.sqlite` owns the file; `schema` says what is in it and `rows` how; `committing` writes,
-`reading` reads and checks. Every row carries a checksum, and what is damaged is named and left out. Beside `name.sqlite` lie
+for operators. `hive_mind.sqlite` owns the file; `schema` defines its tables and `rows` their rows; `committing` writes, `reading`
+reads and checks. Every row carries a checksum, and damaged rows are named and left out. Beside `name.sqlite` lie
 `name.sqlite-wal` and `-shm` while it is open (part of the data: copy all or none), `name.sqlite.lock`, and `name.sqlite-aside`,
 which can be made again.
 """
@@ -26,7 +26,7 @@ __all__ = ["backup", "facts_in", "open", "problems", "repair", "restore"]
 async def open(path: Path) -> FactStore:
     """The record in the file `path`, created with its folder if it does not exist, for its owner's eyes only.
 
-    What an older version kept beside it in Kuzu is converted first. Raises `DatabaseLocked`, `DatabaseUnreadable` or
+    An older version's Kuzu database beside it is converted first. Raises `DatabaseLocked`, `DatabaseUnreadable` or
     `BackendError`; the file is then as it was.
     """
     await convert_if_former(path)

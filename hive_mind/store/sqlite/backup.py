@@ -27,7 +27,7 @@ def backup(path: Path, target: Path) -> int:
     try:
         with closing(connect_for_reading(path.resolve(), FORMAT)) as source, translating(target, FORMAT):
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            # One moment for all steps: what is written meanwhile is not in the copy.
+            # One moment for all steps: writes made meanwhile are not in the copy.
             source.execute("BEGIN")
             with closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
                 source.backup(copy, pages=_PAGES_PER_STEP)
@@ -40,7 +40,7 @@ def backup(path: Path, target: Path) -> int:
 
 
 def restore(copy: Path, path: Path) -> Path | None:
-    """Put a copy in the place of the record at `path`. What is there is kept under another name, which is returned.
+    """Put a copy in the place of the record at `path`. The file there is kept under another name, which is returned.
 
     Raises `DatabaseLocked` where the record is in use, `DatabaseUnreadable` for a copy that is damaged or none.
     """

@@ -1,11 +1,11 @@
-"""Writes a batch: looks up what is there, makes the rows, keeps the totals. Runs inside one transaction.
+"""Writes a batch: looks up existing rows, makes the rows, keeps the totals. Runs inside one transaction.
 
 A mistake in a batch is found on the way; the caller, which opened the transaction, then rolls it back, and nothing has happened.
 
 Takes nodes out of a record, with all that hangs on them. Runs inside a commit's transaction.
 
-Rows that are damaged go as well. What the totals lose by them is what they say of themselves, which may be wrong: then a reading
-of the whole names the difference, as it does with every damage.
+Rows that are damaged go as well. The totals are reduced by their own numbers, which may be wrong: then a reading of the whole
+names the difference, as it does with every damage.
 """
 
 import sqlite3
@@ -56,7 +56,7 @@ class Commit:
         self.gone: set[int] = set()
         """places of what was erased"""
         self._new: set[int] = set()
-        # By kind, what to add to `total`.
+        # By kind, the amount to add to `total`.
         self._rows, self._sums = Counter[int](), Counter[int]()
 
     def write(self, batch: WriteBatch) -> None:
@@ -183,7 +183,7 @@ class Erasing:
                 self._node(place)
 
     def embeddings(self, texts: Iterable[str]) -> None:
-        """Whatever any model made of these texts."""
+        """Delete these texts' vectors of all models."""
         models = [model for (model,) in self._connection.execute("SELECT DISTINCT model FROM vector")]
         keys = [(model, vector_key(model, text)) for model in models for text in texts]
         self._connection.executemany("DELETE FROM vector WHERE model = ? AND key = ?", keys)

@@ -76,7 +76,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Reading:
-    """What a connection sees of a record. Damaged rows are left out and named to `damage`."""
+    """A connection's view of a record. Damaged rows are left out and named to `damage`."""
 
     def __init__(self, connection: sqlite3.Connection, damage: Damage) -> None:
         self._connection, self._damage = connection, damage
@@ -120,7 +120,7 @@ class Reading:
         return {row.key.decode(): row.vector for row in rows}
 
     def edges(self, part: Part) -> Iterator[Edge]:
-        """Edges in their order; those whose ends are damaged are left out."""
+        """Edges in their order; those with damaged ends are left out."""
         query = (
             "SELECT e.seq, e.relation, e.from_seq, e.to_seq, e.sum, a.id, b.id FROM edge e"
             " LEFT JOIN node a ON a.seq = e.from_seq LEFT JOIN node b ON b.seq = e.to_seq"
@@ -151,7 +151,7 @@ class Reading:
         return self.rows(EdgeRow, both, json.dumps([*places]))
 
     def by_id(self, ids: Iterable[str], wanted: type[_Value]) -> dict[str, _Value]:
-        """What exists of one kind among `ids`."""
+        """The existing ones of one kind among `ids`."""
         rows = ((id, self.rows(NodeRow, "WHERE id = ?", id)) for id in dict.fromkeys(ids))
         return {id: value for id, of_id in rows for _, value in self.themselves(of_id) if isinstance(value, wanted)}
 
@@ -204,7 +204,7 @@ class RecordReader(Reading):
             raise
 
     def nodes_since(self, tick: int) -> Iterator[RecordNode]:
-        """What was added or revised after `tick`, in the order of its last change."""
+        """Nodes added or revised after `tick`, in the order of their last change."""
         for row, value in self.themselves(self.rows(NodeRow, "WHERE changed > ? ORDER BY changed", tick)):
             yield RecordNode(row.changed, row.id.decode(), value)
 
@@ -244,7 +244,7 @@ class RecordReader(Reading):
 
 
 def problems(path: Path) -> list[str]:
-    """What is damaged, each by its name, the first thousand; empty for a record that is whole. It may be in use.
+    """The damaged parts, each by its name, the first thousand; empty for a record that is whole. It may be in use.
 
     Raises `BackendError` where there is no such file or it can't be read at all.
     """

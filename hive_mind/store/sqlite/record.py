@@ -1,6 +1,6 @@
 """One agent's record: the file, its writes, its readings, and how it is. Synchronous, and owned by one thread.
 
-What was made of a record and lies beside it: whole or not there, and no loss where it is gone.
+A derivation of a record that lies beside it: whole or not there, and no loss where it is gone.
 
 It is not synced: a power failure may leave half of it, which its checksum then shows.
 """
@@ -82,7 +82,7 @@ class RecordFile:
         """All changes, durable, or none. Raises `InvalidInput` for what does not fit what is there."""
         batch = WriteBatch().take(items)
         if batch.erased:
-            # What was made of the record as it was is of another record.
+            # Derivations of the record as it was belong to another record.
             batch.named[IDENTITY_KEY] = uuid4().hex
         try:
             with self._file.writing() as connection:
@@ -152,7 +152,7 @@ def put(record: Path, made: bytes) -> None:
 
 
 def get(record: Path) -> bytes:
-    """What was put there; nothing where it can't be read or is not as it was written."""
+    """The bytes put there; nothing where they can't be read or are not as they were written."""
     try:
         read = _place(record).read_bytes()
     except OSError:

@@ -1,7 +1,7 @@
-"""Makes a sound record of a damaged one: each row whose checksum is right is kept, what is lost is named, the old file stays.
+"""Makes a sound record of a damaged one: each row with a right checksum is kept, lost ones are named, the old file stays.
 
 Killed at any moment, the next repair begins again from the old file; until one is done a note beside the record keeps it from
-being opened without what was in its log.
+being opened without the writes in its log.
 """
 
 import os
@@ -35,7 +35,7 @@ _COUNT = "INSERT OR REPLACE INTO total SELECT {kind}, count(*), coalesce(sum(sum
 
 @dataclass(slots=True)
 class Repair:
-    """What a repair found. `kept_aside` is the old file."""
+    """Result of a repair. `kept_aside` is the old file."""
 
     kept_aside: Path
     kept: Counter[str] = field(default_factory=Counter)
@@ -98,7 +98,7 @@ def _salvage(done: Repair, made: Path) -> None:
                 elif isinstance(row, NodeRow):
                     unsound[row.label] = None
                 elif total := _total(one.values):
-                    # What was there, as nothing that is counted is ever taken out.
+                    # The former number, as nothing that is counted is ever taken out.
                     counted[one.rowid] = max(counted[one.rowid], total)
             kept = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
             done.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in kept}
@@ -129,7 +129,7 @@ def _count(connection: sqlite3.Connection, done: Repair, counted: Counter[int]) 
         if count + named < counted[kind]:
             done.lost[f"{counted[kind] - count - named} {_NAMES[kind]} that can't be named"] = None
     done.kept["embeddings"] = connection.execute("SELECT count(*) FROM vector").fetchone()[0]
-    # An edge one of whose ends is lost leads nowhere, and goes with it.
+    # An edge with a lost end leads nowhere, and goes with it.
     ends = "(SELECT seq FROM node)"
     connection.execute(f"DELETE FROM edge WHERE from_seq NOT IN {ends} OR to_seq NOT IN {ends}")  # noqa: S608
     connection.execute(_COUNT.format(kind=0, table="edge"))

@@ -1,11 +1,11 @@
 """Rows of a record's tables as values, and back; each row carries a checksum of itself.
 
-Plain tuples without a database. What a node holds is JSON in one column: a fact of an older version reads as one of today with
-defaults for what it lacks. A row whose checksum is wrong is never shown as anything.
+Plain tuples without a database. A node's value is JSON in one column: a fact of an older version reads as one of today with
+defaults for missing fields. A row with a wrong checksum is never shown as anything.
 
-What a record is on disk: its tables, and the steps from each version of them to the next.
+A record on disk: its tables, and the steps from each version of them to the next.
 
-One counter, the tick, numbers whatever is written: a node's `seq` and an edge's are the tick of their first writing, `changed` is
+One counter, the tick, numbers all writes: a node's `seq` and an edge's are the tick of their first writing, `changed` is
 that of a node's last. So a derivation of the record (the graph) asks for everything after the tick it has reached. Rows
 of `total` count the nodes of a kind (and edges) and add up their checksums: a row that is missing is noticed, too.
 """
@@ -87,19 +87,19 @@ class NodeRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """What `sum` should be."""
+        """The right value of `sum`."""
         return crc32(self.body, crc32(b"%d,%d,%d," % (self.seq, self.kind, self.changed) + self.id))
 
     @property
     def value(self) -> Fact | Episode | str:
-        """What it holds; an entity is its name."""
+        """Its value; an entity is its name."""
         if self.kind == FACT:
             return _fact_of(self.body)
         return _episode_of(self.body) if self.kind == EPISODE else _entity_of(self.body)
 
     @property
     def label(self) -> str:
-        """What to call it in a message."""
+        """Its name in a message."""
         return f"{KIND_NAMES.get(self.kind, 'node')} {self.id.decode(errors='replace')}"
 
 
@@ -113,7 +113,7 @@ class EdgeRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """What `sum` should be."""
+        """The right value of `sum`."""
         return crc32(_edge_bytes(self.seq, self.relation, self.from_seq, self.to_seq))
 
     @property
@@ -122,7 +122,7 @@ class EdgeRow(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What to call it in a message."""
+        """Its name in a message."""
         return f"edge {self.seq}"
 
 
@@ -136,7 +136,7 @@ class VectorRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """What `sum` should be."""
+        """The right value of `sum`."""
         return crc32(self.value, crc32(self.key, crc32(self.model)))
 
     @property
@@ -146,7 +146,7 @@ class VectorRow(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What to call it in a message."""
+        """Its name in a message."""
         return f"embedding {self.key.decode(errors='replace')}"
 
 
@@ -159,12 +159,12 @@ class NamedRow(msgspec.Struct, frozen=True):
     sum: int = 0
 
     def checksum(self) -> int:
-        """What `sum` should be."""
+        """The right value of `sum`."""
         return crc32(self.value, crc32(self.key, self.changed & 0xFFFFFFFF))
 
     @property
     def label(self) -> str:
-        """What to call it in a message."""
+        """Its name in a message."""
         return f"named value {self.key.decode(errors='replace')}"
 
 
@@ -200,8 +200,8 @@ def is_sound(row: Row) -> bool:
 
 
 def is_itself(id: str, value: Fact | Episode | str) -> bool:
-    """Whether an id of ours is that of what stands under it. Who edits a file can make a checksum; such an id follows from the
-    content. What is called otherwise stands in nobody's place.
+    """Whether an id of ours is that of the value under it. An editor of the file can make a checksum; such an id follows from the
+    content. Other ids take no one's place.
     """
     if len(id) != _ID_CHARACTERS:
         return True

@@ -73,7 +73,7 @@ def test_a_copy_goes_its_own_way():
     ],
 )
 def test_what_is_no_dot_is_not_read(data):
-    with pytest.raises(ValueError, match=r"no dot|hexadecimal"):
+    with pytest.raises(ValueError, match=r"invalid dot|hexadecimal"):
         Context.from_dict(data)
 
 

@@ -49,7 +49,7 @@ async def test_what_only_another_agent_said_is_refused_as_that_and_not_as_unknow
     async with ada_home.memory() as ada, bo_home.memory() as bo:
         kept = await ada.store_fact("pump", RED)
 
-        with pytest.raises(InvalidInput, match="is another agent's: only who said it, or a moderator"):
+        with pytest.raises(InvalidInput, match="is another agent's: only its author, or a moderator"):
             await bo.retract_fact(kept.id)
         with pytest.raises(InvalidInput, match="is another agent's"):
             await bo.supersede(kept.id, said(BLUE), "otto")

@@ -57,8 +57,8 @@ _ENDS_WITHIN_S = 2.0
 # Beats go from everybody to everybody: so a hundred members cost no more than some percent of two cores.
 _BEAT_MS_PER_MEMBER = 50
 _BEAT_MS = 1_000
-# A machine that is busy for a while must not look like a part of the hive that is silent. Who is down is not waited for all the
-# same: members know it by the beats they miss.
+# A machine that is busy for a while must not look like a part of the hive that is silent. Members that are down are still not
+# waited for: the others know it by missed beats.
 _PATIENCE_MS = 600_000
 _PATIENT = ScatterSettings(reask_ms=_PATIENCE_MS, hedge_budget=0.0, hedge_burst=0)
 
@@ -100,7 +100,7 @@ class ProcessesArm(PerAgentArm):
             raise _too_late("all members have heard one another")
 
     async def learn(self) -> None:
-        """Everybody learns its part, one after the other, and shares it; then whom the seed says is stopped."""
+        """All learn their parts, one after the other, and share them; then the agents drawn by the seed are stopped."""
         await prepare(self._scope, self._means.settings, self._means.embedder)
         before, cpu_s = await self._states(), _cpu_s(await self._running())
         began_s = time.perf_counter()
@@ -185,7 +185,7 @@ class ProcessesArm(PerAgentArm):
         for agent in sorted(down):
             await self._ask(agent, "stop")
         if down:
-            await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "who is down is known")
+            await self._until(lambda state: all(down <= set(dead) for dead in state.dead.values()), "dead nodes are known")
 
     async def _states(self) -> list[MembersState]:
         replies = await asyncio.gather(*(self._ask(name, "look") for name in self._names[: self._count]))
@@ -207,7 +207,7 @@ class ProcessesArm(PerAgentArm):
             await asyncio.sleep(_LOOK_S)
 
     def _memory_per_agent(self, running: Iterable[Running]) -> int | None:
-        """What the processes take, pages that they share divided among them; None where the system does not tell."""
+        """Memory of the processes, pages that they share divided among them; None where the system does not tell."""
         taken: list[Any] = [psutil.Process(one.pid).memory_full_info() for one in running]
         known = [one.pss for one in taken if hasattr(one, "pss")]
         return sum(known) // len(self._names) if len(known) == len(taken) else None

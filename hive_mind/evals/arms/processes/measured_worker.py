@@ -38,7 +38,7 @@ _LOOK_S = 1.0
 
 
 class Given(msgspec.Struct, frozen=True):
-    """What comes with a request: statements, and the vectors of every text that will be embedded, as float32.
+    """Data of a request: statements, and the vectors of every text that will be embedded, as float32.
 
     `is_timed`: search once before, because a request between two searches takes the processor's caches.
     """
@@ -49,7 +49,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class SearchFound(msgspec.Struct, frozen=True):
-    """What a search found, at what price, in seconds of that process."""
+    """Results of a search, and its price, in seconds of that process."""
 
     hits: tuple[Hit, ...]
     fan_out: int
@@ -65,7 +65,7 @@ class MembersState(msgspec.Struct, frozen=True):
     """Batches that some replica has not confirmed."""
     is_busy: bool
     dead: Mapping[str, tuple[str, ...]]
-    """By member: whom it believes to be, and asks last."""
+    """By member: the members it believes dead, and asks last."""
     learning: tuple[int, int]
     """Messages and bytes sent since the beginning that were no questions."""
     asking: tuple[int, int]
@@ -73,11 +73,11 @@ class MembersState(msgspec.Struct, frozen=True):
 
 
 class Counts(Protocol):
-    """What of a bus is asked."""
+    """The counters read from a bus."""
 
     @property
     def traffic(self) -> Mapping[str, Traffic]:
-        """What was published so far, by type."""
+        """Messages published so far, by type."""
         ...
 
 
@@ -136,7 +136,7 @@ class _CountedBus(EventBus, Counts, Protocol):
 
 
 class Measuring:
-    """What the agents of this process share to be measured."""
+    """State shared by the agents of this process for measuring."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -167,7 +167,7 @@ class Measuring:
 
 
 class MeasuredCalls(AgentCalls):
-    """What can be asked of an agent that is measured."""
+    """Calls to an agent that is measured."""
 
     def __init__(self, measuring: Measuring, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

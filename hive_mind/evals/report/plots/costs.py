@@ -1,4 +1,4 @@
-"""What learning a fact and asking a question cost a hive, in messages and in bytes."""
+"""Cost of learning a fact and of asking a question to a hive, in messages and in bytes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _EDGES = 1.1
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """What an arm spent. None: not measured."""
+    """Cost of an arm. None: not measured."""
 
     arm: str
     per_fact: float | None

@@ -1,4 +1,4 @@
-"""What drawings of a report have of their own: a part of the page and a file each, and how the place shows that an arm ran in."""
+"""Common parts of a report's drawings: a part of the page and a file each, and how the place shows that an arm ran in."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -15,7 +15,7 @@ from hive_mind.measure.intervals import Estimate, Middle
 
 
 def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
-    """What a message buys. Nothing where no cell sent one."""
+    """Quality by messages. Nothing where no cell sent one."""
 
     def point(cell: CellCard) -> Point | None:
         return at(cell.system.messages.mean, cell.metrics.get(metric), size_mark(cell.arm)) if cell.system else None
@@ -31,7 +31,7 @@ def by_messages(setting: Setting, metric: str, name: str) -> Plot | None:
 
 
 def by_agents(setting: Setting, metric: str, name: str) -> Plot | None:
-    """What becomes of quality when more agents hold the same facts."""
+    """Quality when more agents hold the same facts."""
     title = f"{metric_name(metric)} against number of agents: {setting.name}"
     return _against_agents(
         setting, (name, title, metric_name(metric)), lambda cell: at(cell.arm.agents, cell.metrics.get(metric)), highest=1.0
@@ -39,7 +39,7 @@ def by_agents(setting: Setting, metric: str, name: str) -> Plot | None:
 
 
 def latency_by_agents(setting: Setting, name: str) -> Plot | None:
-    """What becomes of the time a question takes. Without embedding it."""
+    """Time of a question by number of agents. Without embedding it."""
 
     def point(cell: CellCard) -> Point | None:
         return at(cell.arm.agents, cell.system.wall_ms) if cell.system else None
@@ -48,7 +48,7 @@ def latency_by_agents(setting: Setting, name: str) -> Plot | None:
 
 
 def caption(title: str, series: list[Series]) -> str:
-    """What a drawing shows, for those who don't see it: each series with its first and last point."""
+    """The content of a drawing in words, for readers that don't see it: each series with its first and last point."""
     return f"{title}. " + "; ".join(f"{one.name}: {_ends(one)}" for one in series) + ". The figures are in the tables."
 
 

@@ -1,4 +1,4 @@
-"""Series with intervals on one pair of axes: what most drawings are.
+"""Series with intervals on one pair of axes: the form of most drawings.
 
 A series has the cells of one name that ran in one kind of place.
 """
@@ -27,7 +27,7 @@ Across = Literal["even", "tenfold", "tenfold and zero"]
 # Points by which series stand beside each other, so that equal ones don't hide each other; and the most for all of them.
 _ASIDE = 4.0
 _ASIDE_MAX = 20.0
-# In pixels of the drawing: what is one place, a letter's width, a line's height, and where beside a point words may stand.
+# In pixels of the drawing: the size of one place, a letter's width, a line's height, and where beside a point words may stand.
 _SAME_PLACE = 6.0
 _LETTER = 7.5
 _LINE = 13

@@ -1,7 +1,7 @@
-"""What was answered: how good answers are by their keywords, at a glance, and three of them to read.
+"""The answers: how good they are by their keywords, at a glance, and three of them to read.
 
 A figure about answers means little without examples. So the page shows one answer that has its keywords, one that lacks them and
-one that was declined, where there are such; always the first, so that nobody picks them.
+one that was declined, where there are such; always the first, so that none are picked by hand.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _of_setting(setting: Setting) -> Markup:
 
 
 def _verdict(row: Row) -> str:
-    """What the labels say of an answer; "" where nothing is labelled."""
+    """The labels' verdict on an answer; "" where nothing is labelled."""
     if row.metrics.get("abstained"):
         return "declined"
     if any(row.metrics.get(name) for name in ("forbidden_hit", "stale")):

@@ -1,4 +1,4 @@
-"""What an arm costs, to learn a fact and to answer: messages, bytes, processor, memory and time; tokens and money of a model."""
+"""Cost of an arm, to learn a fact and to answer: messages, bytes, processor, memory and time; tokens and money of a model."""
 
 from collections.abc import Sequence
 

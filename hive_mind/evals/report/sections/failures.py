@@ -1,4 +1,4 @@
-"""What is left when nodes are down, messages are lost or members are slow."""
+"""The quality left when nodes are down, messages are lost or members are slow."""
 
 from hive_mind.evals.report import figures
 from hive_mind.evals.report.markup import Column, Markup, table, words

@@ -1,4 +1,4 @@
-"""What is not in the figures: cells that failed, questions without a result, and what was left out of each data set."""
+"""Parts missing from the figures: cells that failed, questions without a result, and input left out of each data set."""
 
 from hive_mind.evals.report import figures
 from hive_mind.evals.report.markup import Column, Markup, table, tag, words

@@ -1,4 +1,4 @@
-"""What asking only a few agents gives up, and what placing together what belongs together gives back."""
+"""The loss from asking only a few agents, and the gain from placing together the facts that belong together."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Where the figures come from: how to read them, what they were measured on, and the command that measures them again."""
+"""Where the figures come from: how to read them, the machine they were measured on, and the command that measures them again."""
 
 import shlex
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from hive_mind.evals.report.material import Material
 from hive_mind.evals.report.values import section
 
 _PROGRAM = "hive-mind"
-# What of the environment other sections show.
+# Parts of the environment that other sections show.
 _ELSEWHERE = ("argv", "absent")
 _WORDS = {
     "recall@k": "share of the documents labelled relevant that are among the first k",
@@ -56,7 +56,7 @@ def reading(material: Material) -> Markup:
 
 
 def environment(material: Material) -> Markup:
-    """What it ran on."""
+    """The environment it ran on."""
     rows = list(_flat({name: value for name, value in material.card.environment.items() if name not in _ELSEWHERE}))
     embeddings = sorted({cell.embedding for cell in material.card.done if cell.embedding})
     if embeddings:

@@ -1,4 +1,4 @@
-"""Each data set: quality with intervals, what answering took, drawings, and every measure broken out."""
+"""Each data set: quality with intervals, cost of answering, drawings, and every measure broken out."""
 
 from functools import partial
 from operator import itemgetter

@@ -1,4 +1,4 @@
-"""The first thing on the page: what was compared, and what came out that is more than chance."""
+"""The first thing on the page: the arms compared, and the differences that are more than chance."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ Beside = tuple[Difference, CellCard, Setting]
 
 
 def summary(material: Material) -> Markup:
-    """What was compared in a paragraph, what is real in a list, the rest at a glance."""
+    """The arms compared in a paragraph, real differences in a list, the rest at a glance."""
     parts: tuple[Callable[[Material], Finding], ...] = (
         _too_few,
         _parity,
@@ -103,7 +103,7 @@ def _parity(material: Material) -> Finding:
 
 
 def _parity_verdict(lowest: float, open_share: float) -> tuple[str, str]:
-    """In words, and whether that is good; what was found to differ differs, however few questions there were."""
+    """In words, and whether that is good; a difference found is one, however few questions there were."""
     if lowest < PROMISED_SHARE:
         return "Parity does not hold.", "bad"
     return ("Parity holds.", "good") if open_share <= _OPEN_MAX else ("Too few questions to judge parity.", "bad")

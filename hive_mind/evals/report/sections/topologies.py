@@ -16,7 +16,7 @@ from hive_mind.measure.intervals import share_ruled_out
 
 
 def parity(material: Material) -> Markup:
-    """Identical top-k against single: share, what is ruled out, and which questions differ."""
+    """Identical top-k against single: share, larger shares ruled out, and which questions differ."""
     k = material.card.limit
     rows = [_Parity(material, setting, cell) for setting in material.settings for cell in setting.of_kind(*EXACT)]
     columns: tuple[Column[_Parity], ...] = (
@@ -48,7 +48,7 @@ def merged_by_rank(material: Material) -> Markup:
 
 
 def baselines(material: Material) -> Markup:
-    """What the same questions get without any of this."""
+    """Results of the baselines on the same questions."""
     introduction = (
         "No figure stands alone: keywords over one memory, a draw by chance, and, where a model answers, everything as its "
         "context, which ranks nothing. Beside single:"

@@ -59,7 +59,7 @@ def test_replicas_of_one_seed_are_not_merged_as_each_would_take_the_others_facts
     here, there = graph(), graph()
     here.promote_fact("ines", PUMP)
     there.promote_fact("bo", DOOR)
-    with pytest.raises(InvalidInput, match="give each a seed of its own"):
+    with pytest.raises(InvalidInput, match="both replicas use the same random seed"):
         here.merge_state(there)
 
 
