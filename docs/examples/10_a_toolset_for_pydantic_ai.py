@@ -16,7 +16,7 @@ def memory_toolset(memory: LearningAgent) -> FunctionToolset[None]:
         return len((await memory.learn_from_content(Content(text, source))).facts)
 
     async def recall(query: str, limit: int = 5) -> list[str]:
-        """What is known about something, best first, each with its source."""
+        """Facts about something, best first, each with its source."""
         return [f"{hit.fact.content} ({hit.fact.sources[0]})" for hit in await memory.memory.search_facts(query, limit)]
 
     return FunctionToolset([remember, recall])

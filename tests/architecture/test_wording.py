@@ -10,7 +10,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 
 
 def listed(what: str) -> list[str]:
-    """What CONTRIBUTING.md lists between two marks, each in back-ticks."""
+    """Patterns or names that CONTRIBUTING.md lists between two marks, each in back-ticks."""
     return re.findall(r"`([^`]+)`", CONTRIBUTING.split(f"<!-- {what} -->")[1].split(f"<!-- /{what} -->")[0])
 
 
@@ -25,7 +25,16 @@ def test_no_banned_wording_in_folders_that_are_clean():
 
 
 @pytest.mark.parametrize(
-    "text", ["Whoever asks.", "It waits so many seconds.", "for a line that is none", "known to who asks", "{len(found)} facts"]
+    "text",
+    [
+        "Whoever asks.",
+        "It waits so many seconds.",
+        "for a line that is none",
+        "known to who asks",
+        "{len(found)} facts",
+        '"""What it has.',
+        "    # Who waits.",
+    ],
 )
 def test_banned_wording_is_seen(text):
     assert BANNED.search(text)
@@ -33,7 +42,7 @@ def test_banned_wording_is_seen(text):
 
 def files_of(place: Path) -> list[Path]:
     """A page, or the modules and pages of a folder. Markdown in the package is data: prompts and example documents."""
-    kinds = (".py", ".md") if ROOT / "docs" in place.parents else (".py",)
+    kinds = (".py", ".md") if ROOT / "docs" in (place, *place.parents) else (".py",)
     return sorted(path for path in place.rglob("*") if path.suffix in kinds) if place.is_dir() else [place]
 
 
