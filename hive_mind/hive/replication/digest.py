@@ -57,6 +57,10 @@ _NOTHING_LIVE = _live_digest(DotIndex((), b""))
 _NOTHING_SEEN = _seen_digest((), ())
 
 
+def _together(columns: Iterable[Sequence[Dot]]) -> tuple[Dot, ...]:
+    return tuple(dict.fromkeys(chain(*columns)))
+
+
 class Digest:
     """One version of one share: of its set, and of the proofs it keeps."""
 
@@ -101,10 +105,12 @@ class Digest:
         if not self._thinned:
             return SeenDigest()
         parts = [self.seen(span.low, span.high) for span in spans]
-        return (
-            parts[0]
-            if len(parts) == 1
-            else SeenDigest(*(tuple(dict.fromkeys(chain(*column))) for column in zip(*parts, strict=True)))
+        if len(parts) == 1:
+            return parts[0]
+        return SeenDigest(
+            _together(part.up_to for part in parts),
+            _together(part.beyond for part in parts),
+            _together(part.proved for part in parts),
         )
 
     def _seen_of(self, actors: Sequence[Actor]) -> SeenDigest:
