@@ -5,6 +5,7 @@ The same code runs under a broker, under the simulator and in a test. This file 
 (questions).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -120,7 +121,7 @@ class HiveNode:
         self.clock_skew = ClockSkewRetraction(self.policy, self.partitions.shares, self.clock, self.registry_service.own_actors)
         self.questions = Questions(name, self.partitions, self.replica, self.settings.scatter)
         self._housekeeping_at_ms = self._revision = 0
-        self.refused: dict[str, int] = {}
+        self.refused: Counter[str] = Counter()
         """What was refused of others' messages, by reason."""
 
     @property
@@ -150,7 +151,7 @@ class HiveNode:
             elif record.key == REVOKED:
                 self.policy.seal.revoke(record.value)
             elif record.key == DISOWNED:
-                self.partitions.has_lost = True
+                self.partitions.note_loss()
             elif record.key == OFFSET:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
@@ -251,9 +252,7 @@ class HiveNode:
     def _written(self, taken: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
         known = tuple(entries)
-        records = (
-            reindex(self.replica, taken) + [record_of(entry) for entry in known] + self.registry_service.overflown(self.refused)
-        )
+        records = [*reindex(self.replica, taken), *map(record_of, known), *self._overflown()]
         if not records:
             return []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
@@ -316,8 +315,7 @@ class HiveNode:
         for some in taken.values():
             for given in some.adds:
                 self.clock.take(given.assertion.stamp, at.hive_ms())
-            for reason, count in some.refused.items():
-                self.refused[reason] = self.refused.get(reason, 0) + count
+            self.refused.update(some.refused)
         if not taken:
             return [Persist(records)] if (records := [*more]) else []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
@@ -325,13 +323,19 @@ class HiveNode:
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:
-        changed = self.registry_service.take(entries, self.refused, at)
+        changed, refused = self.registry_service.take(entries, at)
+        self.refused.update(refused)
         taken = self.registry_service.apply(changed, at)
         erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
         erased += [record_of(entry) for entry in changed]
-        erased += self.registry_service.overflown(self.refused)
+        erased += self._overflown()
         return [*self._took(taken, at, erased), *self._written(self.clock_skew.concede(at), at)]
+
+    def _overflown(self) -> list[Record]:
+        records, refused = self.registry_service.take_overflown()
+        self.refused.update(refused)
+        return records
 
     def _on_state(self, sender: str, state: SyncState, at: PolicyNow) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state, at.now)) is None:
@@ -394,11 +398,9 @@ class HiveNode:
     def _rearrange(self, topology: Topology, now: Now, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:
             return []
-        former = set(self.topology.nodes)
         records = self.partitions.rearrange(topology, is_next=is_next)
         self.questions.rearranged()
-        self.time.members = len(topology.nodes)
-        self.time.forget(former - set(topology.nodes))
+        self.time.rearrange(topology.nodes)
         self.replica.rearrange(self.partitions.searchable())
         self.repair.rearranged(now)
         return [Persist(records)] if records else []

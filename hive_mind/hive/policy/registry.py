@@ -105,9 +105,7 @@ class Registry:
         is_revoked: Callable[[bytes, int], bool] = _never,
     ) -> None:
         self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
-        self.overflown: list[RegistryEntry] = []
-        """What was forgotten because its writer wrote too much, or after its dismissal. Who keeps a journal takes it out of there
-        and empties this."""
+        self._overflown: list[RegistryEntry] = []
         self._oldest: dict[str, list[tuple[_Order, str, bytes]]] = {}
         """By writer, a heap of its entries that count; also some that were replaced since."""
         self._numbers: Counter[str] = Counter()
@@ -250,7 +248,11 @@ class Registry:
                 writers[writer] = slot._replace(is_counted=True)
                 self._numbers[entry.by] += 1
                 gone += [] if self._is_within(entry, slot.order) else [entry]
-        gone, self.overflown = [*gone, *self.overflown], []
+        return [*gone, *self.take_overflown()]
+
+    def take_overflown(self) -> list[RegistryEntry]:
+        """What was forgotten because its writer wrote too much, or after its dismissal, since this was last asked."""
+        gone, self._overflown = self._overflown, []
         return gone
 
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
@@ -280,7 +282,7 @@ class Registry:
         gone = sorted((one for one in self._unsorted() if one.by == by and self.is_after_dismissal(one)), key=slot_of)
         for entry in gone:
             self._forget(entry)
-        self.overflown += gone
+        self._overflown += gone
 
     def _is_counted(self, entry: RegistryEntry) -> bool:
         """Whether it counts against its writer's limit: not what a founder wrote, nor one whom a founder appointed."""
@@ -299,7 +301,7 @@ class Registry:
                 self._forget(gone)
                 if gone is entry:
                     return False
-                self.overflown.append(gone)
+                self._overflown.append(gone)
         if len(heap) > 2 * self._numbers[entry.by] + _REPLACED_MAX:
             heap[:] = [one for one in heap if self._is_last((entry.by, one[2]), *one[:2])]
             heapify(heap)

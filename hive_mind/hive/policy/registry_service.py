@@ -6,6 +6,7 @@ entry takes back. Records and removals are returned; the node persists and sends
 Registry entries on their way: as many messages as it takes, each of a size that every broker carries.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -95,9 +96,9 @@ class RegistryService:
             return [], reason
         return [self._write(key, value, by, stamp, at)], ""
 
-    def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int], at: PolicyNow) -> tuple[RegistryEntry, ...]:
-        """Entries of others that change something."""
-        seal, genuine = self._policy.seal, []
+    def take(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> tuple[tuple[RegistryEntry, ...], Counter[str]]:
+        """Entries of others that change something, and what was refused, counted by reason."""
+        seal, genuine, refused = self._policy.seal, [], Counter[str]()
         latest_ms = at.hive_ms() + DRIFT_MS
         for entry in entries:
             if self._registry.has(entry):
@@ -110,13 +111,13 @@ class RegistryService:
                 AFTER_DISMISSAL if self._registry.is_after_dismissal(entry) else ""
             )
             if reason:
-                refused[reason] = refused.get(reason, 0) + 1
+                refused[reason] += 1
             else:
                 genuine.append(entry)
         changed = self._registry.take(genuine, at.trusted_ms())
         for entry in changed:
             self._clock.take(entry.stamp, at.hive_ms())
-        return changed
+        return changed, refused
 
     def _problem_with_seals(self, seal: Seal, entry: RegistryEntry) -> str:
         if not is_sealed_entry(seal, entry):
@@ -125,13 +126,11 @@ class RegistryService:
         is_known = office is None or self._registry.has(office) or is_appointment(seal, office)
         return "" if is_known else "a registry entry with an appointment that no founder sealed"
 
-    def overflown(self, refused: dict[str, int]) -> list[Record]:
+    def take_overflown(self) -> tuple[list[Record], Counter[str]]:
         """Records of what was forgotten because its writer wrote too much, or after its dismissal; counted by reason."""
-        gone, self._registry.overflown = self._registry.overflown, []
-        for entry in gone:
-            reason = AFTER_DISMISSAL if self._registry.is_after_dismissal(entry) else TOO_MANY_ENTRIES
-            refused[reason] = refused.get(reason, 0) + 1
-        return [Delete(REGISTRY, record_key(entry)) for entry in gone]
+        gone, is_after_dismissal = self._registry.take_overflown(), self._registry.is_after_dismissal
+        refused = Counter(AFTER_DISMISSAL if is_after_dismissal(entry) else TOO_MANY_ENTRIES for entry in gone)
+        return [Delete(REGISTRY, record_key(entry)) for entry in gone], refused
 
     def apply(self, entries: Iterable[RegistryEntry], at: PolicyNow, *, are_just_written: bool = False) -> dict[str, Taken]:
         """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""

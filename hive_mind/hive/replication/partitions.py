@@ -46,10 +46,18 @@ class Partitions:
         """Partitions held no longer, and the new holders that are not known to have all of it."""
         self._former: set[str] = set()
         """Members that may have left and still have something to hand over."""
-        self.has_lost = False
-        """Whether records were lost that no other member holds: their authors must assert them again."""
+        self._has_lost = False
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether records were lost that no other member holds: their authors must assert them again."""
+        return self._has_lost
+
+    def note_loss(self) -> None:
+        """Records were lost that no other member holds."""
+        self._has_lost = True
 
     def share(self, partition: str) -> PartitionReplica:
         """A partition's share, made when it is first needed."""
@@ -179,7 +187,8 @@ class Partitions:
         for name, share in self.shares.items():
             own = {head.actor for head in share.own_heads()}
             taken[name] = share.disown(at)
-            self.has_lost = self.has_lost or any(actor_of(given.dot) in own for given in taken[name].gone)
+            if any(actor_of(given.dot) in own for given in taken[name].gone):
+                self.note_loss()
         return taken
 
     def forget_old(self, before_ms: int, at: PolicyNow) -> dict[str, Taken]:
@@ -337,7 +346,8 @@ class Partitions:
             share.is_complete = False
             records.append(Put(HELD, _key(partition), _PART.encode()))
         sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
-        self.has_lost = self.has_lost or (share.is_holder and not sources)
+        if share.is_holder and not sources:
+            self.note_loss()
         if share.is_holder and sources:
             share.is_complete, self.sources[partition] = False, tuple(sources)
             if partition in self._unheard or not former:

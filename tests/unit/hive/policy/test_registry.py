@@ -330,7 +330,8 @@ def test_whom_somebody_else_dismisses_stays_in_office():
 def test_what_was_written_after_a_dismissal_leaves_the_journal_when_that_is_heard_of():
     here = Registry(["mod"])
     here.take([APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED], None)
-    assert here.overflown == [AFTERWARDS]
+    assert here.take_overflown() == [AFTERWARDS]
+    assert here.take_overflown() == []
     assert len({record_key(one) for one in (APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED)}) == 4
 
 
