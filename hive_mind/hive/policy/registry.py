@@ -17,7 +17,6 @@ of them is heard of first.
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -44,14 +43,6 @@ _REPLACED_MAX = 64
 _Order = tuple[Stamp, bytes]
 _Writer = tuple[str, bytes]
 _encode = msgspec.msgpack.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What lay beyond hive time and is forgotten: this node's own, to be written again with a sane stamp, and others'."""
-
-    restamp: tuple[RegistryEntry, ...]
-    forgotten: tuple[RegistryEntry, ...]
 
 
 class _Slot(NamedTuple):
@@ -222,16 +213,19 @@ class Registry:
         latest_ms = None if hive_now_ms is None else hive_now_ms + DRIFT_MS
         return tuple(entry for entry in entries if self._take(entry, latest_ms))
 
-    def sweep(self, hive_now_ms: int, own: Callable[[RegistryEntry], bool]) -> Swept:
-        """Forget what is stamped beyond hive time. An author that did not write its own again would be alone with them."""
+    def sweep(self, hive_now_ms: int, own: Callable[[RegistryEntry], bool]) -> list[RegistryEntry]:
+        """Forget what is stamped beyond hive time; what of it is this node's own, to be written again with a sane stamp.
+
+        An author that did not write its own again would be alone with them.
+        """
         latest_ms = hive_now_ms + DRIFT_MS
         if self._latest_ms <= latest_ms:
-            return Swept((), ())
+            return []
         beyond = [entry for entry in self.entries() if entry.stamp.ms > latest_ms]
         for entry in beyond:
             self._forget(entry)
         self._latest_ms = latest_ms
-        return Swept(tuple(e for e in beyond if own(e)), tuple(e for e in beyond if not own(e)))
+        return [entry for entry in beyond if own(entry)]
 
     def disown(self) -> list[RegistryEntry]:
         """Forget what was written by keys that nobody believes any more; what is forgotten.

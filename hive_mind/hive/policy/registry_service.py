@@ -168,9 +168,9 @@ class RegistryService:
 
     def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
         """Forget what is stamped beyond hive time; what this node has to keep of it is written again, or it would be lost."""
-        swept = self._registry.sweep(hive_ms, self._is_to_keep)
+        own = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._policy.seal)
-        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in swept.restamp]
+        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in own]
         # The stamps of all others were right.
         self._written_ms.clear()
         return [entry for entry in again if self._registry.has(entry)]
