@@ -1,7 +1,7 @@
-"""What an agent or a node says of facts, of itself and of the hive, sealed by its key: `hive.seal.Seal` with signatures.
+"""What an agent or a node says of facts, of itself and of the hive, sealed by its key: `hive.policy.seal.Seal` with signatures.
 
-A seal binds the hive besides what `hive.seal` puts under it, so what was said in one hive is nothing in another, nor in the next
-generation of the same.
+A seal binds the hive besides what `hive.policy.seal` puts under it, so what was said in one hive is nothing in another, nor in
+the next generation of the same.
 """
 
 from hive_mind.identity.keyring import Keyring

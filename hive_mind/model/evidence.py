@@ -148,7 +148,7 @@ class HiveFact(msgspec.Struct, frozen=True):
     `confidence` in [0, 1] is the highest that was asserted, faded by age where the hive decays. `confirmations` counts further
     agents that have it from elsewhere. `trust` in [0, 2] is that of the most trusted agent that vouches for it. `disputed_by` are
     facts that can't be true beside it, of those its node keeps. `votes` are the log-odds that trust and vouchers of those who say
-    it give it (`hive.voting`); None where nothing is known of them.
+    it give it (`hive.trust.voting`); None where nothing is known of them.
     """
 
     id: str

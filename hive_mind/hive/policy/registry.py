@@ -4,7 +4,7 @@ A map, last writer wins by stamp.
 
 Every writer has its own slot under a key, and who may speak is decided when reading: of the slots whose writer has the right, the
 latest counts. So replicas that hold the same entries agree in whatever order they came, and nobody can shadow a moderator by
-writing later. What a moderator did in office stays in force afterwards. `hive/rights` says which values and writers are good.
+writing later. What a moderator did in office stays in force afterwards. `rights.py` says which values and writers are good.
 
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
 comes to; so who floods the hive with entries forgets its own. Moderators, who redact and erase for ever, may write any number.
