@@ -12,7 +12,8 @@ from hive_mind.hive.effects import Now
 from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.exchange import Exchanges
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.taken import Taken, joined
 from hive_mind.model.evidence import Assertion, Reason, Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import Message, RegistryEntry, SyncOffer, SyncState, SyncStep
@@ -92,10 +93,8 @@ class Member:
         return next(iter(self.shares.values()))
 
     def say(self, *texts: str, confidence: float = 0.8, agent: str = "", partition: str = "") -> Taken:
-        taken = Taken()
         said = [self._assertion(text, confidence, agent or self.name) for text in texts]
-        self.shares[partition or self.share.partition].assert_all(said, self.authority, taken)
-        return taken
+        return self.shares[partition or self.share.partition].assert_all(said, self.authority)
 
     def _assertion(self, text: str, confidence: float, agent: str) -> Assertion:
         stamp = Stamp(1_000 + next(self._stamps), 0, actor_id(self.name, self.incarnation))
@@ -103,11 +102,11 @@ class Member:
 
     def take_back(self, text: str, by: str = "", why: Reason = "retracted") -> Taken:
         """As the author of each assertion, or as somebody else, who may or may not. "expired" convinces no other clock."""
-        taken = Taken()
+        parts: list[Taken] = []
         for given in list(self.share.assertions(fact_id(text))):
             who, stamp = by or given.assertion.agent, Stamp(1_000 + next(self._stamps))
-            self.share.remove(fact_id(text), [given.dot], who, why, stamp, self.authority, taken)
-        return taken
+            parts.append(self.share.remove(fact_id(text), [given.dot], who, why, stamp, self.authority))
+        return joined(parts)
 
     def contents(self) -> list[str]:
         return [given.assertion.statement.content for share in self.shares.values() for given in share.all_sealed()]

@@ -38,7 +38,8 @@ from hive_mind.hive.policy.expiry import ExpirySettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.policy.seal import UNSEALED, Seal, Unsealed
 from hive_mind.hive.replication.outbox import DeliverySettings
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.taken import Taken
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import Federated
@@ -356,9 +357,7 @@ def share(node: str = "n0", incarnation: bytes = b"boot one") -> PartitionReplic
 
 def said(into: PartitionReplica, *assertions: Assertion, court: Court | None = None) -> Taken:
     """What a node's own agents assert."""
-    taken = Taken()
-    into.assert_all(assertions or (assertion(),), court or Court(), taken)
-    return taken
+    return into.assert_all(assertions or (assertion(),), court or Court())
 
 
 def reloaded(records: Iterable[Any], node: str = "n0", incarnation: bytes = b"boot two") -> PartitionReplica:

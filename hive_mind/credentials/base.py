@@ -1,7 +1,7 @@
 """What a store of credentials does, and the value it gives: a `Secret`, which shows itself to nobody by mistake.
 
 A credential has a name, which may be shown, and a value, which may not. Files, logs and manifests hold `${credential:NAME}`; the
-value is read from a store at the moment of use. Looking references up is left to `runtime.references`.
+value is read from a store at the moment of use. Looking references up is left to `runtime.secrets.references`.
 """
 
 from typing import Any, NoReturn, Protocol

@@ -44,7 +44,7 @@ class BrokerSettings:
 
 
 class Broker:
-    """See `switchboard.Switchboard` for what connections use, and `entity.Host` for what entities use."""
+    """See `amqp.switchboard.Switchboard` for what connections use, and `entity.EntityHost` for what entities use."""
 
     name = "hive-mind-broker"
 

@@ -22,7 +22,6 @@ class DeliveryOutcome:
     kind: OutcomeKind
     condition: str = ""
     info: Mapping[Any, Any] = field(default_factory=dict)
-    has_failed: bool = False
     is_undeliverable_here: bool = False
 
 

@@ -5,6 +5,7 @@ The same code runs under a broker, under the simulator and in a test. This file 
 (questions).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -48,8 +49,8 @@ from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.query.questions import Questions
 from hive_mind.hive.replication.anti_entropy import AntiEntropy
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, Outbox
-from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.replication.taken import Taken, by_partition, merged
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Stamp, actor_id
@@ -120,7 +121,7 @@ class HiveNode:
         self.clock_skew = ClockSkewRetraction(self.policy, self.partitions.shares, self.clock, self.registry_service.own_actors)
         self.questions = Questions(name, self.partitions, self.replica, self.settings.scatter)
         self._housekeeping_at_ms = self._revision = 0
-        self.refused: dict[str, int] = {}
+        self.refused: Counter[str] = Counter()
         """Refused parts of others' messages, by reason."""
 
     @property
@@ -150,7 +151,7 @@ class HiveNode:
             elif record.key == REVOKED:
                 self.policy.seal.revoke(record.value)
             elif record.key == DISOWNED:
-                self.partitions.has_lost = True
+                self.partitions.note_loss()
             elif record.key == OFFSET:
                 self.time = self.policy.time = HiveClock(len(self.topology.nodes), int(record.value))
         for share in self.partitions.shares.values():
@@ -210,8 +211,8 @@ class HiveNode:
         return self.replica.counted(self.policy.at(now))
 
     def collectable(self, now: Now) -> list[str]:
-        """Facts that housekeeping would remove now: a dry run."""
-        return self.partitions.collect(Stamp(0), {}, self.policy.at(now), dry_run=True)
+        """Facts that housekeeping would remove now."""
+        return sorted({given.assertion.fact_id for _, given in self.partitions.expired(self.policy.at(now))})
 
     def keep_house_next(self) -> None:
         """Let the next `Tick` look for what has expired, however long ago that was done."""
@@ -233,30 +234,25 @@ class HiveNode:
 
     def _promote(self, event: Promote, at: PolicyNow) -> list[Effect]:
         wall_ms = at.hive_ms()
-        taken: dict[str, Taken] = {}
-        held = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), taken, at)
+        held, taken = self.partitions.promote(event.promotions, (self.clock.tick(wall_ms) for _ in event.promotions), at)
         self.clock_skew.note(taken, at)
         return [*self._written(taken, at), Done(event.request, self.outbox.noted(held, taken))]
 
     def _retract(self, event: Retract, at: PolicyNow) -> list[Effect]:
-        taken: dict[str, Taken] = {}
-        outcomes, entries = self.registry_service.retract(event, taken, at)
-        self.registry_service.apply(entries, taken, at, are_just_written=True)
+        outcomes, here, entries = self.registry_service.retract(event, at)
+        taken = merged(here, self.registry_service.apply(entries, at, are_just_written=True))
         return [*self._written(taken, at, entries), Done(event.request, tuple(outcomes))]
 
     def _write(self, event: Write, at: PolicyNow) -> list[Effect]:
         written, reasons = self.registry_service.write(event.entries, event.by, at)
-        taken: dict[str, Taken] = {}
-        self.registry_service.apply(written, taken, at, are_just_written=True)
+        taken = self.registry_service.apply(written, at, are_just_written=True)
         erased = [Persist(self.outbox.undelivered.erase())] if has_erasure(written) else []
         return [*erased, *self._written(taken, at, written), Done(event.request, tuple(reasons))]
 
     def _written(self, taken: Mapping[str, Taken], at: PolicyNow, entries: Iterable[RegistryEntry] = ()) -> list[Effect]:
         """Make durable what this node wrote, then tell the holders."""
         known = tuple(entries)
-        records = (
-            reindex(self.replica, taken) + [record_of(entry) for entry in known] + self.registry_service.overflown(self.refused)
-        )
+        records = [*reindex(self.replica, taken), *map(record_of, known), *self._overflown()]
         if not records:
             return []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
@@ -305,11 +301,11 @@ class HiveNode:
 
     def _replicate(self, sender: str, message: Replicate, at: PolicyNow) -> list[Effect]:
         """Keep what is new, also where a partition is named twice; of one that moved away until the new holders have it."""
-        taken: dict[str, Taken] = {}
-        for changes in message.changes:
-            if self.topology.holders(changes.partition):
-                some = self.partitions.share(changes.partition).take_changes(changes, at)
-                taken.setdefault(changes.partition, Taken()).extend(some)
+        taken = by_partition(
+            (changes.partition, self.partitions.share(changes.partition).take_changes(changes, at))
+            for changes in message.changes
+            if self.topology.holders(changes.partition)
+        )
         astray = {name: some for name, some in taken.items() if self.partitions.is_astray(name)}
         posted, sends = self._post(astray, at.now) if astray else ([], [])
         return [*self._took(taken, at, posted), *sends, Send((sender,), Receipt(message.batch))]
@@ -319,8 +315,7 @@ class HiveNode:
         for some in taken.values():
             for given in some.adds:
                 self.clock.take(given.assertion.stamp, at.hive_ms())
-            for reason, count in some.refused.items():
-                self.refused[reason] = self.refused.get(reason, 0) + count
+            self.refused.update(some.refused)
         if not taken:
             return [Persist(records)] if (records := [*more]) else []
         at.note_first_seen(given for some in taken.values() for given in some.adds)
@@ -328,14 +323,19 @@ class HiveNode:
         return [Persist(records)] if records else []
 
     def _take_entries(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> list[Effect]:
-        changed = self.registry_service.take(entries, self.refused, at)
-        taken: dict[str, Taken] = {}
-        self.registry_service.apply(changed, taken, at)
+        changed, refused = self.registry_service.take(entries, at)
+        self.refused.update(refused)
+        taken = self.registry_service.apply(changed, at)
         erased = self.outbox.undelivered.erase() if has_erasure(changed) else []
         self.repair.authorship.doubt(facts_taken_back(changed))
         erased += [record_of(entry) for entry in changed]
-        erased += self.registry_service.overflown(self.refused)
+        erased += self._overflown()
         return [*self._took(taken, at, erased), *self._written(self.clock_skew.concede(at), at)]
+
+    def _overflown(self) -> list[Record]:
+        records, refused = self.registry_service.take_overflown()
+        self.refused.update(refused)
+        return records
 
     def _on_state(self, sender: str, state: SyncState, at: PolicyNow) -> list[Effect]:
         if (answers := self.repair.on_state(sender, state, at.now)) is None:
@@ -349,11 +349,9 @@ class HiveNode:
 
     def _hear_time(self, sender: str, state: SyncState, at: PolicyNow) -> tuple[dict[str, Taken], list[Record]]:
         """A member says what time it is. Once that is known, facts only hidden until then are removed."""
-        taken: dict[str, Taken] = {}
         was_synced = self.time.is_synced
         is_moved = sender in self.topology.nodes and self.time.vote(sender, state.clock, at.now)
-        if self.time.is_synced and not was_synced:
-            self.registry_service.apply_all(taken, at)
+        taken = self.registry_service.apply_all(at) if self.time.is_synced and not was_synced else {}
         return taken, [Put(META, OFFSET, str(self.time.offset_ms).encode())] if is_moved else []
 
     def _reconnected(self, now: Now) -> list[Effect]:
@@ -377,37 +375,32 @@ class HiveNode:
 
     def _disown(self, at: PolicyNow) -> list[Effect]:
         """Keys were revoked: their assertions count no more, nor do their retractions and registry entries."""
-        seal, taken = self.policy.seal, dict[str, Taken]()
-        self._revision, gone = seal.revision, self.registry_service.disown(taken, at)
+        seal = self.policy.seal
+        self._revision, taken, gone = seal.revision, self.partitions.disown(at), self.registry_service.disown()
         lost = [Put(META, DISOWNED, b"")] if self.partitions.has_lost else []
         return self._took(taken, at, [Put(META, REVOKED, seal.revocations), *lost, *gone])
 
     def _keep_house(self, at: PolicyNow) -> list[Effect]:
         """Collect what expired, forget old proofs, and mend what was stamped by a clock that ran ahead."""
-        taken: dict[str, Taken] = {}
         hive_ms = at.trusted_ms()
         if hive_ms is None:
             return []
         self.clock.pull_back(hive_ms)
-        self.partitions.collect(self.clock.tick(hive_ms), taken, at)
+        collected = self.partitions.collect(self.clock.tick(hive_ms), at)
         # Before anything is removed: facts taken back by an entry written again go in the same step.
         again = self.registry_service.mend(hive_ms, at)
-        self.registry_service.apply_all(taken, at)
-        for partition, share in self.partitions.shares.items():
-            some = taken.setdefault(partition, Taken())
-            share.forget_proofs(round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), some)
-            share.forget_beyond_limits(at, some)
+        let_go = self.registry_service.apply_all(at)
+        forgotten = self.partitions.forget_old(round(hive_ms - self.settings.proofs_kept_hours * 3_600_000), at)
+        taken = merged(collected, let_go, forgotten)
         self.policy.forget_first_seen(one for share in self.partitions.shares.values() for one in share.all_sealed())
         return [*self._took(taken, at, [record_of(entry) for entry in again]), *self._announced(again)]
 
     def _rearrange(self, topology: Topology, now: Now, *, is_next: bool) -> list[Effect]:
         if topology.epoch <= self.topology.epoch:
             return []
-        former = set(self.topology.nodes)
         records = self.partitions.rearrange(topology, is_next=is_next)
         self.questions.rearranged()
-        self.time.members = len(topology.nodes)
-        self.time.forget(former - set(topology.nodes))
+        self.time.rearrange(topology.nodes)
         self.replica.rearrange(self.partitions.searchable())
         self.repair.rearranged(now)
         return [Persist(records)] if records else []

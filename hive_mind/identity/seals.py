@@ -1,7 +1,7 @@
-"""Statements of an agent or a node on facts, on itself and on the hive, sealed by its key: `hive.seal.Seal` with signatures.
+"""Statements of an agent or a node, on facts, itself and the hive, sealed by its key: `hive.policy.seal.Seal` with signatures.
 
-A seal binds the hive besides the fields that `hive.seal` puts under it, so a statement in one hive is void in another, and in the
-next generation of the same.
+A seal binds the hive besides the fields that `hive.policy.seal` puts under it, so a statement in one hive is void in another, and
+in the next generation of the same.
 """
 
 from hive_mind.identity.keyring import Keyring

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from hive_mind.drawing.palette import COLOURS, contrast
+from hive_mind.drawing.palette import COLOURS
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
 from tests.acceptance.chromium import Tab, browser
+from tests.contrast import contrast
 from tests.unit.evals.report.invented import experiment, write_run
 
 PHONE, DESK = 390, 1280

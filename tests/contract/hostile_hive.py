@@ -89,7 +89,7 @@ class Attacked:
         )
         self.app_messages = AppMessages(self.member, lambda: NODES, chance)
         self.log = AppMessageLog(lambda: self.app_messages.kept)
-        self.app_messages.handler = self.log.write
+        self.app_messages.deliver_to(self.log.write)
         self.journal, self.counted = MemoryJournal(kept), Counted(self.app_messages)
         self.runner = NodeRunner(self.counted, self.journal, bus, settings=RunnerSettings(hive), knows=NODES.__contains__)
 

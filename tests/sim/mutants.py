@@ -14,7 +14,7 @@ from hive_mind.hive.effects import Acknowledge, Effect, Persist, Put, Send
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.node import HiveNode
 from hive_mind.hive.policy import rights
-from hive_mind.hive.policy.registry import Registry, Swept
+from hive_mind.hive.policy.registry import Registry
 from hive_mind.hive.replication.exchange import Answer, Exchanges
 from hive_mind.hive.replication.outbox import OUTBOX
 from hive_mind.hive.replication.partition_replica import PartitionReplica
@@ -191,7 +191,7 @@ def no_drift_bound():
         patch.object(HybridClock, "take", lambda self, stamp, wall_ms, *_: tick(self, stamp, wall_ms, None)),
         patch.object(HybridClock, "pull_back", lambda *_: None),
         patch.object(Registry, "take", lambda self, entries, _, *rest: take(self, entries, None, *rest)),
-        patch.object(Registry, "sweep", lambda *_: Swept((), ())),
+        patch.object(Registry, "sweep", lambda *_: []),
     ):
         yield
 

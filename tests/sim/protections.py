@@ -16,6 +16,7 @@ from hive_mind.hive.replication import partition_replica
 from hive_mind.hive.replication.anti_entropy import HandingOver
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.replication.taken import Taken
 from hive_mind.hive.trust import ratings, trust_book
 from hive_mind.identity import envelopes
 from hive_mind.identity.certificate import Certificate
@@ -132,7 +133,7 @@ def names_ignored() -> Iterator[None]:
 
 @protection
 def facts_of_revoked_keys_stay() -> Iterator[None]:
-    with patch.object(PartitionReplica, "disown", lambda *_: None):
+    with patch.object(PartitionReplica, "disown", lambda *_: Taken()):
         yield
 
 

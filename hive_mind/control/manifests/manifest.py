@@ -262,7 +262,7 @@ class Mcp(ManifestSection):
 
 
 class Queen(ManifestSection):
-    """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
+    """Who acts on tickets about runs. People decide at its desk, unless `spec.judge.desk` names another."""
 
     agent: str = Field(
         "", description="Its agent. It runs its own worker for each ticket, or the one that comes with the program."

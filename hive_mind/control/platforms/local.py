@@ -37,7 +37,7 @@ async def open(folder: Path, home: Path, command: Sequence[str] = WORKER) -> "Lo
 
 
 class LocalPlatform:
-    """See `platform.Platform`."""
+    """See `base.Platform`."""
 
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self._folder, self._command = folder, command

@@ -30,7 +30,6 @@ class Performative:
 class Open:
     """A connection begins."""
 
-    container: str
     hostname: str
     max_frame_bytes: int
     idle_timeout_ms: int
@@ -126,7 +125,7 @@ def read_open(fields: list[Any]) -> Open:
         raise AmqpError(INVALID_FIELD, "max-frame-size is at least 512")
     said = _mapping(fields, 9)
     agent = f"{said.get('user-agent', '')} {said.get('product', '')}".lower()
-    return Open(_text(fields, 0), _text(fields, 1), size, _number(fields, 4, 0), agent)
+    return Open(_text(fields, 1), size, _number(fields, 4, 0), agent)
 
 
 def read_begin(fields: list[Any]) -> Begin:
@@ -261,7 +260,7 @@ def _outcome(state: Any) -> DeliveryOutcome | None:
     if kind == "rejected":
         return _rejection(_field(state.value, 0))
     if kind == "modified":
-        return DeliveryOutcome(kind, has_failed=_flag(state.value, 0), is_undeliverable_here=_flag(state.value, 1))
+        return DeliveryOutcome(kind, is_undeliverable_here=_flag(state.value, 1))
     return DeliveryOutcome(kind)
 
 

@@ -40,10 +40,9 @@ Line = TypeVar("Line", Row, Timing)
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """A run's folder. `is_resumed`: an earlier run began it."""
+    """A run's folder."""
 
     path: Path
-    is_resumed: bool = False
 
     def cell(self, id: str) -> "CellFolder":
         return CellFolder(self.path / "cells" / id)
@@ -57,7 +56,7 @@ def open_run(path: Path, experiment: Experiment, environment: dict[str, Any]) ->
     there = path / EXPERIMENT
     if there.exists():
         _refuse_another(path, experiment, environment)
-        return RunFolder(path, is_resumed=True)
+        return RunFolder(path)
     refuse_other_things(path)
     with writable(path):
         write_whole(path / ENVIRONMENT, _readable(environment))

@@ -17,7 +17,8 @@ from hive_mind.hive.effects import Record
 from hive_mind.hive.index.compacting_index import CompactingIndex, Indexed, IndexedEvidence
 from hive_mind.hive.index.concepts import Concepts
 from hive_mind.hive.policy.admission import answerable, is_comparable
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.taken import Taken
 from hive_mind.hive.trust.ratings import TRUST_DEFAULT
 from hive_mind.hive.trust.trust_book import k_eff
 from hive_mind.hive.trust.voting import Claim, fused

@@ -41,7 +41,7 @@ class HiveClock:
     """
 
     def __init__(self, members: int = 1, offset_ms: int | None = None, settings: HiveClockSettings = HiveClockSettings()) -> None:
-        self.members = members
+        self._members = members
         self._settings = settings
         self._votes: dict[str, _Vote] = {}
         self._offset_ms = offset_ms or 0
@@ -51,7 +51,7 @@ class HiveClock:
     @property
     def is_synced(self) -> bool:
         """Whether most members have spoken since this start. Until then nothing is judged by hive time."""
-        return self.members <= 1 or self._phase_ms is not None
+        return self._members <= 1 or self._phase_ms is not None
 
     @property
     def offset_ms(self) -> int:
@@ -60,7 +60,7 @@ class HiveClock:
 
     def now_ms(self, now: Now) -> int:
         """Hive time; while `is_synced` is false, only the best guess."""
-        if self.members <= 1:
+        if self._members <= 1:
             return now.wall_ms
         return now.wall_ms + self._offset_at(now)
 
@@ -72,7 +72,7 @@ class HiveClock:
         """Whether the votes are split evenly while a member has not voted yet."""
         offsets = self._offsets(now)
         lower, upper = _middle(offsets)
-        return len(offsets) < self.members and upper - lower > self._settings.step_min_ms
+        return len(offsets) < self._members and upper - lower > self._settings.step_min_ms
 
     def ahead_ms(self, now: Now) -> int:
         """By how much this machine's wall clock is ahead of those of the others, negative where it is behind.
@@ -95,14 +95,15 @@ class HiveClock:
         self._votes[peer] = _Vote(offset_ms, now.wall_ms - now.mono_ms, now.mono_ms)
         return self._move(now)
 
-    def forget(self, peers: Iterable[str]) -> None:
-        """Members that left have no vote."""
-        for peer in peers:
-            self._votes.pop(peer, None)
+    def rearrange(self, members: Iterable[str]) -> None:
+        """The hive has other members, this node among them; those that left have no vote."""
+        present = frozenset(members)
+        self._members = len(present)
+        self._votes = {peer: vote for peer, vote in self._votes.items() if peer in present}
 
     def _move(self, now: Now) -> bool:
         offsets = self._offsets(now)
-        if 2 * len(offsets) <= self.members:
+        if 2 * len(offsets) <= self._members:
             return False
         lower, upper = _middle(offsets)
         was_synced, current = self._phase_ms is not None, self._offset_at(now)

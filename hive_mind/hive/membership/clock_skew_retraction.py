@@ -12,7 +12,8 @@ from msgspec import structs
 from hive_mind.crdt.clock import HybridClock
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
+from hive_mind.hive.replication.taken import Taken, by_partition
 from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp
 
 
@@ -36,19 +37,20 @@ class ClockSkewRetraction:
 
     def concede(self, at: PolicyNow) -> dict[str, Taken]:
         """Take back what was said before a retraction that everybody knows and that does not cover it by its stamp."""
-        taken: dict[str, Taken] = {}
         hive_ms = at.trusted_ms() if self._said_ms else None
         if hive_ms is None or self._policy.time.is_disputed(at.now):
-            return taken
+            return {}
         ahead = list(self._ahead(hive_ms))
         self._said_ms = {(partition, given.dot): said_ms for partition, given, said_ms in ahead}
-        for partition, given, said_ms in ahead:
-            assertion = given.assertion
-            if self._was_taken_back_since(assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms)):
-                stamp, some = self._clock.tick(hive_ms), taken.setdefault(partition, Taken())
-                share = self._shares[partition]
-                share.remove(assertion.fact_id, [given.dot], assertion.agent, "retracted", stamp, at, some)
-        return taken
+        return by_partition(
+            (partition, self._retracted(partition, given, hive_ms, at))
+            for partition, given, said_ms in ahead
+            if self._was_taken_back_since(given.assertion, hive_ms, hive_ms - (at.now.mono_ms - said_ms))
+        )
+
+    def _retracted(self, partition: str, given: Sealed, hive_ms: int, at: PolicyNow) -> Taken:
+        fact_id, agent = given.assertion.fact_id, given.assertion.agent
+        return self._shares[partition].remove(fact_id, [given.dot], agent, "retracted", self._clock.tick(hive_ms), at)
 
     def _was_taken_back_since(self, assertion: Assertion, hive_ms: int, said_ms: int) -> bool:
         """Whether somebody elsewhere surely took it back after `said_ms`, in hive time."""

@@ -4,7 +4,7 @@ A map, last writer wins by stamp.
 
 Every writer has its own slot under a key, and rights are checked when reading: of the slots of entitled writers, the latest
 counts. So replicas that hold the same entries agree in whatever order they came, and no writer can shadow a moderator by
-writing later. A moderator's entries in office stay in force afterwards. `hive/rights` says which values and writers are good.
+writing later. A moderator's entries in office stay in force afterwards. `rights.py` says which values and writers are good.
 
 A journal keeps one record per slot: `record_key(entry)`. Of one writer the newest entries stay, in a number that no honest one
 comes to; so a writer that floods the hive loses its own. Moderators redact and erase for ever, and may write any number. Entries
@@ -16,7 +16,6 @@ a dismissal is void, and must not have replaced an earlier decision, whichever o
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -43,14 +42,6 @@ _REPLACED_MAX = 64
 _Order = tuple[Stamp, bytes]
 _Writer = tuple[str, bytes]
 _encode = msgspec.msgpack.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """Forgotten entries from beyond hive time: this node's own, to be written again with a sane stamp, and others'."""
-
-    restamp: tuple[RegistryEntry, ...]
-    forgotten: tuple[RegistryEntry, ...]
 
 
 class _Slot(NamedTuple):
@@ -104,9 +95,7 @@ class Registry:
         is_revoked: Callable[[bytes, int], bool] = _never,
     ) -> None:
         self.founders, self._entries_of_one_max, self._is_revoked = frozenset(moderators), entries_of_one_max, is_revoked
-        self.overflown: list[RegistryEntry] = []
-        """Entries forgotten because their writer wrote too much, or after its dismissal. The journal's owner deletes them there
-        and empties this."""
+        self._overflown: list[RegistryEntry] = []
         self._oldest: dict[str, list[tuple[_Order, str, bytes]]] = {}
         """By writer, a heap of its entries that count; also some that were replaced since."""
         self._numbers: Counter[str] = Counter()
@@ -223,16 +212,19 @@ class Registry:
         latest_ms = None if hive_now_ms is None else hive_now_ms + DRIFT_MS
         return tuple(entry for entry in entries if self._take(entry, latest_ms))
 
-    def sweep(self, hive_now_ms: int, own: Callable[[RegistryEntry], bool]) -> Swept:
-        """Forget what is stamped beyond hive time. An author that did not write its own again would be alone with them."""
+    def sweep(self, hive_now_ms: int, own: Callable[[RegistryEntry], bool]) -> list[RegistryEntry]:
+        """Forget what is stamped beyond hive time; what of it is this node's own, to be written again with a sane stamp.
+
+        An author that did not write its own again would be alone with them.
+        """
         latest_ms = hive_now_ms + DRIFT_MS
         if self._latest_ms <= latest_ms:
-            return Swept((), ())
+            return []
         beyond = [entry for entry in self.entries() if entry.stamp.ms > latest_ms]
         for entry in beyond:
             self._forget(entry)
         self._latest_ms = latest_ms
-        return Swept(tuple(e for e in beyond if own(e)), tuple(e for e in beyond if not own(e)))
+        return [entry for entry in beyond if own(entry)]
 
     def disown(self) -> list[RegistryEntry]:
         """Forget entries of revoked keys; returns the forgotten ones.
@@ -249,7 +241,11 @@ class Registry:
                 writers[writer] = slot._replace(is_counted=True)
                 self._numbers[entry.by] += 1
                 gone += [] if self._is_within(entry, slot.order) else [entry]
-        gone, self.overflown = [*gone, *self.overflown], []
+        return [*gone, *self.take_overflown()]
+
+    def take_overflown(self) -> list[RegistryEntry]:
+        """Entries forgotten because their writer wrote too much, or after its dismissal, since this was last asked."""
+        gone, self._overflown = self._overflown, []
         return gone
 
     def _take(self, entry: RegistryEntry, latest_ms: int | None) -> bool:
@@ -279,7 +275,7 @@ class Registry:
         gone = sorted((one for one in self._unsorted() if one.by == by and self.is_after_dismissal(one)), key=slot_of)
         for entry in gone:
             self._forget(entry)
-        self.overflown += gone
+        self._overflown += gone
 
     def _is_counted(self, entry: RegistryEntry) -> bool:
         """Whether it counts against its writer's limit: not entries of a founder, nor of a moderator that a founder appointed."""
@@ -298,7 +294,7 @@ class Registry:
                 self._forget(gone)
                 if gone is entry:
                     return False
-                self.overflown.append(gone)
+                self._overflown.append(gone)
         if len(heap) > 2 * self._numbers[entry.by] + _REPLACED_MAX:
             heap[:] = [one for one in heap if self._is_last((entry.by, one[2]), *one[:2])]
             heapify(heap)

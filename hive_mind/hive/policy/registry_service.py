@@ -6,6 +6,7 @@ entry takes back. Records and removals are returned; the node persists and sends
 Registry entries on their way: as many messages as it takes, each of a size that every broker carries.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -21,9 +22,9 @@ from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_sealed_entry, sealed_entry
-from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.partitions import Partitions
-from hive_mind.model.evidence import Actor, HiveFact, Stamp, actor_of
+from hive_mind.hive.replication.taken import Taken, merged
+from hive_mind.model.evidence import Actor, HiveFact, Stamp
 from hive_mind.model.messages import Announce, RegistryEntry
 from hive_mind.ranking.tokens import forget_texts
 
@@ -62,21 +63,23 @@ class RegistryService:
         for row in (row for fact in facts for row in fact.provenance):
             self._clock.take(row.stamp, at.hive_ms())
 
-    def retract(self, event: Retract, taken: dict[str, Taken], at: PolicyNow) -> tuple[list[Retracted], list[RegistryEntry]]:
+    def retract(self, event: Retract, at: PolicyNow) -> tuple[list[Retracted], dict[str, Taken], list[RegistryEntry]]:
         """Retract facts: those held here, and the registry entries that retract other members' copies."""
+        taken: list[dict[str, Taken]] = []
         outcomes: list[Retracted] = []
         entries: list[RegistryEntry] = []
         is_for_all = event.why not in OWN_REASONS and self._policy.is_moderator(event.by)
         for fact_id in event.fact_ids:
             stamp = self._clock.tick(at.hive_ms())
-            outcome = self._partitions.retract(fact_id, event.by, stamp, taken, at, is_for_all=is_for_all)
+            outcome, some = self._partitions.retract(fact_id, event.by, stamp, at, is_for_all=is_for_all)
+            taken.append(some)
             # Also what was asserted before this node lost its memory.
             if is_for_all or not (outcome.removed or outcome.refused):
                 retractions, reason = self._take_back(fact_id, "" if is_for_all else event.by, event.by, event.why, stamp, at)
                 entries += retractions
                 outcome = replace(outcome, refused=reason)
             outcomes.append(outcome)
-        return outcomes, entries
+        return outcomes, merged(*taken), entries
 
     def _take_back(
         self, fact_id: str, agent: str, by: str, why: str, stamp: Stamp, at: PolicyNow
@@ -93,9 +96,9 @@ class RegistryService:
             return [], reason
         return [self._write(key, value, by, stamp, at)], ""
 
-    def take(self, entries: Iterable[RegistryEntry], refused: dict[str, int], at: PolicyNow) -> tuple[RegistryEntry, ...]:
-        """Entries of others that change something."""
-        seal, genuine = self._policy.seal, []
+    def take(self, entries: Iterable[RegistryEntry], at: PolicyNow) -> tuple[tuple[RegistryEntry, ...], Counter[str]]:
+        """Entries of others that change something, and what was refused, counted by reason."""
+        seal, genuine, refused = self._policy.seal, [], Counter[str]()
         latest_ms = at.hive_ms() + DRIFT_MS
         for entry in entries:
             if self._registry.has(entry):
@@ -108,13 +111,13 @@ class RegistryService:
                 AFTER_DISMISSAL if self._registry.is_after_dismissal(entry) else ""
             )
             if reason:
-                refused[reason] = refused.get(reason, 0) + 1
+                refused[reason] += 1
             else:
                 genuine.append(entry)
         changed = self._registry.take(genuine, at.trusted_ms())
         for entry in changed:
             self._clock.take(entry.stamp, at.hive_ms())
-        return changed
+        return changed, refused
 
     def _problem_with_seals(self, seal: Seal, entry: RegistryEntry) -> str:
         if not is_sealed_entry(seal, entry):
@@ -123,61 +126,51 @@ class RegistryService:
         is_known = office is None or self._registry.has(office) or is_appointment(seal, office)
         return "" if is_known else "a registry entry with an appointment that no founder sealed"
 
-    def overflown(self, refused: dict[str, int]) -> list[Record]:
+    def take_overflown(self) -> tuple[list[Record], Counter[str]]:
         """Records of what was forgotten because its writer wrote too much, or after its dismissal; counted by reason."""
-        gone, self._registry.overflown = self._registry.overflown, []
-        for entry in gone:
-            reason = AFTER_DISMISSAL if self._registry.is_after_dismissal(entry) else TOO_MANY_ENTRIES
-            refused[reason] = refused.get(reason, 0) + 1
-        return [Delete(REGISTRY, record_key(entry)) for entry in gone]
+        gone, is_after_dismissal = self._registry.take_overflown(), self._registry.is_after_dismissal
+        refused = Counter(AFTER_DISMISSAL if is_after_dismissal(entry) else TOO_MANY_ENTRIES for entry in gone)
+        return [Delete(REGISTRY, record_key(entry)) for entry in gone], refused
 
-    def apply(
-        self, entries: Iterable[RegistryEntry], taken: dict[str, Taken], at: PolicyNow, *, are_just_written: bool = False
-    ) -> None:
+    def apply(self, entries: Iterable[RegistryEntry], at: PolicyNow, *, are_just_written: bool = False) -> dict[str, Taken]:
         """Drop what these entries retract, and what earlier entries of a newly known moderator retract."""
-        for entry in entries:
-            kind = kind_of(entry.key)
-            if kind in _TAKING_BACK:
-                self._partitions.withdraw(
-                    facts_taken_back([entry]), entry.by, entry.stamp, taken, at, is_just_written=are_just_written
-                )
-            elif kind == "erasure":
-                self._erase(entry.by, entry.stamp, taken, at, is_just_written=are_just_written)
-            elif kind == "moderator":
-                self._partitions.withdraw(self._policy.withdrawn(), entry.by, entry.stamp, taken, at)
-                self._erase(entry.by, entry.stamp, taken, at)
+        return merged(*[self._applied(entry, at, is_just_written=are_just_written) for entry in entries])
 
-    def apply_all(self, taken: dict[str, Taken], at: PolicyNow) -> None:
+    def _applied(self, entry: RegistryEntry, at: PolicyNow, *, is_just_written: bool) -> dict[str, Taken]:
+        kind, by, stamp = kind_of(entry.key), entry.by, entry.stamp
+        if kind in _TAKING_BACK:
+            return self._partitions.withdraw(facts_taken_back([entry]), by, stamp, at, is_just_written=is_just_written)
+        if kind == "erasure":
+            return self._erase(by, stamp, at, is_just_written=is_just_written)
+        return self._let_go(by, stamp, at) if kind == "moderator" else {}
+
+    def apply_all(self, at: PolicyNow) -> dict[str, Taken]:
         """Let go of whatever is known to be taken back."""
-        stamp = self._clock.tick(at.hive_ms())
-        self._partitions.withdraw(self._policy.withdrawn(), self._partitions.node, stamp, taken, at)
-        self._erase(self._partitions.node, stamp, taken, at)
+        return self._let_go(self._partitions.node, self._clock.tick(at.hive_ms()), at)
 
-    def _erase(self, by: str, stamp: Stamp, taken: dict[str, Taken], at: PolicyNow, *, is_just_written: bool = False) -> None:
+    def _let_go(self, by: str, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
+        return merged(self._partitions.withdraw(self._policy.withdrawn(), by, stamp, at), self._erase(by, stamp, at))
+
+    def _erase(self, by: str, stamp: Stamp, at: PolicyNow, *, is_just_written: bool = False) -> dict[str, Taken]:
         """Let go of what is to be erased. Everything is looked through once for each erasure: nothing of it comes in later."""
         is_time_known = at.trusted_ms() is not None
         wanted = self._policy.erasures().keys()
         if wanted <= self._erased or not (is_time_known or is_just_written):
-            return
-        self._partitions.withdraw(self._partitions.erased(), by, stamp, taken, at, is_just_written=is_just_written)
+            return {}
+        taken = self._partitions.withdraw(self._partitions.erased(), by, stamp, at, is_just_written=is_just_written)
         forget_texts()
         self._erased.update(wanted if is_time_known else ())
+        return taken
 
-    def disown(self, taken: dict[str, Taken], at: PolicyNow) -> list[Record]:
-        """Drop assertions and entries of revoked keys; the other records to persist. Agents here have to assert theirs again."""
-        partitions = self._partitions
-        for partition, share in partitions.shares.items():
-            own = {head.actor for head in share.own_heads()}
-            some = taken.setdefault(partition, Taken())
-            share.disown(at, some)
-            partitions.has_lost = partitions.has_lost or any(actor_of(given.dot) in own for given in some.gone)
+    def disown(self) -> list[Record]:
+        """Drop entries of revoked keys; the records to persist."""
         return [Delete(REGISTRY, record_key(entry)) for entry in self._registry.disown()]
 
     def mend(self, hive_ms: int, at: PolicyNow) -> list[RegistryEntry]:
         """Forget entries stamped beyond hive time; those this node has to keep are written again, or they would be lost."""
-        swept = self._registry.sweep(hive_ms, self._is_to_keep)
+        own = self._registry.sweep(hive_ms, self._is_to_keep)
         seal = partial(sealed_entry, self._policy.seal)
-        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in swept.restamp]
+        again = [self._registry.write_again(entry, self._sane_stamp(entry, hive_ms, at), seal) for entry in own]
         # The stamps of all others were right.
         self._written_ms.clear()
         return [entry for entry in again if self._registry.has(entry)]

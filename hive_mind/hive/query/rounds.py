@@ -47,6 +47,15 @@ class _Asked(msgspec.Struct):
     is_answered: bool = False
     is_given_up: bool = False
 
+    def repeat(self, now_ms: int) -> None:
+        self.times, self.sent_ms = self.times + 1, now_ms
+
+    def answer(self) -> None:
+        self.is_answered = True
+
+    def give_up(self) -> None:
+        self.is_given_up = True
+
 
 class _Quest(msgspec.Struct, eq=False):
     """How far one part got."""
@@ -58,6 +67,22 @@ class _Quest(msgspec.Struct, eq=False):
     asked: dict[str, _Asked] = msgspec.field(default_factory=dict)
     rival_ms: int = _NEVER
     due_ms: int = _NEVER
+
+    def ask(self, member: str, asked: _Asked, rival_ms: int) -> None:
+        self.asked[member], self.rival_ms = asked, rival_ms
+
+    def put_off_rival(self, rival_ms: int) -> None:
+        self.rival_ms = rival_ms
+
+    def set_due(self, due_ms: Sequence[int], suspects: Container[str]) -> None:
+        """When something is to be done: at these times for the members awaited, or when the next one is to be asked too."""
+        member = self.next_member() if due_ms and len(self.asked) < len(self.part.members) else None
+        rival_ms = self.rival_ms if member is not None and member not in suspects else _NEVER
+        self.due_ms = min([*due_ms, rival_ms])
+
+    def leave_open(self, missing: Collection[str]) -> None:
+        """Somebody spoke for all of it but `missing`."""
+        self.open.intersection_update(missing)
 
     def awaited(self) -> Iterator[tuple[str, _Asked]]:
         return ((node, one) for node, one in self.asked.items() if not one.is_answered and not one.is_given_up)
@@ -181,17 +206,14 @@ class Round:
         # After a second request nobody can tell which of them was answered (Karn's rule).
         if one.times == 1:
             self._latencies.observe(now_ms - one.first_ms)
-        one.is_answered = True
+        one.answer()
 
     def take(self, sender: str, name: str, missing: Collection[str], now_ms: int) -> list[To]:
         """An answer that speaks for all of a part but `missing`. Ask `expects` first."""
         quest = self._quests[name]
         self.note(sender, name, now_ms)
-        quest.asked[sender].is_answered = True
-        if missing:
-            quest.open &= set(missing)
-        else:
-            quest.open.clear()
+        quest.asked[sender].answer()
+        quest.leave_open(missing)
         out: list[To] = []
         if quest.open and not any(quest.awaited()):
             out += self._others(quest, now_ms)
@@ -207,7 +229,7 @@ class Round:
         It is asked at once, as if for the first time.
         """
         quest = self._quests[name]
-        quest.open &= set(missing)
+        quest.leave_open(missing)
         self.note(sender, name, now_ms)
         self._latencies.asked(int(sender != self._node))
         to = self._first(quest, sender, now_ms)
@@ -218,7 +240,7 @@ class Round:
     def spoken_for(self, name: str, missing: Collection[str]) -> None:
         """A member outside this round covered all of a part but `missing`."""
         quest = self._quests[name]
-        quest.open &= set(missing)
+        quest.leave_open(missing)
         if quest.is_over:
             self._active.pop(name, None)
 
@@ -251,8 +273,7 @@ class Round:
     def _first(self, quest: _Quest, member: str, now_ms: int) -> To:
         is_dead = member in self._latencies.suspects
         patience_ms = min(self._lost_ms, self._doubted_ms) if is_dead else self._lost_ms
-        quest.asked[member] = _Asked(now_ms, now_ms, patience_ms, is_dead)
-        quest.rival_ms = now_ms + self._latencies.slow_ms
+        quest.ask(member, _Asked(now_ms, now_ms, patience_ms, is_dead), now_ms + self._latencies.slow_ms)
         return self._to(quest, member)
 
     def _to(self, quest: _Quest, member: str) -> To:
@@ -266,7 +287,7 @@ class Round:
             if not any(quest.awaited()):
                 out += self._others(quest, now_ms)
             elif now_ms >= quest.rival_ms and member not in self._latencies.suspects:
-                quest.rival_ms = now_ms + self._latencies.slow_ms
+                quest.put_off_rival(now_ms + self._latencies.slow_ms)
                 if self._latencies.take_hedge():
                     out.append(self._first(quest, member, now_ms))
         self._set_due(quest)
@@ -283,19 +304,15 @@ class Round:
         if now_ms < self._due_ms(one):
             return
         if one.times < _ASKS_MAX and node != self._node:
-            one.times, one.sent_ms = one.times + 1, now_ms
+            one.repeat(now_ms)
             yield self._to(quest, node)
         else:
-            one.is_given_up = True
+            one.give_up()
             if node != self._node:
                 self._latencies.suspect(node, now_ms)
 
     def _set_due(self, quest: _Quest) -> None:
-        due = [self._due_ms(one) for _, one in quest.awaited()]
-        next_member = quest.next_member() if due and len(quest.asked) < len(quest.part.members) else None
-        if next_member is not None and next_member not in self._latencies.suspects:
-            due.append(quest.rival_ms)
-        quest.due_ms = min(due, default=_NEVER)
+        quest.set_due([self._due_ms(one) for _, one in quest.awaited()], self._latencies.suspects)
 
     def _due_ms(self, one: _Asked) -> int:
         """Until when a reply is waited for. Giving up takes longer than asking again, where there is much time."""

@@ -22,8 +22,9 @@ from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
 from hive_mind.hive.replication.authorship import Authorship
 from hive_mind.hive.replication.exchange import Exchanges
 from hive_mind.hive.replication.gossip import Gossip, GossipSettings
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.partitions import Partitions
+from hive_mind.hive.replication.taken import Taken
 from hive_mind.model.messages import Message, SyncOffer, SyncState, SyncStep, TakenOver
 
 _STRAINED_SHARE, _UNSTRAINED = 20, 1 << 40
@@ -89,7 +90,7 @@ class AntiEntropy:
         if not messages and step.spans and is_author and share.is_complete:
             # It waits for that from a complete peer: others might know less.
             messages = (self.exchanges.settled(step, share),)
-        return {step.partition: taken}, joined.records, [Send((sender,), message) for message in messages]
+        return {step.partition: taken}, list(joined.records), [Send((sender,), message) for message in messages]
 
     def on_state(self, sender: str, state: SyncState, now: Now) -> list[Send] | None:
         """Registry entries that the sender lacks, and requests to it; None for a state that answers another boot."""

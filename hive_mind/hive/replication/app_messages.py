@@ -58,8 +58,7 @@ class AppMessages:
         self.node, self._members, self._is_there = node, members, is_there
         self._settings = settings or ChannelSettings()
         self._sender, self._receiver = Sender(self._settings, chance), Receiver(self._settings)
-        self.handler: Act | None = None
-        """Maps a message to the application's writes. Without a handler nothing is confirmed."""
+        self._handler: Act | None = None
         self.kept: tuple[Put, ...] = ()
         """The application's records when the node started."""
         self.failed = 0
@@ -68,6 +67,10 @@ class AppMessages:
     @property
     def name(self) -> str:
         return self.node.name
+
+    def deliver_to(self, handler: Act | None) -> None:
+        """Maps a message to the application's writes. Without a handler nothing is confirmed."""
+        self._handler = handler
 
     @property
     def unconfirmed(self) -> int:
@@ -102,7 +105,7 @@ class AppMessages:
             case Received(sender, Tell() as tell, delivery):
                 # Messages before their turn are kept until then, so they may not be larger than any sender's limit.
                 _refuse_larger(tell.kind, tell.data)
-                records, sends = self._receiver.receive(sender, tell, self._act) if self.handler else ([], [])
+                records, sends = self._receiver.receive(sender, tell, self._act) if self._handler else ([], [])
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Received(sender, TellReceipt() as receipt, delivery):
                 records, sends = self._sender.confirmed(sender, receipt, now.mono_ms)
@@ -135,9 +138,9 @@ class AppMessages:
         return to
 
     def _act(self, message: IncomingMessage) -> Sequence[Record]:
-        assert self.handler is not None  # noqa: S101 - the only caller has looked
+        assert self._handler is not None  # noqa: S101 - the only caller has looked
         try:
-            records = list(self.handler(message))
+            records = list(self._handler(message))
             if any(not record.table.startswith(APPLICATION) for record in records):
                 raise InvalidInput(f"the names of an application's tables begin with {APPLICATION!r}")
         except Exception:  # noqa: BLE001 - a guest: a message it can't take now it can't take later

@@ -5,9 +5,7 @@ removal by the author or a moderator, or the node's own judgement that it expire
 before its assertion is kept until that comes. Every change returns the journal records that make it durable.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -17,6 +15,7 @@ from hive_mind.hive.policy.admission import REMOVAL_DOTS_MAX, malformed_head, ma
 from hive_mind.hive.policy.authority import TOO_MANY_BOOTS, TOO_MANY_REMOVALS, Authority
 from hive_mind.hive.policy.seal import is_sealed_head, is_sealed_removal, sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication.partition_content import PartitionContent, age
+from hive_mind.hive.replication.taken import Change, Taken
 from hive_mind.model.evidence import Actor, Assertion, Dot, Head, Reason, Removal, Sealed, Stamp, actor_of, counter_of
 from hive_mind.model.messages import Changes
 
@@ -34,31 +33,6 @@ _decode_removal = msgspec.msgpack.Decoder(Removal).decode
 _decode_head = msgspec.msgpack.Decoder(Head).decode
 
 
-@dataclass(slots=True)
-class Taken:
-    """Result of a change: journal records, the facts concerned, new assertions (to tell others), and refusals with their
-    reasons."""
-
-    records: list[Record] = field(default_factory=list)
-    facts: set[str] = field(default_factory=set)
-    adds: list[Sealed] = field(default_factory=list)
-    removals: list[Removal] = field(default_factory=list)
-    gone: list[Sealed] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
-    contested: list[Dot] = field(default_factory=list)
-    """Live assertions here that a member without the right took back."""
-
-    def extend(self, later: "Taken") -> None:
-        """Add the result of a later change."""
-        self.records += later.records
-        self.facts |= later.facts
-        self.adds += later.adds
-        self.removals += later.removals
-        self.gone += later.gone
-        self.refused += later.refused
-        self.contested += later.contested
-
-
 class PartitionReplica(PartitionContent):
     """One partition on one node. A node that only writes to it keeps just its own assertions (`is_holder` False).
 
@@ -68,78 +42,81 @@ class PartitionReplica(PartitionContent):
 
     # ── what this node's own agents do ────────────────────────────────────────────────────────────────────────────
 
-    def assert_all(self, assertions: Iterable[Assertion], authority: Authority, taken: Taken) -> None:
+    def assert_all(self, assertions: Iterable[Assertion], authority: Authority) -> Taken:
         """Assert as this node, each in place of what the same agent had asserted of the fact from the same root."""
+        change = Change()
         added: dict[Dot, str] = {}
         for assertion in assertions:
             former = [given.dot for given in self.assertions(assertion.fact_id) if _is_same_voice(given.assertion, assertion)]
             (dot,) = self.members.add(assertion.fact_id, former).added
             added[dot] = assertion.fact_id
             given = sealed(authority.seal, self.partition, dot, assertion)
-            self._keep(given, taken)
-            taken.adds.append(given)
+            self._keep(given, change)
+            change.adds.append(given)
             if former:
                 removal = Removal(assertion.fact_id, tuple(former), assertion.agent, "superseded", assertion.stamp)
-                self._let_go(removal, authority, taken)
+                self._let_go(removal, authority, change)
         if added:
-            self._enforce_quota({given.assertion.agent for given in taken.adds}, authority, taken)
-            self._note_head(authority, taken)
-            self._note_seen(added, taken)
+            self._enforce_quota({given.assertion.agent for given in change.adds}, authority, change)
+            self._note_head(authority, change)
+            self._note_seen(added, change)
+        return change.made()
 
-    def remove(
-        self, fact_id: str, dots: Sequence[Dot], by: str, why: Reason, stamp: Stamp, authority: Authority, taken: Taken
-    ) -> None:
+    def remove(self, fact_id: str, dots: Sequence[Dot], by: str, why: Reason, stamp: Stamp, authority: Authority) -> Taken:
         """Remove assertions. The caller has checked the right to."""
+        change = Change()
         self.members.drop(dots)
-        self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, taken)
-        self._note_seen(dots, taken)
+        self._let_go(Removal(fact_id, tuple(dots), by, why, stamp), authority, change)
+        self._note_seen(dots, change)
+        return change.made()
 
-    def disown(self, authority: Authority, taken: Taken) -> None:
+    def disown(self, authority: Authority) -> Taken:
         """Let go of what was said, and of what was taken back, by keys that nobody believes any more."""
-        is_revoked = authority.seal.is_revoked
+        change, is_revoked = Change(), authority.seal.is_revoked
         gone = [given for given in self._sealed.values() if is_revoked(given.seal, given.assertion.stamp.ms)]
         self.members.drop([given.dot for given in gone])
         for given in gone:
             assertion = given.assertion
             removal = Removal(assertion.fact_id, (given.dot,), assertion.agent, "revoked", assertion.stamp)
-            self._forget([given.dot], removal, taken)
-        self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], taken)
-        self._note_seen([given.dot for given in gone], taken)
+            self._forget([given.dot], removal, change)
+        self._drop_proofs([dot for dot, proof in self._proofs.items() if is_revoked(proof.seal, proof.stamp.ms)], change)
+        self._note_seen([given.dot for given in gone], change)
         # Forget what was seen of an actor of which nothing is trusted: replicas that never took it in would never agree.
         silent = {actor for actor, head in self.heads.items() if is_revoked(head.seal, 0)}
         silent |= {actor_of(given.dot) for given in gone if is_revoked(given.seal, 0)}
-        self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), taken)
+        self._forget_actors(silent.difference(map(actor_of, self._sealed), (self._actor,)), change)
+        return change.made()
 
     # ── what comes from others ────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, adds: Iterable[Sealed], removals: Iterable[Removal], heads: Iterable[Head], authority: Authority) -> Taken:
         """Take in what is new and true of it. Applying anything twice changes nothing."""
-        taken, removals, heads = Taken(), list(removals), list(heads)
-        self._take_heads(heads, authority, taken)
-        gone = self._take_removals(removals, authority, taken)
-        fresh, observed = self._admitted(adds, authority, taken)
+        change, removals, heads = Change(), list(removals), list(heads)
+        self._take_heads(heads, authority, change)
+        gone = self._take_removals(removals, authority, change)
+        fresh, observed = self._admitted(adds, authority, change)
         if fresh or gone or observed:
-            self._change(fresh, gone, observed, authority, taken)
+            self._change(fresh, gone, observed, authority, change)
         # To the limit itself `forget_beyond_limits` brings it, so that this need not be done with each message.
         givers = {given.assertion.agent for given in fresh}.union(removal.by for removal in removals)
-        self._limit_proofs(_SLACK * authority.removals_max, taken, givers)
-        self._limit_boots(_SLACK * authority.boots_max, taken, {head.node for head in heads})
-        return taken
+        self._limit_proofs(_SLACK * authority.removals_max, change, givers)
+        self._limit_boots(_SLACK * authority.boots_max, change, {head.node for head in heads})
+        return change.made()
 
     def _change(
-        self, fresh: Sequence[Sealed], gone: Mapping[Dot, Removal], observed: Sequence[Dot], authority: Authority, taken: Taken
+        self, fresh: Sequence[Sealed], gone: Mapping[Dot, Removal], observed: Sequence[Dot], authority: Authority, change: Change
     ) -> None:
         added = {given.dot: given.assertion.fact_id for given in fresh}
         # Dots a liar has made it cover are revived when they come; of honest members' dots none is covered here.
         self.members.revive({dot: fact for dot, fact in added.items() if self.members.has_seen(dot)} if self._is_wary else {})
         self.members.apply(Delta(added, frozenset([*gone, *observed])))
         for given in fresh:
-            self._keep(given, taken)
-        taken.adds += fresh
+            self._keep(given, change)
+        change.adds += fresh
         for dot, removal in gone.items():
-            self._forget([dot], removal, taken)
-        self._enforce_quota({given.assertion.agent for given in fresh}, authority, taken)
-        self._note_seen([*gone, *observed, *(given.dot for given in fresh)], taken)
+            self._forget([dot], removal, change)
+        self._enforce_quota({given.assertion.agent for given in fresh}, authority, change)
+        self._note_seen([*gone, *observed, *(given.dot for given in fresh)], change)
 
     def take_changes(self, changes: Changes, authority: Authority) -> Taken:
         """The same for a message."""
@@ -147,31 +124,33 @@ class PartitionReplica(PartitionContent):
 
     def join(self, up_to: Mapping[Actor, int], beyond: Iterable[Dot], heads: Iterable[Head], authority: Authority) -> Taken:
         """Take over what another node has seen, where both hold the same assertions. No actor is believed beyond its own head."""
-        taken = Taken()
-        self._take_heads(heads, authority, taken)
+        change = Change()
+        self._take_heads(heads, authority, change)
         known = {actor: head.counter for actor, head in self.heads.items()}
         bounded = {actor: min(counter, known.get(actor, 0)) for actor, counter in up_to.items()}
         before = dict(self.members.context.up_to)
         single = [dot for dot in beyond if counter_of(dot) <= known.get(actor_of(dot), 0)]
         self.members.join_context(bounded, single)
         moved = [actor for actor, counter in self.members.context.up_to.items() if before.get(actor) != counter]
-        self._note_actors(moved, taken)
-        self._note_beyond(single, taken)
-        self._limit_boots(_SLACK * authority.boots_max, taken, list(self._heads_of))
-        return taken
+        self._note_actors(moved, change)
+        self._note_beyond(single, change)
+        self._limit_boots(_SLACK * authority.boots_max, change, list(self._heads_of))
+        return change.made()
 
     def has_of_others(self) -> bool:
         """Whether it keeps what other nodes wrote."""
         return any(actor_of(dot) not in self._own_heads for dot in self._sealed)
 
-    def drop_others(self, taken: Taken) -> None:
+    def drop_others(self) -> Taken:
         """Let go of a partition this node no longer holds, except its own writes.
 
         Seen dots of others are forgotten too: otherwise the node would refuse all of it should the partition come back.
         """
+        change = Change()
         for given in [given for given in self._sealed.values() if actor_of(given.dot) not in self._own_heads]:
-            self._unkeep(given, taken)
-        taken.records += self.forget_seen(self._own_heads)
+            self._unkeep(given, change)
+        change.records += self.forget_seen(self._own_heads)
+        return change.made()
 
     def forget_seen(self, but_of: Collection[Actor] = ()) -> list[Record]:
         """Have seen no more than what is live here, `but_of` some actors."""
@@ -184,17 +163,21 @@ class PartitionReplica(PartitionContent):
         self.finish_loading(up_to, [dot for dot in context.beyond if actor_of(dot) in but_of])
         return gone
 
-    def forget_beyond_limits(self, authority: Authority, taken: Taken) -> None:
+    def forget_beyond_limits(self, authority: Authority) -> Taken:
         """Forget the oldest proofs of members that gave too many, boots beyond the limit without live assertions, and gaps."""
-        self._limit_proofs(authority.removals_max, taken, None)
-        self._limit_boots(authority.boots_max, taken, list(self._heads_of))
+        change = Change()
+        self._limit_proofs(authority.removals_max, change, None)
+        self._limit_boots(authority.boots_max, change, list(self._heads_of))
         if reached := self._beyond_gaps():
             self.members.join_context(reached, ())
-            self._note_actors(reached.keys(), taken)
+            self._note_actors(reached.keys(), change)
+        return change.made()
 
-    def forget_proofs(self, before_ms: int, taken: Taken) -> None:
+    def forget_proofs(self, before_ms: int) -> Taken:
         """Drop proofs that are older; by then every member has the removal, or has left."""
-        self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], taken)
+        change = Change()
+        self._drop_proofs([dot for dot, removal in self._proofs.items() if removal.stamp.ms < before_ms], change)
+        return change.made()
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -218,17 +201,17 @@ class PartitionReplica(PartitionContent):
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _take_heads(self, heads: Iterable[Head], authority: Authority, taken: Taken) -> None:
+    def _take_heads(self, heads: Iterable[Head], authority: Authority, change: Change) -> None:
         for head in heads:
             known = self.heads.get(head.actor)
             if known is not None and known.counter >= head.counter:
                 continue
             reason = malformed_head(head)
             if reason or not is_sealed_head(authority.seal, self.partition, head):
-                taken.refused[reason or "a head that its node did not seal"] += 1
+                change.refused[reason or "a head that its node did not seal"] += 1
                 continue
             self._set_head(head)
-            taken.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
+            change.records.append(Put(HEADS, self._prefix + head.actor, _encode(head)))
 
     def _is_squatted(self, given: Sealed, authority: Authority) -> bool:
         """Whether its dot belongs to a node that did not seal it, or to an unknown one: it comes again with a head."""
@@ -237,28 +220,28 @@ class PartitionReplica(PartitionContent):
         head = self.heads.get(actor_of(given.dot))
         return head is None or not authority.seal.speaks_for(given.seal, head.node)
 
-    def _take_removals(self, removals: Iterable[Removal], authority: Authority, taken: Taken) -> dict[Dot, Removal]:
+    def _take_removals(self, removals: Iterable[Removal], authority: Authority, change: Change) -> dict[Dot, Removal]:
         """Dots to let go of, with their proofs. A proof for what is not here yet waits for it."""
         gone: dict[Dot, Removal] = {}
         for removal in removals:
             reason = malformed_removal(removal)
             if reason or not (removal.why in OWN_JUDGEMENT or is_sealed_removal(authority.seal, self.partition, removal)):
-                taken.refused[reason or "a removal that its author did not seal"] += 1
+                change.refused[reason or "a removal that its author did not seal"] += 1
                 continue
             for dot in removal.dots:
                 given = self._sealed.get(dot)
                 if given is None:
-                    self._wait_for(dot, removal, authority, taken)
+                    self._wait_for(dot, removal, authority, change)
                 elif dot in gone:
                     continue
                 elif self._proves(removal, given, authority):
                     gone[dot] = removal
                 else:
-                    taken.refused["unauthorised removal"] += 1
-                    taken.contested.append(dot)
+                    change.refused["unauthorised removal"] += 1
+                    change.contested.append(dot)
         return gone
 
-    def _wait_for(self, dot: Dot, removal: Removal, authority: Authority, taken: Taken) -> None:
+    def _wait_for(self, dot: Dot, removal: Removal, authority: Authority, change: Change) -> None:
         if removal.why in OWN_JUDGEMENT:
             return
         former = self._proofs.get(dot)
@@ -267,7 +250,7 @@ class PartitionReplica(PartitionContent):
             return
         # Kept also where the dot is covered already (another's past): a holder set back to a backup asks for it.
         self._proofs.keep(dot, removal)
-        taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
+        change.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
 
     def _is_entitled(self, removal: Removal, dot: Dot, authority: Authority) -> bool:
         """Whether it counts while the assertion under a dot is unknown: a moderator's, and that of the dot's node."""
@@ -287,7 +270,7 @@ class PartitionReplica(PartitionContent):
             return authority.seal.is_revoked(given.seal, assertion.stamp.ms)
         return removal.by == assertion.agent or authority.is_moderator(removal.by) or authority.is_withdrawn(assertion)
 
-    def _admitted(self, adds: Iterable[Sealed], authority: Authority, taken: Taken) -> tuple[list[Sealed], list[Dot]]:
+    def _admitted(self, adds: Iterable[Sealed], authority: Authority, change: Change) -> tuple[list[Sealed], list[Dot]]:
         """New assertions, and dots that are only to be remembered as seen: taken back before they came."""
         fresh: dict[Dot, Sealed] = {}
         observed: list[Dot] = []
@@ -295,9 +278,9 @@ class PartitionReplica(PartitionContent):
             if given.dot in fresh or self._is_settled(given, authority):
                 continue
             if reason := refusal(given, self.partition, authority.tenant, authority.seal):
-                taken.refused[reason] += 1
+                change.refused[reason] += 1
             elif self._is_squatted(given, authority):
-                taken.refused["a dot of another node's"] += 1
+                change.refused["a dot of another node's"] += 1
             elif self._is_taken_back(given, authority):
                 observed.append(given.dot)
             else:
@@ -314,26 +297,26 @@ class PartitionReplica(PartitionContent):
         waiting = self._proofs.get(given.dot)
         return authority.is_withdrawn(given.assertion) or (waiting is not None and self._proves(waiting, given, authority))
 
-    def _keep(self, given: Sealed, taken: Taken | None) -> None:
+    def _keep(self, given: Sealed, change: Change | None) -> None:
         self._sealed[given.dot] = given
         self._per_agent[given.assertion.agent] += weight(given.assertion)
         # A proof that waited and did not hold is nobody's proof.
-        if self._proofs.forget(given.dot) and taken is not None:
-            taken.records.append(Delete(PROOFS, self._prefix + given.dot))
-        if taken is not None:
-            taken.records.append(Put(ASSERTIONS, self._prefix + given.dot, _encode(given)))
-            taken.facts.add(given.assertion.fact_id)
+        if self._proofs.forget(given.dot) and change is not None:
+            change.records.append(Delete(PROOFS, self._prefix + given.dot))
+        if change is not None:
+            change.records.append(Put(ASSERTIONS, self._prefix + given.dot, _encode(given)))
+            change.facts.add(given.assertion.fact_id)
 
-    def _unkeep(self, given: Sealed, taken: Taken) -> None:
+    def _unkeep(self, given: Sealed, change: Change) -> None:
         del self._sealed[given.dot]
         self._per_agent[given.assertion.agent] -= weight(given.assertion)
         if not self._per_agent[given.assertion.agent]:
             del self._per_agent[given.assertion.agent]
-        taken.gone.append(given)
-        taken.records.append(Delete(ASSERTIONS, self._prefix + given.dot))
-        taken.facts.add(given.assertion.fact_id)
+        change.gone.append(given)
+        change.records.append(Delete(ASSERTIONS, self._prefix + given.dot))
+        change.facts.add(given.assertion.fact_id)
 
-    def _let_go(self, removal: Removal, authority: Authority, taken: Taken) -> None:
+    def _let_go(self, removal: Removal, authority: Authority, change: Change) -> None:
         """Drop dots for an entitled remover, under as many proofs as needed."""
         for start in range(0, len(removal.dots), REMOVAL_DOTS_MAX):
             some = msgspec.structs.replace(removal, dots=removal.dots[start : start + REMOVAL_DOTS_MAX])
@@ -341,48 +324,48 @@ class PartitionReplica(PartitionContent):
             if authority.seal.is_on and removal.why == "redacted" and not proof.seal:
                 # Its key is elsewhere, and unsealed nobody believes it; but the registry says it, so this node may say it too.
                 proof = sealed_removal(authority.seal, self.partition, msgspec.structs.replace(some, by=self._node))
-            self._forget(some.dots, proof, taken)
+            self._forget(some.dots, proof, change)
 
-    def _forget(self, dots: Iterable[Dot], removal: Removal, taken: Taken) -> None:
+    def _forget(self, dots: Iterable[Dot], removal: Removal, change: Change) -> None:
         for dot in dots:
             if (given := self._sealed.get(dot)) is None:
                 continue
-            self._unkeep(given, taken)
+            self._unkeep(given, change)
             self._proofs.keep(dot, removal)
-            taken.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
-        taken.removals.append(removal)
+            change.records.append(Put(PROOFS, self._prefix + dot, _encode(removal)))
+        change.removals.append(removal)
 
-    def _drop_proofs(self, dots: Iterable[Dot], taken: Taken) -> None:
+    def _drop_proofs(self, dots: Iterable[Dot], change: Change) -> None:
         for dot in dots:
             self._proofs.forget(dot)
-            taken.records.append(Delete(PROOFS, self._prefix + dot))
+            change.records.append(Delete(PROOFS, self._prefix + dot))
 
-    def _forget_actors(self, actors: Collection[Actor], taken: Taken) -> None:
+    def _forget_actors(self, actors: Collection[Actor], change: Change) -> None:
         if not actors:
             return
-        self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], taken)
-        self._forget_boots(actors, taken)
+        self._drop_proofs([dot for dot in self._proofs if actor_of(dot) in actors], change)
+        self._forget_boots(actors, change)
 
-    def _limit_proofs(self, most: int, taken: Taken, givers: Collection[str] | None) -> None:
+    def _limit_proofs(self, most: int, change: Change, givers: Collection[str] | None) -> None:
         if dots := self._proofs.beyond(most, givers):
-            self._drop_proofs(dots, taken)
-            taken.refused[TOO_MANY_REMOVALS] += len(dots)
+            self._drop_proofs(dots, change)
+            change.refused[TOO_MANY_REMOVALS] += len(dots)
 
-    def _limit_boots(self, most: int, taken: Taken, nodes: Collection[str]) -> None:
+    def _limit_boots(self, most: int, change: Change, nodes: Collection[str]) -> None:
         if gone := self._boots_beyond(most, nodes):
-            self._forget_boots(gone, taken)
-            taken.refused[TOO_MANY_BOOTS] += len(gone)
+            self._forget_boots(gone, change)
+            change.refused[TOO_MANY_BOOTS] += len(gone)
 
-    def _forget_boots(self, actors: Collection[Actor], taken: Taken) -> None:
+    def _forget_boots(self, actors: Collection[Actor], change: Change) -> None:
         """Their heads, and what was seen of them."""
         for actor in [actor for actor in actors if actor in self.heads]:
             self._heads_of[self.heads.pop(actor).node] -= 1
             self._own_heads.pop(actor, None)
-            taken.records.append(Delete(HEADS, self._prefix + actor))
+            change.records.append(Delete(HEADS, self._prefix + actor))
         context = self.members.context
-        taken.records += self.forget_seen({*context.up_to, *map(actor_of, context.beyond)}.difference(actors))
+        change.records += self.forget_seen({*context.up_to, *map(actor_of, context.beyond)}.difference(actors))
 
-    def _enforce_quota(self, agents: Iterable[str], authority: Authority, taken: Taken) -> None:
+    def _enforce_quota(self, agents: Iterable[str], authority: Authority, change: Change) -> None:
         """Keep an agent's newest assertions. Deterministic: replicas with the same assertions keep the same ones."""
         for agent in sorted(agent for agent in agents if self._per_agent[agent] > authority.quota):
             own = [given for given in self._sealed.values() if given.assertion.agent == agent]
@@ -392,13 +375,13 @@ class PartitionReplica(PartitionContent):
                 if used > authority.quota:
                     self.members.drop([given.dot])
                     removal = Removal(given.assertion.fact_id, (given.dot,), agent, "quota", given.assertion.stamp)
-                    self._forget([given.dot], removal, taken)
+                    self._forget([given.dot], removal, change)
 
-    def _note_head(self, authority: Authority, taken: Taken) -> None:
+    def _note_head(self, authority: Authority, change: Change) -> None:
         counter = self.members.context.up_to.get(self._actor, 0)
         head = sealed_head(authority.seal, self.partition, Head(self._node, self._incarnation, counter))
         self._set_head(head)
-        taken.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
+        change.records.append(Put(HEADS, self._prefix + self._actor, _encode(head)))
 
     def _set_head(self, head: Head) -> None:
         self._heads_of[head.node] += head.actor not in self.heads
@@ -406,21 +389,21 @@ class PartitionReplica(PartitionContent):
         if head.node == self._node:
             self._own_heads[head.actor] = head
 
-    def _note_seen(self, dots: Iterable[Dot], taken: Taken) -> None:
+    def _note_seen(self, dots: Iterable[Dot], change: Change) -> None:
         """Make durable what was seen: the count per actor, and single dots beyond it that are live no more."""
         dots = list(dots)
-        self._note_actors({actor_of(dot) for dot in dots}, taken)
-        self._note_beyond((dot for dot in dots if dot not in self._sealed), taken)
+        self._note_actors({actor_of(dot) for dot in dots}, change)
+        self._note_beyond((dot for dot in dots if dot not in self._sealed), change)
 
-    def _note_actors(self, actors: Collection[Actor], taken: Taken) -> None:
+    def _note_actors(self, actors: Collection[Actor], change: Change) -> None:
         """Counts of these actors. Single dots that these reach need no records: left behind, they would come back by themselves
         where what was seen is to be forgotten."""
         up_to = self.members.context.up_to
-        taken.records += [Put(SEEN, self._prefix + actor, up_to[actor].to_bytes(5, "big")) for actor in actors if actor in up_to]
+        change.records += [Put(SEEN, self._prefix + actor, up_to[actor].to_bytes(5, "big")) for actor in actors if actor in up_to]
         for actor in actors if self._noted_beyond else ():
             last = self.members.context.last.get(actor, b"")
             reached = {dot for dot in self._noted_beyond.get(actor, ()) if dot <= last}
-            taken.records += [Delete(BEYOND, self._prefix + dot) for dot in sorted(reached)]
+            change.records += [Delete(BEYOND, self._prefix + dot) for dot in sorted(reached)]
             self._drop_noted(actor, reached)
 
     def _drop_noted(self, actor: Actor, dots: set[Dot]) -> None:
@@ -429,11 +412,11 @@ class PartitionReplica(PartitionContent):
             if not self._noted_beyond[actor]:
                 del self._noted_beyond[actor]
 
-    def _note_beyond(self, dots: Iterable[Dot], taken: Taken) -> None:
+    def _note_beyond(self, dots: Iterable[Dot], change: Change) -> None:
         beyond = self.members.context.beyond
         for dot in [dot for dot in dots if dot in beyond]:
             self._noted_beyond.setdefault(actor_of(dot), set()).add(dot)
-            taken.records.append(Put(BEYOND, self._prefix + dot, b""))
+            change.records.append(Put(BEYOND, self._prefix + dot, b""))
 
 
 def _is_same_voice(one: Assertion, other: Assertion) -> bool:

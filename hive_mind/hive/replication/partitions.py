@@ -12,9 +12,10 @@ from hive_mind.hive.index.replica import Shares
 from hive_mind.hive.policy.admission import malformed
 from hive_mind.hive.policy.expiry import lifetime
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
-from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import BEYOND, SEEN, PartitionReplica
+from hive_mind.hive.replication.taken import Taken, by_partition
 from hive_mind.hive.topology.base import Topology
-from hive_mind.model.evidence import Actor, Assertion, Dot, Stamp, actor_of
+from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp, actor_of
 from hive_mind.model.ids import fact_id
 
 INCOMING, HELD = "incoming", "held"
@@ -45,10 +46,18 @@ class Partitions:
         """Partitions held no longer, and the new holders that are not known to have all of it."""
         self._former: set[str] = set()
         """Members that may have left and still have something to hand over."""
-        self.has_lost = False
-        """Whether records were lost that no other member holds: their authors must assert them again."""
+        self._has_lost = False
         for partition in topology.held_by(node):
             self.share(partition).is_holder = True
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether records were lost that no other member holds: their authors must assert them again."""
+        return self._has_lost
+
+    def note_loss(self) -> None:
+        """Records were lost that no other member holds."""
+        self._has_lost = True
 
     def share(self, partition: str) -> PartitionReplica:
         """A partition's share, made when it is first needed."""
@@ -100,8 +109,8 @@ class Partitions:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def promote(
-        self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], taken: dict[str, Taken], at: PolicyNow
-    ) -> list[Held]:
+        self, promotions: Sequence[Promotion], stamps: Iterable[Stamp], at: PolicyNow
+    ) -> tuple[list[Held], dict[str, Taken]]:
         """Assert for agents. Earlier equal assertions of the same agent are held already."""
         held: list[Held] = []
         fresh: dict[str, dict[tuple[str, str, str], Assertion]] = {}
@@ -121,9 +130,7 @@ class Partitions:
             for partition in (home, *self._copies(assertion, sureness)):
                 if not self._has_alike(partition, assertion):
                     fresh.setdefault(partition, {})[assertion.fact_id, assertion.agent, assertion.root] = assertion
-        for partition, assertions in fresh.items():
-            self.share(partition).assert_all(assertions.values(), at, taken.setdefault(partition, Taken()))
-        return held
+        return held, {name: self.share(name).assert_all(assertions.values(), at) for name, assertions in fresh.items()}
 
     def _is_over(self, assertion: Assertion) -> bool:
         """Whether a moderator took it back, and its agent did not say it anew since, as far as this node knows."""
@@ -133,52 +140,64 @@ class Partitions:
         return all(one.agent != assertion.agent or self._policy.is_taken_back(one) for one in live)
 
     def retract(
-        self, fact_id: str, by: str, stamp: Stamp, taken: dict[str, Taken], at: PolicyNow, *, is_for_all: bool
-    ) -> Retracted:
+        self, fact_id: str, by: str, stamp: Stamp, at: PolicyNow, *, is_for_all: bool
+    ) -> tuple[Retracted, dict[str, Taken]]:
         """Take back what an agent asserted, as far as this node knows it; or everything it has, for a moderator."""
         found, removed = False, 0
+        taken: dict[str, Taken] = {}
         for partition, share in self.shares.items():
             given = list(share.assertions(fact_id))
             found = found or bool(given)
             dots = [one.dot for one in given if is_for_all or one.assertion.agent == by]
             if dots:
-                share.remove(fact_id, dots, by, "retracted", stamp, at, taken.setdefault(partition, Taken()))
+                taken[partition] = share.remove(fact_id, dots, by, "retracted", stamp, at)
                 removed += len(dots)
         refused = "only its author or a moderator may take it back" if found and not removed else ""
-        return Retracted(fact_id, removed, refused)
+        return Retracted(fact_id, removed, refused), taken
 
-    def collect(self, stamp: Stamp, taken: dict[str, Taken], at: PolicyNow, *, dry_run: bool = False) -> list[str]:
-        """Remove what has expired for good; the facts concerned, sorted. `dry_run` only names them."""
-        facts: set[str] = set()
-        for partition, share in self.shares.items():
-            expired = [given for given in share.all_sealed() if at.is_expired(given)]
-            facts.update(given.assertion.fact_id for given in expired)
-            for given in [] if dry_run else expired:
-                dots = [given.dot]
-                some = taken.setdefault(partition, Taken())
-                share.remove(given.assertion.fact_id, dots, self.node, "expired", stamp, at, some)
-        return sorted(facts)
+    def expired(self, at: PolicyNow) -> list[tuple[str, Sealed]]:
+        """Facts that have expired for good, each with its partition."""
+        return [(name, given) for name, share in self.shares.items() for given in share.all_sealed() if at.is_expired(given)]
+
+    def collect(self, stamp: Stamp, at: PolicyNow) -> dict[str, Taken]:
+        """Remove what has expired for good."""
+        return by_partition(
+            (name, self.shares[name].remove(given.assertion.fact_id, [given.dot], self.node, "expired", stamp, at))
+            for name, given in self.expired(at)
+        )
 
     def withdraw(
-        self,
-        fact_ids: Iterable[str],
-        by: str,
-        stamp: Stamp,
-        taken: dict[str, Taken],
-        at: PolicyNow,
-        *,
-        is_just_written: bool = False,
-    ) -> None:
+        self, fact_ids: Iterable[str], by: str, stamp: Stamp, at: PolicyNow, *, is_just_written: bool = False
+    ) -> dict[str, Taken]:
         """Remove what a retraction or redaction covers that everybody knows of.
 
         One that is just being written here means what is here, whatever the time may be.
         """
         covers = self._policy.is_taken_back if is_just_written else at.is_withdrawn
-        for id in fact_ids:
-            for partition, share in self.shares.items():
-                dots = [one.dot for one in share.assertions(id) if covers(one.assertion)]
-                if dots:
-                    share.remove(id, dots, by, "redacted", stamp, at, taken.setdefault(partition, Taken()))
+        return by_partition(
+            (name, share.remove(id, dots, by, "redacted", stamp, at))
+            for id in fact_ids
+            for name, share in self.shares.items()
+            if (dots := [one.dot for one in share.assertions(id) if covers(one.assertion)])
+        )
+
+    def disown(self, at: PolicyNow) -> dict[str, Taken]:
+        """Let go of what revoked keys said. What this node lost so, its authors must assert again."""
+        taken: dict[str, Taken] = {}
+        for name, share in self.shares.items():
+            own = {head.actor for head in share.own_heads()}
+            taken[name] = share.disown(at)
+            if any(actor_of(given.dot) in own for given in taken[name].gone):
+                self.note_loss()
+        return taken
+
+    def forget_old(self, before_ms: int, at: PolicyNow) -> dict[str, Taken]:
+        """Forget proofs that are older, and what is beyond the limits."""
+        return by_partition(
+            (name, taken)
+            for name, share in self.shares.items()
+            for taken in (share.forget_proofs(before_ms), share.forget_beyond_limits(at))
+        )
 
     def erased(self) -> set[str]:
         """Facts of which something is to be erased."""
@@ -265,13 +284,12 @@ class Partitions:
 
     def let_go(self) -> dict[str, Taken]:
         """Drop what every new holder has by now."""
-        taken: dict[str, Taken] = {}
-        for name in [name for name, waiting in self.leaving.items() if not waiting]:
+        arrived = [name for name, waiting in self.leaving.items() if not waiting]
+        for name in arrived:
             del self.leaving[name]
-            some = taken.setdefault(name, Taken())
-            some.records.append(Delete(HELD, _key(name)))
-            self.shares[name].drop_others(some)
-        return taken
+        return by_partition(
+            (name, taken) for name in arrived for taken in (Taken((Delete(HELD, _key(name)),)), self.shares[name].drop_others())
+        )
 
     # ── restart ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -328,7 +346,8 @@ class Partitions:
             share.is_complete = False
             records.append(Put(HELD, _key(partition), _PART.encode()))
         sources = dict.fromkeys([*former, *(node for node in self.topology.holders(partition) if node != self.node)])
-        self.has_lost = self.has_lost or (share.is_holder and not sources)
+        if share.is_holder and not sources:
+            self.note_loss()
         if share.is_holder and sources:
             share.is_complete, self.sources[partition] = False, tuple(sources)
             if partition in self._unheard or not former:

@@ -6,7 +6,7 @@ nothing is under way. Only computes; journals come one after the other, because 
 seals, `seal` is that of the mover, which may write for all.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -20,7 +20,6 @@ from hive_mind.hive.policy.registry import DRIFT_MS
 from hive_mind.hive.policy.registry_service import record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
-from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.hive.replication.reliable_channels import LANES, SENT
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
@@ -51,7 +50,7 @@ class Journal:
 class _Written:
     """Assertions written to a partition, by node."""
 
-    sealed: dict[str, list[Sealed]] = field(default_factory=dict)
+    sealed: dict[str, Sequence[Sealed]] = field(default_factory=dict)
     heads: dict[str, tuple[Head, ...]] = field(default_factory=dict)
 
 
@@ -93,8 +92,8 @@ class Resettlement:
         records = [record for effect in effects if isinstance(effect, Persist) for record in effect.records]
         latest = self._latest
         for partition, assertions in self._placed.get(name, {}).items():
-            share, taken = node.partitions.share(partition), Taken()
-            share.assert_all(assertions, node.policy.at(_NO_TIME), taken)
+            share = node.partitions.share(partition)
+            taken = share.assert_all(assertions, node.policy.at(_NO_TIME))
             records += taken.records
             written = self._written.setdefault(partition, _Written())
             written.sealed[name], written.heads[name] = taken.adds, share.own_heads()
@@ -159,7 +158,7 @@ def facts_of(estate: JournalSnapshot, settings: HiveSettings, chance: Chance, no
     node.start([], now)
     node.registry.take(estate.entries, None)
     (partition,) = node.topology.held_by(_ALONE)
-    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy.at(_NO_TIME), Taken())
+    node.partitions.share(partition).assert_all((one.assertion for one in estate.vouched), node.policy.at(_NO_TIME))
     node.replica.rearrange(node.partitions.searchable())
     ids = dict.fromkeys(one.assertion.fact_id for one in estate.vouched)
     return tuple(fact for fact_id in ids if (fact := node.fact(fact_id, now)) is not None)

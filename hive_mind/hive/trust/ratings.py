@@ -64,7 +64,6 @@ class Reputation:
     good: float = 0.0
     bad: float = 0.0
     raters: int = 0
-    is_pinned: bool = False
 
     @property
     def evidence(self) -> float:
@@ -102,7 +101,7 @@ def reputations(ratings: Iterable[Rating], hive: Hive, now_ms: int, settings: Tr
     rows = sorted({(row.rater, row.subject): row for row in ratings if _is_heard(row, hive)}.values())
     found = _rated(rows, hive, now_ms, settings) if rows else {}
     for agent, trust in hive.pinned.items():
-        found[agent] = replace(found.get(agent, NOBODY), trust=min(max(trust, 0.0), TRUST_MAX), is_pinned=True)
+        found[agent] = replace(found.get(agent, NOBODY), trust=min(max(trust, 0.0), TRUST_MAX))
     return found
 
 

@@ -312,7 +312,7 @@ async def open_node(settings: Settings, plan: MemberPlan, embedder: Embedder, bu
         message_log = AppMessageLog(lambda: app_messages.kept)
         # Before anything can come.
         post = Post(plan.name, message_log.write, lambda: app_messages.kept)
-        app_messages.handler = post.write
+        app_messages.deliver_to(post.write)
         journal = await open_journal(settings, plan.hive, plan.name)
         runner = NodeRunner(
             app_messages,

@@ -6,8 +6,8 @@ from hive_mind.devbroker.amqp.sections import split, value_message
 from hive_mind.devbroker.entity import DeliveryOutcome
 
 ACCEPTED, RELEASED = DeliveryOutcome("accepted"), DeliveryOutcome("released")
-ABANDONED = DeliveryOutcome("modified", has_failed=True)
-PUT_ASIDE = DeliveryOutcome("modified", has_failed=True, is_undeliverable_here=True)
+ABANDONED = DeliveryOutcome("modified")
+PUT_ASIDE = DeliveryOutcome("modified", is_undeliverable_here=True)
 
 
 class PlayedLink:

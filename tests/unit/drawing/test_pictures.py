@@ -6,8 +6,9 @@ import xml.etree.ElementTree as ET
 import matplotlib as mpl
 import pytest
 
-from hive_mind.drawing.palette import COLOURS, SERIES, contrast
+from hive_mind.drawing.palette import COLOURS, SERIES
 from hive_mind.drawing.pictures import as_file, canvas, entitle
+from tests.contrast import contrast
 
 SVG = "{http://www.w3.org/2000/svg}"
 

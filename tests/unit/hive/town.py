@@ -59,7 +59,7 @@ class Town:
     def boot(self, name: str) -> None:
         self.dies_after.pop(name, None)
         node = AppMessages(Plain(name), lambda: self.names, Random(self.chance.getrandbits(32)), SETTINGS)
-        node.handler = self.writer(name)
+        node.deliver_to(self.writer(name))
         self.nodes[name] = node
         kept = [Put(table, key, value) for (table, key), value in sorted(self.journals[name].items())]
         self.perform(name, node.start(kept, self.now))

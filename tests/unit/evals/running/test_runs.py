@@ -29,8 +29,10 @@ def written(cell: CellFolder, *questions: str) -> None:
 
 
 def test_the_same_experiment_goes_on_where_it_was(tmp_path: Path):
-    assert not open_run(tmp_path / "run", EXPERIMENT, HERE).is_resumed
-    assert open_run(tmp_path / "run", EXPERIMENT, HERE).is_resumed
+    begun = open_run(tmp_path / "run", EXPERIMENT, HERE)
+    written(begun.cell("a"), "q1")
+
+    assert [row.question for row in open_run(tmp_path / "run", EXPERIMENT, HERE).cell("a").answered()] == ["q1"]
 
 
 def test_a_run_that_was_begun_before_experiments_had_all_their_fields_goes_on(tmp_path: Path):
@@ -39,7 +41,8 @@ def test_a_run_that_was_begun_before_experiments_had_all_their_fields_goes_on(tm
     del told["has_baselines"]
     (tmp_path / "experiment.json").write_text(json.dumps(told))
 
-    assert open_run(tmp_path, EXPERIMENT, HERE).is_resumed
+    open_run(tmp_path, EXPERIMENT, HERE)
+    assert read_plain(tmp_path / "experiment.json") == told
 
 
 def test_another_experiment_is_refused_and_told_what_differs(tmp_path: Path):
@@ -66,7 +69,7 @@ def test_another_language_model_or_vector_index_is_refused(tmp_path: Path):
         open_run(tmp_path, EXPERIMENT, begun | {"language_model": "x:y"})
     with pytest.raises(InvalidInput, match="begun with vector index quantised and this run has vector index usearch; give HIVE"):
         open_run(tmp_path, EXPERIMENT, begun | {"vector_index": "usearch"})
-    assert open_run(tmp_path, EXPERIMENT, begun).is_resumed
+    open_run(tmp_path, EXPERIMENT, begun)
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path):

@@ -7,7 +7,7 @@ import pytest
 
 from hive_mind.hive.index.replica import Replica, Shares
 from hive_mind.hive.policy.admission import DEPTH_MAX, answerable, is_comparable
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.model.evidence import Sealed, Stamp, Statement, actor_id
 from hive_mind.model.ids import fact_id
 from hive_mind.model.probe import Anchors, Probe
@@ -63,14 +63,12 @@ class Desk:
         self.replica = Replica(options.get("new_arm", lambda: None), options.get("model", ""), self.known)
 
     def say(self, *assertions, into: str = "home") -> None:
-        taken = Taken()
-        self.shares[into].assert_all(assertions or (assertion(),), COURT, taken)
+        taken = self.shares[into].assert_all(assertions or (assertion(),), COURT)
         self.replica.changed(into, taken.facts)
 
     def take_back(self, id: str = PUMP_ID, agent: str = "ines", of: str = "home") -> None:
-        taken = Taken()
         dots = [given.dot for given in self.shares[of].assertions(id) if given.assertion.agent == agent]
-        self.shares[of].remove(id, dots, MODERATOR, "retracted", Stamp(FIRST_MS + 9), COURT, taken)
+        taken = self.shares[of].remove(id, dots, MODERATOR, "retracted", Stamp(FIRST_MS + 9), COURT)
         self.replica.changed(of, taken.facts)
 
     def found(self, query: str = PUMP, least: float = 0.0) -> set[str]:

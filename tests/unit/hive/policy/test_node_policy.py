@@ -130,7 +130,7 @@ def test_expired_is_hidden_at_once_and_collected_after_the_grace():
 
 def test_without_a_trusted_clock_the_time_counts_from_when_it_was_seen_and_a_wall_clock_changes_nothing():
     one = policy(ExpirySettings(is_on=True))
-    one.policy.time.members = 3
+    one.policy.time.rearrange(["n0", "n1", "n2"])
     given = Sealed(dot(b"8 bytes!", 1), assertion(ttl_ms=HOUR_MS, expires_ms=0))
     one.note_first_seen([given])
 

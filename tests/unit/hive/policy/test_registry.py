@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from hive_mind.errors import InvalidInput
-from hive_mind.hive.policy.registry import DRIFT_MS, Registry, Swept, record_key
+from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
 from hive_mind.hive.policy.rights import problem_with, rater_of, rating_key, subject_of
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
@@ -204,22 +204,24 @@ def test_a_sweep_forgets_what_was_taken_before_the_clock_was_known_and_hands_bac
     others = RegistryEntry("agent/bob", "{}", at(10**9, b"you"), "bob")
     here.take([others], None)
 
-    swept = here.sweep(NOW_MS, lambda entry: entry.stamp.actor == b"me")
-    again = here.write_again(swept.restamp[0], at(5, b"me"))
+    (own,) = here.sweep(NOW_MS, lambda entry: entry.stamp.actor == b"me")
+    again = here.write_again(own, at(5, b"me"))
     there.take([mine, again], NOW_MS)
 
-    assert (swept.restamp, swept.forgotten) == ((mine,), (others,))
+    assert own == mine
+    assert here.entries() == (again,)
     assert here.get("trust/ann") == there.get("trust/ann") == 0.5
     assert here.fingerprint(b"s") == there.fingerprint(b"s")
-    assert here.sweep(NOW_MS, lambda _: True) == Swept((), ())
+    assert here.sweep(NOW_MS, lambda _: True) == []
 
 
 def test_a_second_sweep_by_an_earlier_time_forgets_what_the_first_let_be():
     here, _ = copies()
     here.take([RegistryEntry("agent/ann", "{}", at(ms), "ann" if ms else "mod") for ms in (0, 10**9)], None)
-    first = here.sweep(NOW_MS, lambda _: False)
-    second = here.sweep(NOW_MS - 10**9, lambda _: False)
-    assert [len(swept.forgotten) for swept in (first, second)] == [1, 1]
+    here.sweep(NOW_MS, lambda _: False)
+    assert len(here) == 1
+    here.sweep(NOW_MS - 10**9, lambda _: False)
+    assert len(here) == 0
 
 
 def test_what_was_forgotten_leaves_no_trace_in_the_fingerprint():
@@ -330,7 +332,8 @@ def test_whom_somebody_else_dismisses_stays_in_office():
 def test_what_was_written_after_a_dismissal_leaves_the_journal_when_that_is_heard_of():
     here = Registry(["mod"])
     here.take([APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED], None)
-    assert here.overflown == [AFTERWARDS]
+    assert here.take_overflown() == [AFTERWARDS]
+    assert here.take_overflown() == []
     assert len({record_key(one) for one in (APPOINTED, IN_OFFICE, AFTERWARDS, DISMISSED)}) == 4
 
 

@@ -179,7 +179,7 @@ def test_what_is_written_again_takes_back_in_the_same_step_what_it_takes_back():
     node = hive.nodes["n0"]
     ahead = RegistryEntry(f"redacted/{PUMP_ID}", "true", Stamp(FIRST_MS + TEN_YEARS_MS, 0, b"x"), MODERATOR)
     hive.tell("n0", Received("n2", Announce((ahead,))))
-    node.time.members = 1
+    node.time.rearrange(["n0"])
     assert "n0" in hive.who_has()
 
     node.keep_house_next()

@@ -150,27 +150,26 @@ def test_a_sender_that_lost_its_memory_is_not_taken_for_its_former_self() -> Non
 
 def test_without_anybody_who_acts_nothing_is_confirmed() -> None:
     town = Town("ann", "bob")
-    handler, town.nodes["bob"].handler = town.nodes["bob"].handler, None
+    town.nodes["bob"].deliver_to(None)
     town.say("ann", "bob", "hello")
     town.deliver()
     assert town.nodes["ann"].unconfirmed == 1
 
-    town.nodes["bob"].handler = handler
+    town.nodes["bob"].deliver_to(town.writer("bob"))
     town.settle()
     assert town.log("bob") == ["ann hello"]
 
 
 def test_a_handler_that_fails_or_writes_where_it_may_not_holds_up_nothing() -> None:
     town = Town("ann", "bob")
-    write = town.nodes["bob"].handler
-    assert write is not None
+    write = town.writer("bob")
 
     def moody(told: IncomingMessage) -> Sequence[Record]:
         if told.data == b"bad":
             raise ValueError("I can't")
         return [Put("dots", b"", b"")] if told.data == b"sly" else write(told)
 
-    town.nodes["bob"].handler = moody
+    town.nodes["bob"].deliver_to(moody)
     for text in ("bad", "sly", "good"):
         town.say("ann", "bob", text)
     town.settle()

@@ -65,7 +65,7 @@ def test_a_partition_only_one_of_them_keeps_is_none_of_the_others_business():
 def test_an_assertion_arrives_unchanged_over_ten_hops():
     """No relay vouches for what it passes on, and nothing grows old or young or more trusted on the way."""
     members = two(*[f"hop-{number}" for number in range(11)])
-    original = members[0].say("The pump is red.", confidence=0.37, agent="ines").adds
+    original = list(members[0].say("The pump is red.", confidence=0.37, agent="ines").adds)
 
     for here, there in pairwise(members):
         meet(here, there)

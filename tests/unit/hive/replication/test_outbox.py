@@ -6,7 +6,6 @@ import pytest
 
 from hive_mind.hive.effects import Delete, Put, Received, Reconnected, Send, Tick
 from hive_mind.hive.replication.outbox import OUTBOX, UNDELIVERED, DeliverySettings, Outbox
-from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.model import wire
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Receipt, Replicate
@@ -267,8 +266,7 @@ def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_
     box, own, dots = outbox()
     (given,) = own.all_sealed()
     box.post(["n1"], (("all", dots),), 0)
-    taken = Taken()
-    own.remove(given.assertion.fact_id, dots, "ines", "retracted", Stamp(FIRST_MS + 1), Court(), taken)
+    taken = own.remove(given.assertion.fact_id, dots, "ines", "retracted", Stamp(FIRST_MS + 1), Court())
 
     kept = box.undelivered.keep({"all": taken})
     _, (again,) = box.due(1_000, holders, "n0")
@@ -276,7 +274,7 @@ def test_what_is_taken_back_under_way_still_arrives_together_with_the_proof_and_
 
     assert [record.table for record in kept] == [UNDELIVERED]
     assert again.message.changes[0].adds == (given,)
-    assert again.message.changes[0].removals == tuple(taken.removals)
+    assert again.message.changes[0].removals == taken.removals
     assert [record.table for record in records] == [OUTBOX, UNDELIVERED]
     assert box.undelivered.get("all", given.dot) is None
 

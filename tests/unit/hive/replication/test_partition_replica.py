@@ -6,7 +6,6 @@ import pytest
 from hive_mind.crdt.context import COUNTER_MAX
 from hive_mind.hive.effects import Delete
 from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
-from hive_mind.hive.replication.partition_replica import Taken
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_of, dot
 from hive_mind.model.messages import Changes
 from tests.hives import FIRST_MS, MODERATOR, PUMP_ID, Court, assertion, keyring, reloaded, said, share
@@ -55,7 +54,7 @@ def test_what_was_taken_back_is_gone_and_its_proof_is_kept():
     said(here)
     (own,) = dots_of(here)
 
-    here.remove(PUMP_ID, [own], "ines", "retracted", Stamp(FIRST_MS + 1), COURT, Taken())
+    here.remove(PUMP_ID, [own], "ines", "retracted", Stamp(FIRST_MS + 1), COURT)
 
     assert len(here) == 0
     assert not here.members.contains(PUMP_ID)
@@ -70,7 +69,7 @@ def test_taking_the_same_twice_changes_nothing_and_writes_nothing():
     again = there.take_changes(here.everything(), COURT)
 
     assert dots_of(there) == dots_of(here)
-    assert (again.records, again.facts, again.adds, again.refused) == ([], set(), [], {})
+    assert (again.records, again.facts, again.adds, again.refused) == ((), set(), (), {})
 
 
 def test_ten_relays_change_neither_author_nor_source_nor_age_nor_confidence():
@@ -188,7 +187,7 @@ def test_an_assertion_another_way_than_its_author_made_it_is_refused_with_its_re
 
     assert taken.refused == {"not sealed by its agent": 4}
     assert len(there) == 0
-    assert there.take([given], [], [], court).adds == [given]
+    assert there.take([given], [], [], court).adds == (given,)
 
 
 def test_a_seal_for_one_partition_is_none_for_another():
@@ -253,10 +252,10 @@ def test_a_head_counts_only_with_the_seal_of_its_node():
 
 
 def test_what_comes_together_with_the_proof_that_it_is_gone_leaves_no_gap_and_can_be_proved_to_others():
-    here, there, taken = share(), share("n1"), Taken()
+    here, there = share(), share("n1")
     said(here, assertion("First."), assertion("Second."))
     first = here.sealed(dots_of(here)[0])
-    here.remove(first.assertion.fact_id, [first.dot], "ines", "retracted", Stamp(FIRST_MS + 1), COURT, taken)
+    taken = here.remove(first.assertion.fact_id, [first.dot], "ines", "retracted", Stamp(FIRST_MS + 1), COURT)
 
     there.take([first, *here.all_sealed()], taken.removals, here.own_heads(), COURT)
 
@@ -335,13 +334,12 @@ def test_proofs_are_forgotten_when_they_are_old_and_only_then():
     here = share()
     said(here)
     (own,) = dots_of(here)
-    here.remove(PUMP_ID, [own], "ines", "retracted", Stamp(FIRST_MS), COURT, Taken())
+    here.remove(PUMP_ID, [own], "ines", "retracted", Stamp(FIRST_MS), COURT)
 
-    here.forget_proofs(FIRST_MS, Taken())
+    here.forget_proofs(FIRST_MS)
     assert here.proof(own) is not None
 
-    taken = Taken()
-    here.forget_proofs(FIRST_MS + 1, taken)
+    taken = here.forget_proofs(FIRST_MS + 1)
     assert here.proof(own) is None
     assert [type(record) for record in taken.records] == [Delete]
 
@@ -352,7 +350,7 @@ def test_a_node_that_stops_holding_keeps_its_own_words_and_can_take_the_rest_aga
     said(there, assertion(agent="bo"))
     here.take_changes(there.everything(), COURT)
 
-    here.drop_others(Taken())
+    here.drop_others()
     assert [given.assertion.agent for given in here.all_sealed()] == ["ines"]
 
     here.take_changes(there.everything(), COURT)
@@ -364,11 +362,9 @@ def test_what_was_seen_of_others_is_forgotten_for_good_though_it_was_once_seen_o
     said(there, assertion(agent="bo"), assertion("The door is open.", agent="bo"))
     first, second = sorted(there.all_sealed(), key=lambda one: one.dot)
     removal = Removal(second.assertion.fact_id, (second.dot,), "bo", "retracted", Stamp(FIRST_MS + 1))
-    records = here.take([second], [removal], (), COURT).records
-    records += here.take([first], (), (), COURT).records
-    let_go = Taken()
+    records = [*here.take([second], [removal], (), COURT).records, *here.take([first], (), (), COURT).records]
 
-    here.drop_others(let_go)
+    let_go = here.drop_others()
 
     assert not reloaded([*records, *let_go.records]).members.has_seen(second.dot)
 
@@ -378,7 +374,7 @@ def test_a_thousand_changes_of_mind_leave_one_number_and_one_assertion():
     for number in range(1_000):
         said(here, assertion(confidence=0.5 + number % 2 / 10, ms=FIRST_MS + number))
 
-    here.forget_proofs(FIRST_MS + 10_000, Taken())
+    here.forget_proofs(FIRST_MS + 10_000)
     whole: Changes = here.everything()
 
     assert (len(whole.adds), len(whole.removals), len(whole.heads)) == (1, 0, 1)

@@ -1,7 +1,7 @@
 """A share among members with keys: nobody writes under another's dots, and what a revoked key said is let go of."""
 
 from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
-from hive_mind.hive.replication.partition_replica import PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import PrivateKey
 from hive_mind.identity.seals import KeySeal
@@ -97,7 +97,7 @@ def test_a_removal_that_proves_nothing_is_not_in_the_way_of_one_that_does() -> N
 def test_what_somebody_without_the_right_says_is_gone_is_named() -> None:
     share, court_here = here(), court(BOB, "bob")
     share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
-    assert share.take((), [taken_back_before()], (), court_here).contested == [dot(ADAS, 1)]
+    assert share.take((), [taken_back_before()], (), court_here).contested == (dot(ADAS, 1),)
 
 
 def test_what_the_registry_takes_back_is_proved_by_the_node_that_lets_go_of_it() -> None:
@@ -105,9 +105,8 @@ def test_what_the_registry_takes_back_is_proved_by_the_node_that_lets_go_of_it()
     share, court_here = here_of("bob"), court(BOB, "bob")
     given = said("ada", ADA_SAYS)
     share.take([given], (), heads(), court_here)
-    taken = Taken()
 
-    share.remove(given.assertion.fact_id, [given.dot], "a moderator", "redacted", Stamp(NOW_MS), court_here, taken)
+    taken = share.remove(given.assertion.fact_id, [given.dot], "a moderator", "redacted", Stamp(NOW_MS), court_here)
     other = here()
     other.take((), taken.removals, heads(), court_here)
 
@@ -122,21 +121,20 @@ def test_what_a_revoked_key_said_and_took_back_counts_no_more_and_was_never_seen
     share.take([said("ada", ADA_SAYS), gone], [sealed_removal(ADA_SAYS.seal, "all", removal)], heads(), court_here)
     court_here.seal.revoke(revoked(ADA))
 
-    taken = Taken()
-    share.disown(court_here, taken)
+    taken = share.disown(court_here)
 
     assert agents(share) == []
     assert {given.dot for given in taken.gone} == {dot(ADAS, 1), dot(ADAS, 2)}
     assert share.proof(dot(ADAS, 9)) is None
     assert not share.members.has_seen(dot(ADAS, 1))
-    assert share.take([gone], (), heads(), court_here).adds == []
+    assert share.take([gone], (), heads(), court_here).adds == ()
 
 
 def test_what_it_stamped_before_stays() -> None:
     share, court_here = here(), court(BOB, "bob")
     share.take([said("ada", ADA_SAYS)], (), heads(), court_here)
     court_here.seal.revoke(revoked(ADA, NOW_MS + 1))
-    share.disown(court_here, Taken())
+    share.disown(court_here)
     assert agents(share) == ["ada"]
 
 
@@ -150,7 +148,7 @@ def test_the_digest_is_of_what_is_there_also_after_a_revocation() -> None:
     court_here.seal.revoke(revoked(ADA))
 
     for share in (compared, fresh):
-        share.disown(court_here, Taken())
+        share.disown(court_here)
     for given in bobs:
         for share in (compared, fresh):
             share.take([given], (), (), court_here)

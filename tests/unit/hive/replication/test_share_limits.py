@@ -12,7 +12,8 @@ from hive_mind.hive.policy.admission import CHARACTERS_OF_ONE, weight
 from hive_mind.hive.policy.authority import TOO_MANY_BOOTS, TOO_MANY_REMOVALS
 from hive_mind.hive.policy.seal import sealed, sealed_head, sealed_removal
 from hive_mind.hive.replication import partition_content
-from hive_mind.hive.replication.partition_replica import BEYOND, HEADS, PROOFS, PartitionReplica, Taken
+from hive_mind.hive.replication.partition_replica import BEYOND, HEADS, PROOFS, PartitionReplica
+from hive_mind.hive.replication.taken import Taken
 from hive_mind.model.evidence import Head, Removal, Sealed, Stamp, actor_id, dot
 from tests.hives import Court, assertion
 from tests.unit.hive.replication.test_partition_replica_keys import ADA_SAYS, ADAS, BOB_SAYS, NOW_MS, court, heads, here, said
@@ -65,12 +66,11 @@ def test_who_takes_back_without_end_forgets_its_own_and_nobody_elses(strict: Cou
     for start in range(0, 1_000, 10):
         takings.append(share.take((), lies(10, start), (), strict))
         assert len(share.proofs()) <= 2 * LIMIT + 11
-    last = Taken()
-    share.forget_beyond_limits(strict, last)
+    last = share.forget_beyond_limits(strict)
 
     assert {dot(ADAS, 5), *(one.dots[0] for one in lies(LIMIT, 1_000 - LIMIT))} == set(share.proofs())
     assert kept_in_journal(PROOFS, *takings, last) == LIMIT + 1
-    assert sum(taken.refused[TOO_MANY_REMOVALS] for taken in (*takings, last)) == 1_000 - LIMIT
+    assert sum(taken.refused.get(TOO_MANY_REMOVALS, 0) for taken in (*takings, last)) == 1_000 - LIMIT
 
 
 def test_which_removals_stay_depends_on_no_order(strict: Court) -> None:
@@ -80,7 +80,7 @@ def test_which_removals_stay_depends_on_no_order(strict: Court) -> None:
         Random(seed).shuffle(flood)
         for start in range(0, len(flood), 7):
             share.take((), flood[start : start + 7], (), strict)
-        share.forget_beyond_limits(strict, Taken())
+        share.forget_beyond_limits(strict)
         ends.append(set(share.proofs()))
 
     assert all(one == ends[0] for one in ends)
@@ -96,15 +96,14 @@ def test_boots_that_say_nothing_are_forgotten_and_those_with_facts_stay(strict: 
         takings.append(share.take((), (), boots(500)[start : start + 10], strict))
         takings.append(share.join({head.actor: 1 << 39 for head in boots(500)[: start + 10]}, (), (), strict))
         assert len(share.heads) <= 2 * LIMIT + 12
-    last = Taken()
-    share.forget_beyond_limits(strict, last)
+    last = share.forget_beyond_limits(strict)
 
     assert {ADAS, bobs.actor} < share.heads.keys()
     assert len(share.heads) == LIMIT + 2
     assert set(share.members.context.up_to) <= set(share.heads)
     assert kept_in_journal(HEADS, *takings, last) == LIMIT + 2
     assert {given.assertion.agent for given in share.all_sealed()} == {"ada", "bob"}
-    assert sum(taken.refused[TOO_MANY_BOOTS] for taken in (*takings, last)) >= 500 - LIMIT
+    assert sum(taken.refused.get(TOO_MANY_BOOTS, 0) for taken in (*takings, last)) >= 500 - LIMIT
 
 
 def test_which_boots_stay_depends_on_no_order(strict: Court) -> None:
@@ -114,7 +113,7 @@ def test_which_boots_stay_depends_on_no_order(strict: Court) -> None:
         Random(seed).shuffle(flood)
         for start in range(0, len(flood), 7):
             share.take((), (), flood[start : start + 7], strict)
-        share.forget_beyond_limits(strict, Taken())
+        share.forget_beyond_limits(strict)
         ends.append(set(share.heads))
 
     assert all(one == ends[0] for one in ends)
@@ -128,7 +127,7 @@ def test_a_removal_that_was_forgotten_comes_again_and_counts(strict: Court) -> N
         for n in range(LIMIT)
     ]
     share.take((), [true, *later], heads(), strict)
-    share.forget_beyond_limits(strict, Taken())
+    share.forget_beyond_limits(strict)
     share.take([mine], (), (), strict)
 
     share.take((), [true], (), strict)
@@ -168,7 +167,7 @@ def test_what_an_agent_says_over_its_quota_leaves_no_more_proofs_than_the_limit(
         share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, number), fact)], (), (head,), strict)
         assert len(share.proofs()) <= 2 * LIMIT + 1
 
-    share.forget_beyond_limits(strict, Taken())
+    share.forget_beyond_limits(strict)
 
     assert (len(share), len(share.proofs())) == (3, LIMIT)
 
@@ -187,8 +186,7 @@ def test_who_counts_with_gaps_fills_no_memory_and_what_fills_them_later_is_taken
     assert len(share.members.context.beyond) == 150
     before = {given.dot for given in share.all_sealed()}
 
-    takings.append(Taken())
-    share.forget_beyond_limits(strict, takings[-1])
+    takings.append(share.forget_beyond_limits(strict))
 
     assert share.members.context.beyond == frozenset()
     assert share.members.context.up_to == {ADAS: 1, bobs: 300}
@@ -207,7 +205,7 @@ def test_gaps_below_the_limit_stay_as_they_are(strict: Court, monkeypatch: pytes
     said_at = [assertion(f"Fact {number}.", agent="bob", ms=NOW_MS + number) for number in range(2, 2 * LIMIT + 2, 2)]
     share.take([sealed(BOB_SAYS.seal, "all", dot(bobs, 2 * n), one) for n, one in enumerate(said_at, 1)], (), (head,), strict)
 
-    share.forget_beyond_limits(strict, Taken())
+    share.forget_beyond_limits(strict)
     assert len(share.members.context.beyond) == LIMIT
 
 
