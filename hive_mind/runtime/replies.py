@@ -1,4 +1,4 @@
-"""What an agent of another process answered, and the errors that an answer may stand for."""
+"""The answers of an agent of another process, and the errors that an answer may stand for."""
 
 import random
 from collections.abc import Awaitable, Callable

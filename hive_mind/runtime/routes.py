@@ -38,12 +38,12 @@ class Routed:
 
     @property
     def parts(self) -> tuple[EventBus, EventBus]:
-        """What must not be lost goes over the first, what is live over the second."""
+        """The durable bus for messages that must not be lost, then the live one."""
         return self._durable, self._live
 
     @property
     def capabilities(self) -> BusCapabilities:
-        """What must not be lost is as safe as the durable bus makes it; anything must fit both."""
+        """Those of the durable bus for messages that must not be lost; but any message must fit both."""
         durable, live = self._durable.capabilities, self._live.capabilities
         bounds = [one.envelope_bytes_max for one in (durable, live) if one.envelope_bytes_max is not None]
         return replace(
@@ -117,7 +117,7 @@ class Routed:
 
 
 class Lines:
-    """What a node sends, in a line of its own for each bus: where one is gone, the other does not wait for it."""
+    """The lines of a node's messages, one for each bus: where one is gone, the other does not wait for it."""
 
     def __init__(self, node: str, bus: EventBus, settings: OutgoingSettings, on_back: Callable[[], None]) -> None:
         buses = bus.parts if isinstance(bus, Routed) else (bus,)

@@ -1,6 +1,6 @@
-"""What still says what was erased: files of a home, looked through last, and messages on a bus.
+"""Places that still hold erased texts: files of a home, looked through last, and messages on a bus.
 
-Whatever else has quoted it (a run's ledger, a question that waits for a person, a log) is found here and named.
+Anything else that has quoted one (a run's ledger, a question that waits for a person, a log) is found here and named.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What can be asked of an agent about what waits for a person: facts held back, under quarantine, questions to people,
+"""Requests to an agent about items that wait for a person: facts held back, under quarantine, questions to people,
 and on the bus of its hive messages that could not be handled.
 """
 
@@ -72,7 +72,7 @@ class QueueCalls(AskedAgent):
 
     @request("limit", gives=Inbox)
     async def _do_inbox(self, call: Call) -> Any:
-        """What waits for a person's decision at the desk of this agent, the oldest first."""
+        """The items that wait for a person's decision at the desk of this agent, the oldest first."""
         if self._given_runs is None:
             return {"items": [], "count": 0, "agent": self._agent.name}
         async with self._given_runs.desk() as desk:

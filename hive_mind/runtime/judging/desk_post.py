@@ -38,7 +38,7 @@ class Tell(Protocol):
 
 
 class DeskPost:
-    """What one agent's desk sends and gets. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
+    """The messages of one agent's desk, both ways. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
 
     def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, post: Post, tell: Tell) -> None:
         self._agent, self._at, self._ledger, self._desk, self._post, self._tell = agent, at, ledger, desk, post, tell

@@ -139,7 +139,7 @@ class Reviewing:
             await asyncio.sleep(_AGAIN_S)
 
     async def _follow_rules(self, ledger: Ledger, rules: RulesAtWork) -> None:
-        """What people approve for the hive, or take back, decides here from then on."""
+        """Make rules that people approve for the hive, or take back, decide here from then on."""
         while True:
             await self.rules.changed_from(rules)
             rules = await self._look_again(ledger)
@@ -187,7 +187,7 @@ class HiveRules:
         self._now = RulesAtWork(RuleSet(given), is_known=False)
 
     def now(self) -> RulesAtWork:
-        """What is at work; the same object until that changes, and as cheap as a comparison."""
+        """The rules at work; the same object until they change, and as cheap as a comparison."""
         if self._member.is_ready and self._member.node.registry.version != self._seen:
             self._read_anew(self._member.node.registry)
         return self._now

@@ -48,7 +48,7 @@ def founded(hive: HiveConfig) -> Topology | None:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is to become of the journals of `old`: those of `new`."""
+    """The journals of `old` are to become those of `new`."""
 
     home: Path
     old: HiveConfig
@@ -115,7 +115,7 @@ async def settle(
 async def estate_of(
     home: Path, hive: HiveConfig, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False
 ) -> JournalSnapshot:
-    """What the journals of a hive hold together, those of nodes that nobody names too. A missing one is fine, a damaged one not.
+    """The joint contents of the journals of a hive, including nodes that nobody names. A missing one is fine, a damaged one not.
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """

@@ -61,7 +61,7 @@ class Outlet(Protocol):
 
 
 class EffectHost(Protocol):
-    """What the executor needs of its runner."""
+    """The runner's methods that the executor needs."""
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the node's replica."""

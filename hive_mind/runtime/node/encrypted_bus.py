@@ -63,7 +63,7 @@ class EncryptedBus:
         await self._bus.publish([self._cipher.encrypted(one) for one in envelopes], timeout_s=timeout_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """What can be read. The rest is acknowledged and counted."""
+        """The inbox of messages that can be read. The rest is acknowledged and counted."""
         return _Opening(await self._bus.subscribe(subscription, on_ready), self._cipher, self._refused, on_ready)
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:

@@ -1,4 +1,4 @@
-"""What comes from the bus, on its way to the node: each delivery is looked at, counted, and handed on or put aside."""
+"""Messages from the bus, on their way to the node: each delivery is looked at, counted, and handed on or put aside."""
 
 import asyncio
 import logging

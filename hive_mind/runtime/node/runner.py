@@ -126,7 +126,7 @@ class NodeRunner(Requests):
 
     @property
     def figures(self) -> Figures:
-        """What it counted so far."""
+        """The counts so far."""
         executor, counts = self._executor, self._intake.counts
         return Figures(
             self._outgoing.lost,
@@ -141,12 +141,12 @@ class NodeRunner(Requests):
 
     @property
     def bus(self) -> EventBus:
-        """What it sends and hears by; for people who look at what lies there."""
+        """The bus that it sends and receives by; for people who look at what lies there."""
         return self._bus
 
     @property
     def hive(self) -> str:
-        """Whose messages it takes."""
+        """The hive whose messages it takes."""
         return self._settings.hive
 
     @property

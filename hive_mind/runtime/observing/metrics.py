@@ -1,4 +1,4 @@
-"""What a process can tell Prometheus about its nodes and its bus. Nothing is counted for it: it reads, when it is asked.
+"""The figures of a process's nodes and bus for Prometheus. Nothing is counted for it: it reads, when it is asked.
 
 Needs the extra `prometheus`. Names and units follow Prometheus' conventions: seconds, and `_total` for what only grows.
 """
@@ -30,7 +30,7 @@ class NodeFigures:
     sends_lost: int
     bus: BusHealth
     refused: Mapping[str, int] = field(default_factory=dict)
-    """What was refused of others' messages, by reason."""
+    """Messages of others that were refused, by reason."""
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
 
 

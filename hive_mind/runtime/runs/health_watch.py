@@ -66,7 +66,7 @@ def queens_tools(config: WatchConfig, settings: Settings, agent: str, ledger: Le
 
 
 class HealthWatch:
-    """What an agent does beside its runs, if it is the watcher, the queen, or both. From `begin` to `close`."""
+    """The duties of an agent beside its runs, if it is the watcher, the queen, or both. From `begin` to `close`."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class HealthWatch:
 
     @property
     def duties(self) -> tuple[str, ...]:
-        """What this agent is there for: "watcher", "queen"."""
+        """The duties of this agent: "watcher", "queen"."""
         found = (("watcher", self._config.watcher), ("queen", self._config.queen))
         return tuple(duty for duty, name in found if name == self._agent)
 

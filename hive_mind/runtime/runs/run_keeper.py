@@ -31,7 +31,7 @@ _AGAIN_S = 5.0
 _OF_RUNS = ("judgment", "tool", "question")
 
 _LOOKS_ON_S = 3.0
-"""Who looks on looks several times a second."""
+"""A client that follows a run polls several times a second."""
 
 
 class RunKeeper:
@@ -210,7 +210,7 @@ class Saying:
         return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in self._said.get(run, {}).items()]
 
     def listen(self, run: str, node: str) -> OnText | None:
-        """What hears a turn that begins now; None where nobody looks on."""
+        """The listener to a turn that begins now; None where nobody follows the run."""
         if not self._is_now(self._looked_at.get(run, float("-inf"))):
             return None
         self._turns += 1

@@ -1,4 +1,4 @@
-"""What a worker says and logs, without the values of the credentials that its configuration refers to.
+"""The status and logs of a worker, without the values of the credentials that its configuration refers to.
 
 Nothing of ours writes a value. But a library may quote one in an error, and errors end in logs and in a status.
 """

@@ -109,7 +109,7 @@ def _plain(node: yaml.Node) -> str:
 
 
 def _name_of(node: yaml.Node) -> str:
-    """What an entry of a list is called; "" where it has no name."""
+    """The name of a list's entry; "" where it has none."""
     fields = {_plain(key): _plain(value) for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
     named = next((fields[name] for name in _NAMES if fields.get(name, "?") != "?"), "")
     return named if len(named) <= _NAME_CHARS_MAX else ""

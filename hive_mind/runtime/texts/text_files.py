@@ -91,7 +91,7 @@ def read_document(path: Path, known: str = "") -> Document | Unreadable:
 
 
 def document_in(path: Path, body: bytes) -> Document | Unreadable:
-    """What the bytes of a file say."""
+    """The text in the bytes of a file."""
     if format := format_of(path, body):
         return read_apart(format, body) if body else EMPTY
     text = _text_in(path, body)

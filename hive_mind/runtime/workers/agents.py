@@ -80,7 +80,7 @@ class WorkerAgent:
 
     @property
     def phase(self) -> AgentPhase:
-        """What it is about."""
+        """The phase it is in."""
         if self._error or self._bad_sources or self._trouble:
             return "failed"
         if not self._is_open:
@@ -95,7 +95,7 @@ class WorkerAgent:
         return self._local.trouble or judging or self.runs.trouble
 
     def status(self) -> AgentStatus:
-        """What it can say of itself without waiting. While it sleeps, as it was before."""
+        """The status that it can give without waiting. While it sleeps, as it was before."""
         self._count()
         # Often the same for all of them: a model that does not answer.
         error = self._error or self._trouble or "; ".join(dict.fromkeys(self._bad_sources.values()))

@@ -130,7 +130,7 @@ class WorkerServer:
 
     @web.middleware
     async def _guard_requests(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Who may ask, and what errors look like."""
+        """Check whether a client may ask, and give errors their form."""
         if self._is_local and not _is_local_host(request.headers.get("Host", "")):
             return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))
         if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):

@@ -56,7 +56,7 @@ class Worker:
         self._transitions = Transitions(_now_ms)
         self._error = ""
         self.failure: BaseException | None = None
-        """What ended it, for who watches `over`: a configuration that can't be, or a defect."""
+        """The error that ended it, for watchers of `over`: a configuration that can't be, or a defect."""
         self.over = asyncio.Event()
         self._parts: WorkerParts | None = None
         self._bus: EventBus | None = None
@@ -131,7 +131,7 @@ class Worker:
             raise
 
     async def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
-        """What happens in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
+        """The events in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
         if (running := self._agents.get(agent)) is None or running.runs is None:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}, or it has not started yet")
         return await running.runs.events(since)
@@ -146,7 +146,7 @@ class Worker:
             raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
 
     def members_seen(self) -> tuple[MembersSeen, ...]:
-        """Who is a member of the hive, as each node here sees it."""
+        """The members of the hive, as each node here sees them."""
         return tuple(node.running.members_seen() for node in self._nodes.values())
 
     async def evict(self, member: str) -> None:

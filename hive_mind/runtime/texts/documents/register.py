@@ -21,7 +21,7 @@ class DocumentFormat(Protocol):
 
     SUFFIXES: tuple[str, ...]
     PACKAGE: str
-    """What `read` imports and the extra `readers` installs, "" for nothing."""
+    """The package that `read` imports and the extra `readers` installs, "" for nothing."""
 
     def is_one(self, body: bytes, /) -> bool:
         """Whether a file's bytes can be nothing else."""
