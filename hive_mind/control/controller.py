@@ -77,7 +77,7 @@ class HiveController:
         return read_text(text, Path(folder), name)
 
     async def plan(self, source: Source) -> Plan:
-        """What `apply` would do. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""
+        """The steps that `apply` would take. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""
         self._check(source)
         return (await (await self._converging(source)).look(is_before_apply=True)).plan
 
@@ -152,7 +152,7 @@ class HiveController:
             return evicted
 
     async def remains(self) -> Remains:
-        """What `refound` would begin with, as it is now. Raises `HiveError`."""
+        """The remains that `refound` would begin with, as they are now. Raises `HiveError`."""
         self._refuse_unknown()
         return await remains(self._folder.home, self._folder.state())
 

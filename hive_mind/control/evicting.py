@@ -46,7 +46,7 @@ class HiveMember(msgspec.Struct, frozen=True):
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """The result of an eviction."""
 
     member: str
     by: str
@@ -86,7 +86,7 @@ def lost_with(name: str, views: Sequence[MembersSeen]) -> list[str]:
 
 
 def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_forced: bool) -> list[str]:
-    """What is lost with a member, where that is wanted. Raises `InvalidInput` or `EvictionRefused`."""
+    """The losses with a member, if its eviction is forced. Raises `InvalidInput` or `EvictionRefused`."""
     views = [view for view in views if view.node != name] or views
     if _newest(views) is None:
         raise EvictionRefused("no node of this fleet answers and is a member, so nobody can put another out: hive-mind status")
@@ -166,7 +166,7 @@ class Members:
         self._platform, self._now = platform, now
 
     async def seen(self, found: Mapping[str, Running]) -> Views:
-        """What each process says that answers; those that don't are left out."""
+        """The views of the processes that answer; others are left out."""
         names = [name for name, one in found.items() if one.is_alive]
         asked = (self._platform.members(name, _PATIENCE_S) for name in names)
         answers = await asyncio.gather(*asked, return_exceptions=True)

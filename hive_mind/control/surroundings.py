@@ -1,4 +1,4 @@
-"""What a controller touches besides its own files: platforms, the private Redis server, journals, clock and chance.
+"""The world that a controller touches besides its own files: platforms, the private Redis server, journals, clock and chance.
 
 Handed in, so a test can put another world around the same decisions.
 """

@@ -41,7 +41,7 @@ _REASON_CHARACTERS_MAX = 200
 
 
 class About(msgspec.Struct, frozen=True):
-    """What an archive says of itself. `digests` are SHA-256 by member."""
+    """An archive's description of itself. `digests` are SHA-256 by member."""
 
     format: str
     version: int
@@ -56,13 +56,13 @@ class About(msgspec.Struct, frozen=True):
 
     @property
     def root_id(self) -> str:
-        """What that key is called, "" where nobody signed."""
+        """The name of that key, "" where nobody signed."""
         return key_id(b64decode(self.root)).hex() if self.root else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What went into an archive, or came out of it. `lines` count what agents remember: episodes, facts and links."""
+    """The contents of an archive that was written or restored. `lines` count what agents remember: episodes, facts and links."""
 
     fleet: str
     agents: tuple[str, ...]
@@ -128,7 +128,7 @@ class Archive:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Whose memories are in it."""
+        """The agents whose memories are in it."""
         named = (_MEMBER.fullmatch(name) for name in self._members)
         return tuple(sorted(found[1] for found in named if found and found[2] == "jsonl"))
 
@@ -286,5 +286,5 @@ def _refuse_forged(path: Path, about: About) -> None:
 
 
 def _signed(about: About) -> bytes:
-    """What the signature is under."""
+    """The bytes under the signature."""
     return b"hive-mind/archive/1/" + msgspec.json.encode(msgspec.structs.replace(about, signature=""), order="sorted")

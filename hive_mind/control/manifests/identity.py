@@ -10,7 +10,7 @@ IdentityMode = Literal["off", "warn", "require"]
 
 
 class Identity(ManifestSection):
-    """Who may say something in the hive, and who may read it. May be written as its mode alone, `identity: require`."""
+    """Authentication of members and encryption of messages. May be written as its mode alone, `identity: require`."""
 
     mode: Annotated[IdentityMode | None, OFF] = Field(
         None,

@@ -48,7 +48,7 @@ _SEEN: Any = worker.SeenConfig()
 
 
 class Metadata(ManifestSection):
-    """What the fleet is called."""
+    """The name of the fleet."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes; its folder is called so too.")
     labels: dict[str, str] = Field(default_factory=dict, description="Words of your own; nothing depends on them.")
@@ -86,7 +86,7 @@ class Topology(ManifestSection):
 
 
 class Resources(ManifestSection):
-    """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
+    """The resources of an agent. Limits are enforced where the platform can; a local process is only watched."""
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
     memory_mb: int | None = Field(None, ge=64, description="Megabytes; a local process that takes more is shown as unhealthy.")
@@ -94,7 +94,7 @@ class Resources(ManifestSection):
 
 
 class Trigger(ManifestSection):
-    """What begins a run of an agent's worker by itself."""
+    """A trigger that begins a run of an agent's worker by itself."""
 
     every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
     cron: str = Field("", description='A cron line, in UTC: "0 7 * * *" is every day at seven.')
@@ -105,7 +105,7 @@ class Trigger(ManifestSection):
 
 
 class RunLimits(ManifestSection):
-    """What a run may spend, instead of what its worker says."""
+    """The spending limits of a run, instead of those of its worker."""
 
     turns: int | None = Field(None, ge=1, description="Turns of a language model.")
     tokens: int | None = Field(None, ge=1, description="Tokens of a language model.")
@@ -139,7 +139,7 @@ def _url(given: str) -> str:
 
 
 class Bus(ManifestSection):
-    """What carries messages between processes. May be written as its URL alone."""
+    """The message bus between processes. May be written as its URL alone."""
 
     url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
@@ -221,7 +221,7 @@ class Promotion(ManifestSection):
 
 
 class Judge(ManifestSection):
-    """Who judges facts that the gate would let through, before others learn of them."""
+    """The judge of facts that the gate would let through, before others learn of them."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
         worker.ReviewConfig().facts,
@@ -262,7 +262,7 @@ class Mcp(ManifestSection):
 
 
 class Queen(ManifestSection):
-    """Who acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
+    """The agent that acts on tickets about runs. People decide at its desk, unless `judge.desk` names another."""
 
     agent: str = Field(
         "", description="Its agent. It runs its own worker for each ticket, or the one that comes with the program."
@@ -270,7 +270,7 @@ class Queen(ManifestSection):
 
 
 class Health(ManifestSection):
-    """Who looks after the runs of the fleet, and from where on a run is in trouble."""
+    """The watch over the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
     every_s: float = Field(_HEALTH.every_s, gt=0, description="Between two looks.")
@@ -281,7 +281,7 @@ class Health(ManifestSection):
 
 
 class Trust(ManifestSection):
-    """Whom the hive believes."""
+    """The hive's trust in agents."""
 
     moderators: list[str] = Field(
         default_factory=list, description="Agents that may retract what others said and pin their trust."
@@ -349,7 +349,7 @@ RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k", "r
 
 
 class Observability(ManifestSection):
-    """What can be seen from outside."""
+    """Logs, metrics and traces of the fleet."""
 
     log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
     metrics: bool = Field(_SEEN.metrics, description="Answer Prometheus at /metrics, where the extra is installed.")
@@ -400,7 +400,7 @@ _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_ty
 
 
 class Spec(ManifestSection):
-    """What the fleet should be."""
+    """The desired fleet."""
 
     topology: _Topology = Field(default_factory=lambda: Topology())
     agents: list[Agent] = Field(min_length=1, description="Who learns and answers. Each runs once: its database has one writer.")

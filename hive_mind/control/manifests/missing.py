@@ -1,4 +1,4 @@
-"""What a manifest names and the world lacks, or does not allow: variables, files, sources, packages.
+"""Things that a manifest names and the world lacks, or does not allow: variables, files, sources, packages.
 
 Values are looked at and dropped.
 """

@@ -31,14 +31,14 @@ def with_named_files(manifest: HiveManifest, folder: Path) -> HiveManifest:
 
 
 def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    """What is wrong with the files, as mistakes of the fields that name them."""
+    """Mistakes in the files, as mistakes of the fields that name them."""
     yield from _retrieval_findings(manifest, folder)
     yield from _rule_findings(manifest, folder)
     yield from _worker_findings(manifest, folder)
 
 
 def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
-    """What of its retrieval configuration a fleet does not heed, one clause each. Raises `WorkspaceError` or `InvalidInput`."""
+    """Parts of its retrieval configuration that a fleet ignores, one clause each. Raises `WorkspaceError` or `InvalidInput`."""
     if not manifest.spec.retrieval.config:
         return ()
     config, usual = _config(manifest, folder), Retrieval()

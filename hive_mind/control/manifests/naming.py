@@ -25,7 +25,7 @@ def number_of_agents(manifest: HiveManifest) -> int:
 
 
 def name_findings(manifest: HiveManifest) -> Iterator[Finding]:
-    """What is wrong with names of agents."""
+    """Mistakes in names of agents."""
     agents = manifest.spec.agents
     if number_of_agents(manifest) > AGENTS_MAX:
         yield Finding(_AGENTS, f"{number_of_agents(manifest):,} agents are more than {AGENTS_MAX:,}; lower `count`")

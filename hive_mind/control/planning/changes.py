@@ -1,4 +1,4 @@
-"""What differs between two configurations of a process, in the words of a manifest.
+"""Differences of two configurations of a process, in the words of a manifest.
 
 The other way round than `tuned`: settings are read back in a manifest's units. Settings without such a field are shown by
 its own name, so that nothing changes without being shown. Sources are left out: learning them needs no restart.
@@ -141,7 +141,7 @@ def changes(old: WorkerConfig, new: WorkerConfig) -> tuple[Change, ...]:
 
 
 def without_sources(config: WorkerConfig) -> WorkerConfig:
-    """What a process has to be started again for."""
+    """The configuration except sources: a change of them needs no restart."""
     return msgspec.structs.replace(config, agents=tuple(msgspec.structs.replace(agent, sources=()) for agent in config.agents))
 
 

@@ -1,6 +1,6 @@
-"""What should run: one configuration per process, made from the manifest, what is remembered, and the sources as they are now.
+"""The desired processes: one configuration each, made from the manifest, what is remembered, and the sources as they are now.
 
-Also decides whether facts have to move: nodes join and leave a hive while it runs, but what it was founded on (its topology, its
+Also decides whether facts have to move: nodes join and leave a hive while it runs, but its foundation (its topology, its
 groups, its copies) holds until another one is founded from its journals, which is the next generation. References stay as they
 are, but for files, which are named from everywhere.
 """
@@ -116,7 +116,7 @@ def desired(
 
 
 def hive_id(fleet: str, generation: int) -> str:
-    """What a generation is called on the bus and on disk."""
+    """The name of a generation on the bus and on disk."""
     return fleet if generation == 1 else f"{fleet}.g{generation}"
 
 
@@ -202,7 +202,7 @@ class _Shared:
 
 
 def _identity(manifest: HiveManifest, state: FleetState) -> IdentityMode:
-    """What is said; else as it was; else what a new fleet needs where its bus can be reached from other machines."""
+    """The mode given; else the former one; else the one for a new fleet whose bus can be reached from other machines."""
     spec = manifest.spec
     if spec.topology.kind == SINGLE:
         return "off"
@@ -240,7 +240,7 @@ def _hive(
 
 
 def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:
-    """What carries messages, and whether that is a server of the fleet's own; `fleet` is its folder."""
+    """The message bus, and whether it is a server of the fleet's own; `fleet` is its folder."""
     bus, is_alone = manifest.spec.bus, manifest.spec.platform.kind == "inprocess"
     if manifest.spec.topology.kind == SINGLE:
         return BusConfig(), False

@@ -1,4 +1,4 @@
-"""What every place that runs processes must do.
+"""The interface of every place that runs processes.
 
 One file per back end, each with `async def open(folder: Path, home: Path) -> Platform`; `folder` is that of the fleet.
 """
@@ -75,7 +75,7 @@ class Platform(Protocol):
         ...
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        """Who is a member of its hive, as each of its nodes sees it."""
+        """The members of its hive, as each of its nodes sees them."""
         ...
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:

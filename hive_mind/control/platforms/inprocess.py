@@ -61,7 +61,7 @@ class InProcessPlatform:
         self._running[config.process] = await open_worker(config, _log.info)
 
     async def stop(self, process: str, timeout_s: float) -> None:
-        """What is not finished in time is cut off, as far as that is possible in here."""
+        """Stop it; work that is not finished in time is cut off, as far as that is possible in here."""
         worker = self._running.pop(checked_name(process, "process"), None)
         if worker is None:
             self._refuse_elsewhere(process)

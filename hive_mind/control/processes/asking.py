@@ -47,7 +47,7 @@ class Asking:
         reply_of(contact.process, said)
 
     async def members(self, contact: Contact, timeout_s: float) -> tuple[MembersSeen, ...]:
-        """Who is a member of its hive, as each of its nodes sees it."""
+        """The members of its hive, as each of its nodes sees them."""
         said = reply_of(contact.process, await self._said("GET", contact, "/v1/members", None, timeout_s))
         try:
             return msgspec.convert(said, tuple[MembersSeen, ...])

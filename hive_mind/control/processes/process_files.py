@@ -47,7 +47,7 @@ class ProcessFiles:
         self._lock = folder / "run" / f"{process}.lock"
 
     def contact(self) -> Contact | None:
-        """What it says of itself; None where it has not, or can't be believed."""
+        """The contact that it gives; None where it has not, or can't be believed."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             found = msgspec.json.decode(read_own(self._contact), type=Contact)
             return found if found.process == self.process else None
@@ -113,7 +113,7 @@ class ProcessFiles:
         return command_of(one)[-1:] == [str(self.config)] or self.is_taken
 
     def _holder(self) -> Identity | None:
-        """Who wrote its number into the lock, if that is a process that was started with this configuration."""
+        """The process that wrote its number into the lock, if it was started with this configuration."""
         number = read_own(self._lock).strip()
         one = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
         return one if one is not None and command_of(one)[-1:] == [str(self.config)] else None

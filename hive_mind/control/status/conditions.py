@@ -215,7 +215,7 @@ def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
 
 
 def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
-    """What is on its way."""
+    """Work on its way."""
     sending = [f"{node.name}: {node.lag} behind, {node.outbox} to send" for node in nodes if node.lag or node.outbox]
     return [*sending, *(f"{agent.name}: {agent.pending} pending" for agent in agents if agent.pending)]
 

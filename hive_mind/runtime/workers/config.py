@@ -191,7 +191,7 @@ class McpConfig(msgspec.Struct, frozen=True):
 
 
 class SeenConfig(msgspec.Struct, frozen=True):
-    """The parts that can be seen from outside. `port` 0: any free one."""
+    """Logs, metrics, traces, and the port they are seen at. `port` 0: any free one."""
 
     log: str = "text"
     metrics: bool = True
