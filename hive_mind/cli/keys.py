@@ -37,7 +37,7 @@ Since = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose keys, and in which form the result is printed."""
+    """The owner of the keys, and the form in which the result is printed."""
 
     fleet: Fleet = ""
     keys: Keys = None

@@ -1,4 +1,4 @@
-"""What commands have in common: which agent, which folder, which embedding model, which form of output."""
+"""The common options of commands: which agent, which folder, which embedding model, which form of output."""
 
 import sys
 from collections.abc import Mapping

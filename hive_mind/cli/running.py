@@ -101,7 +101,7 @@ def _exit_codes(ending: Ending) -> Iterator[None]:
 
 
 def _write_to_nowhere() -> None:
-    """What is still buffered has no reader; without this Python would complain about it at exit."""
+    """Drop the text still buffered, which has no reader; without this Python would complain about it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

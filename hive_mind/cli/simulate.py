@@ -65,7 +65,7 @@ class Totals:
 
 
 class _Order(NamedTuple):
-    """What the command line says about every run."""
+    """The settings of every run, from the command line."""
 
     nodes: int
     faults: str

@@ -44,7 +44,7 @@ def show_answer(answer: Reply, *, explain: bool = False, own: str = "") -> None:
 
 
 def show_note(found: Reply) -> None:
-    """What the ranking had to do without. A process of an earlier version says nothing of it."""
+    """Show the parts of the ranking that were not available. A process of an earlier version says nothing of it."""
     if note := found.get("note"):
         show(f"note: {note}", "yellow")
 

@@ -139,7 +139,7 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
 
 
 def _show_answers(setting: "Setting") -> None:
-    """What answers were like, where somebody answered. A judge is named, because its figures are only its opinion."""
+    """Show the metrics of answers, where somebody answered. A judge is named, because its figures are only its opinion."""
     from hive_mind.evals.report.naming import cell_name, metric_name
     from hive_mind.evals.report.selecting import ANSWERS
 

@@ -27,7 +27,7 @@ _PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
 
 @dataclass(frozen=True, slots=True)
 class AskedFacts:
-    """What an agent knows; of one in a hive, what the hive knows, too."""
+    """The facts of an agent; of one in a hive, also those of the hive."""
 
     agent: AnsweringAgent
 
@@ -40,7 +40,7 @@ class AskedFacts:
         return _facts(await self.agent.call("named", fact_id=prefix))
 
     async def statistics(self) -> MemoryStatistics:
-        """What it holds itself."""
+        """Counts of its own memory."""
         return msgspec.convert(await self.agent.call("stats"), MemoryStatistics)
 
 

@@ -107,7 +107,7 @@ async def _taken_in(target: Unindexed, lines: FileLines, report: ProgressPrinter
 
 
 class _Export:
-    """What a database holds as lines, and how many current facts there were."""
+    """The lines of a database, and how many current facts there were."""
 
     def __init__(self, store: FactStore) -> None:
         self._store, self.facts = store, 0

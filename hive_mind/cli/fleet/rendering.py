@@ -106,7 +106,7 @@ def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> It
 
 
 def _texts_in(folder: Path) -> dict[str, str]:
-    """What is in the folder and may have been rendered."""
+    """The texts in the folder that may have been rendered."""
     found = (path for path in sorted(folder.rglob("*")) if path.suffix in _SUFFIXES and path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in found}
 

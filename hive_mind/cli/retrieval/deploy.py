@@ -73,7 +73,7 @@ async def deploy(
 
 
 def user() -> str:
-    """Who runs this process."""
+    """The user that runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""What the commands of `hive-mind retrieval` share: which workspace and configuration are meant, and where it is measured."""
+"""Common parts of `hive-mind retrieval`: which workspace and configuration are meant, and where it is measured."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -175,7 +175,7 @@ async def updated(index: "CollectionIndex") -> "Indexed":
 
 
 def index_summary(done: "Indexed") -> str:
-    """What an update did, in a line."""
+    """The result of an update, in a line."""
     counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"), (done.unchanged, "unchanged"))
     parts = [f"{count} {what}" for count, what in counts if count]
     embedded = f", {done.embedded} texts embedded" if done.embedded else ""

@@ -40,7 +40,7 @@ Agent = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AtDesk:
-    """Whose desk, and in which form the result is printed."""
+    """The owner of the desk, and the form in which the result is printed."""
 
     agent: Agent = ""
     home: options.Home = None
@@ -87,7 +87,7 @@ async def item_called(desk: LedgerDesk, given: str) -> ItemView:
 
 
 def person(name: str) -> str:
-    """Who decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
+    """The person that decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
     try:
         found = name.strip() or getpass.getuser()
     except (KeyError, OSError):

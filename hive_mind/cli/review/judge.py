@@ -25,7 +25,7 @@ Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Whose judge.", auto
 
 
 class _Shows(TyperGroup):
-    """What is no command is an agent, or an option of `show`."""
+    """A word that is no command is an agent, or an option of `show`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """With `show` before it, where nothing else is called."""

@@ -31,7 +31,7 @@ By = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides this.
 
 @dataclass(frozen=True, slots=True)
 class OfFleet:
-    """Whose rules, and in which form the result is printed."""
+    """The fleet of the rules, and the form in which the result is printed."""
 
     fleet: Fleet = ""
     home: options.Home = None

@@ -57,7 +57,7 @@ def _given(arguments: Sequence[str]) -> dict[str, str] | None:
 
 
 def _reply(given: dict[str, str]) -> Any:
-    """What the resident process answers; None where there is none, or it does not."""
+    """The answer of the resident process; None where there is none, or it does not answer."""
     from hive_mind.cli.output import printable
 
     limit, agent = given.get("limit", "10"), given.get("agent") or _AGENT

@@ -60,7 +60,7 @@ def _show(plan: "Plan", fleet: str) -> None:
 
 
 def _agents(whole: "Whole") -> str:
-    """Who is in the fleet then, and what becomes of its topology: what a person thinks of before processes."""
+    """The agents in the fleet then, and the change of its topology: a person thinks of these before processes."""
     parts = [counted(whole.agents, "agent")]
     parts += [f"new: {_listed(whole.joining)}"] if whole.joining else []
     parts += [f"no longer there: {_listed(whole.leaving)}"] if whole.leaving else []
