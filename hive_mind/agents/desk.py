@@ -78,7 +78,7 @@ class LedgerDesk:
             return True
 
     async def open(self, kind: str = "", agent: str = "") -> list[ItemView]:
-        """What waits, the oldest first; of one kind and one agent if they are given."""
+        """The waiting items, the oldest first; of one kind and one agent if they are given."""
         views = (await self._open.now()).values()
         wanted = [v for v in views if kind in ("", v.item.kind) and agent in ("", v.item.agent)]
         return sorted(wanted, key=lambda view: (view.item.opened_ms, view.item.id))

@@ -84,7 +84,7 @@ class Budget:
 async def reply_of(
     model: LanguageModel, prompt: Prompt, budget: Budget, retry: RetrySettings, *, rng: Random, sleep: Sleep = asyncio.sleep
 ) -> str:
-    """What a model replies, asked again while trouble may pass. Every call is counted. Raises `BudgetExceeded` before one that
+    """A model's reply, asked again while trouble may pass. Every call is counted. Raises `BudgetExceeded` before one that
     does not fit, and `BackendError`."""
 
     async def attempt() -> str:
@@ -103,7 +103,7 @@ def estimated_input_tokens(prompt: Prompt) -> int:
 
 
 def used_by(prompt: Prompt, completion: Completion) -> Usage:
-    """What a call used: as the provider counts, or estimated where it does not count."""
+    """The usage of a call: as the provider counts, or estimated where it does not count."""
     if completion.usage.tokens:
         return completion.usage
     return Usage(estimated_input_tokens(prompt), len(completion.text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1, 1)

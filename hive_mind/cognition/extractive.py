@@ -144,9 +144,9 @@ class _Before:
         self._last: Piece | None = None
 
     def of(self, piece: Piece) -> str:
-        """What stands just before this piece; unless it is a row or a log line, it is remembered for the next.
+        """The text just before this piece; unless the piece is a row or a log line, it is remembered for the next.
 
-        What stands first in a section has the titles above it: "Fix" says nothing without what is broken.
+        The first text of a section has the titles above it: "Fix" says nothing without the thing that is broken.
         """
         last, is_stated = self._last, piece.block.layout in STATED
         self._last = last if is_stated or piece.is_covered else piece
@@ -186,7 +186,7 @@ def _why_not(piece: Piece) -> str:
 
 
 def _said(piece: Piece) -> str:
-    """What the piece says itself: the time and the level of a log line are about it."""
+    """The piece's own text: the time and the level of a log line are about it."""
     return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
 
 

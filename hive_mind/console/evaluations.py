@@ -28,7 +28,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class CellSeen(msgspec.Struct, frozen=True):
-    """What is shown of a cell of a scorecard."""
+    """The shown part of a scorecard's cell."""
 
     id: str
     status: str
@@ -38,7 +38,7 @@ class CellSeen(msgspec.Struct, frozen=True):
 
 
 class CardSeen(msgspec.Struct, frozen=True):
-    """What is shown of a scorecard."""
+    """The shown part of a scorecard."""
 
     cells: tuple[CellSeen, ...] = ()
 

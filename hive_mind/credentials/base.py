@@ -1,4 +1,4 @@
-"""What a store of credentials does, and the value it gives: a `Secret`, which shows itself to nobody by mistake.
+"""The interface of a store of credentials, and its value: a `Secret`, which shows itself to nobody by mistake.
 
 A credential has a name, which may be shown, and a value, which may not. Files, logs and manifests hold `${credential:NAME}`; the
 value is read from a store at the moment of use. Looking references up is left to `runtime.references`.
@@ -83,7 +83,7 @@ class CredentialStore(Protocol):
 
 
 def reference_to(name: str) -> str:
-    """What stands for a credential wherever its value may not."""
+    """The text that stands for a credential wherever its value may not."""
     return f"${{credential:{name}}}"
 
 

@@ -30,7 +30,7 @@ class _Book(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Sealed(msgspec.Struct):
-    """What a token holds."""
+    """The contents of a token."""
 
     name: str
     value: str

@@ -106,7 +106,7 @@ class _Scanner:
         return Tree([part.value for part in parts.values()], line, parts=parts)
 
     def _entries(self, end: str, entry: Callable[[], None]) -> None:
-        """What stands between two brackets, with commas between."""
+        """The entries between two brackets, with commas between."""
         opened = self._line()
         self._step()
         while self._here() != end:

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a file, in our own words: where, what, and what to do."""
+"""The mistakes that pydantic finds in a file, in our own words: where, which, and the remedy."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -115,7 +115,7 @@ def _taken_for(value: object) -> str:
 
 
 def _shown(found: Tree, form: Form[Any]) -> str:
-    """What stands there; text in short, since it may be long."""
+    """The value that stands there; text in short, since it may be long."""
     if isinstance(found.value, dict):
         return "a mapping" if form.syntax == "yaml" else "an object"
     if isinstance(found.value, list):

@@ -1,8 +1,8 @@
-"""What an agent is to reach and what it may not do on the way: goals with weighted criteria and constraints.
+"""The aims of an agent and its bounds on the way: goals with weighted criteria and constraints.
 
 Goal(id="report", success_criteria=[SuccessCriterion(id="cited", metric="output_contains", target="[1]")])
 
-What people write in files: unknown fields are refused, and names stand there in camelCase.
+People write them in files: unknown fields are refused, and names stand there in camelCase.
 """
 
 from collections import Counter
@@ -84,7 +84,7 @@ _Named = SuccessCriterion | Constraint
 
 
 class Goal(GoalSection):
-    """What is wanted. Its criteria say how much of it is reached, its constraints what no success makes good."""
+    """The desired result. Its criteria say how much of it is reached, its constraints name faults that no success makes good."""
 
     id: str = _Id
     name: str = Field("", description="What people call it.")
@@ -116,7 +116,7 @@ class Goal(GoalSection):
 
     @property
     def criteria(self) -> Sequence[SuccessCriterion]:
-        """What is scored: the goal itself where no criteria are given."""
+        """The criteria that are scored: the goal itself where none are given."""
         if self.success_criteria:
             return self.success_criteria
         return (SuccessCriterion(id=self.id, description=self.description or self.name or self.id),)

@@ -60,7 +60,7 @@ spec:
 
 
 class GoalFile(BaseModel):
-    """What is wanted of a run, what must not happen in it, and how both are seen."""
+    """The goal of a run, its constraints, and how both are checked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 

@@ -75,7 +75,7 @@ def as_text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What a result is seen to be: a grade from 0 to 1, or None where nobody can say."""
+    """A result with its checks: a grade from 0 to 1, or None where nobody can say."""
 
     result: Result
     graded: Grades

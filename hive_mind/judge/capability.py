@@ -34,7 +34,7 @@ class Capability:
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """What is compared: its words, letter case and endings aside, and itself: a domain called "IT" is no stop word."""
+    """The terms to compare: its words, letter case and endings aside, and itself: a domain called "IT" is no stop word."""
     return frozenset((*tokenize(text), text.strip().casefold()))
 
 

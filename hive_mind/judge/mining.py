@@ -108,7 +108,7 @@ def _frequent(precedents: Sequence[Precedent], at_least: int, consistency: float
 
 
 def _best(found: Iterable[_Found], at_least: int) -> Iterator[_Found]:
-    """What spares most first, and after it only what spares enough besides."""
+    """The finding that spares most first, then those that spare enough besides."""
     covered: set[int] = set()
     for one in sorted(found, key=lambda one: (-one.agreed, one.pattern.breadth, len(one.pattern.condition), one.pattern)):
         if len(one.matched - covered) >= at_least:
@@ -117,7 +117,7 @@ def _best(found: Iterable[_Found], at_least: int) -> Iterator[_Found]:
 
 
 def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, consistency: float) -> _Found | None:
-    """What the condition itself matches, which may be more than the word it was made of."""
+    """The matches of the condition itself, which may be more than those of the word it was made of."""
     matched = _matched(pattern.condition, precedents)
     if matched is None or len(matched) < at_least:
         return None

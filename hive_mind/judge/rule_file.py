@@ -15,7 +15,7 @@ from hive_mind.judge.rules import EvaluationRule
 
 
 class RuleFileSpec(BaseModel):
-    """What is decided without asking anybody."""
+    """Rules that decide without asking anybody."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 

@@ -1,6 +1,6 @@
-"""What the tools give: plain values with a schema, made of the answers of `runtime.calls`.
+"""The results of the tools: plain values with a schema, made of the answers of `runtime.calls`.
 
-`ServedAgent` is what the server needs of the process that has the memory open.
+`ServedAgent` is the process that has the memory open, as the server needs it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

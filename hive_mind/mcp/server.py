@@ -215,7 +215,7 @@ def _readable(tool: Tool) -> Tool:
 
 
 class Confirmed(BaseModel):
-    """What a person answers."""
+    """The answer of a person."""
 
     take_back: bool = Field(description="Take it back, here and in the hive.")
 

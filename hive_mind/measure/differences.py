@@ -28,7 +28,7 @@ comparisons, and an interval is too narrow."""
 Pairs = Sequence[tuple[float | None, float | None]]
 """New and old value of each question."""
 Sense = Literal["better", "worse", "neither"]
-"""What more of a metric means."""
+"""The meaning of more of a metric."""
 
 # Cut metrics without their "@k". How many answers are "unknown", and how alike results are on average, is no merit in itself.
 _SENSES: Mapping[str, Sense] = {
@@ -107,7 +107,7 @@ class MetricChange:
 
 
 def metric_changes(columns: Sequence[tuple[str, Pairs, Sequence[str]]]) -> Iterator[MetricChange]:
-    """What became of metrics, each given by its name, values and groups: all of them one family for Holm."""
+    """The changes of metrics, each given by its name, values and groups: all of them one family for Holm."""
     found = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
     for (name, pairs, _), difference in zip(columns, found, strict=True):
         both = [(new, old) for new, old in pairs if new is not None and old is not None]

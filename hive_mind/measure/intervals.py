@@ -194,7 +194,7 @@ def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
 
 
 def wilson_bounds(found: float, asked: float, confidence: float = 0.95) -> tuple[float, float]:
-    """What a share is at least, and what it is at most, each with this confidence (score interval, Wilson 1927), in [0, 1].
+    """The lower and upper bound of a share, each with this confidence (score interval, Wilson 1927), in [0, 1].
 
     Both may be effective numbers of a weighted sample. Of nothing asked everything is possible. Raises `ValueError` for more
     found than asked.

@@ -41,7 +41,7 @@ def with_output(text: str, key: str, value: Any) -> str:
 
 
 def _around(text: str) -> tuple[str, str, str]:
-    """What stands before the section of outputs, the section with its heading, and what comes behind it."""
+    """The text before the section of outputs, the section with its heading, and the text behind it."""
     start = next((found.start() for found in re.finditer(r"^## Outputs\s*$", text, re.MULTILINE)), None)
     if start is None:
         gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"

@@ -31,7 +31,7 @@ _LAST_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """What a prompt tells beside the run: the agent's memory, and the files in the run's folder."""
+    """The context of a prompt beside the run: the agent's memory, and the files in the run's folder."""
 
     adapt: str = ""
     data_files: Sequence[str] = ()

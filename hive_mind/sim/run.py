@@ -39,7 +39,7 @@ _SAMPLES_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class SimulationPlan:
-    """What to run. `nodes` 0: as many as suit the topology."""
+    """The simulation to run. `nodes` 0: as many as suit the topology."""
 
     topology: str
     seed: int
@@ -50,7 +50,7 @@ class SimulationPlan:
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """What came of it. `samples`: minutes of virtual time, and the share of what anybody held that all its holders held."""
+    """The result. `samples`: minutes of virtual time, and the share of all held assertions that all their holders held."""
 
     plan: SimulationPlan
     violation: Violation | None

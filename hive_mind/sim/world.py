@@ -65,7 +65,7 @@ class World:
         self.restored: set[str] = set()
         """Machines whose disks were set back."""
         self.victim, self.rekeyed_ms = "", 0
-        """Whose key was stolen, if any was, and when it got another."""
+        """The machine whose key was stolen, if any was, and when it got another."""
         self.genuine: set[tuple[str, bytes, bytes]] = set()
         """Assertions and entries that honest nodes wrote, as their journals have them."""
         self.violation: Violation | None = None
@@ -277,7 +277,7 @@ class World:
             self.on_answer(operation)
 
     def _check_order(self, event: Received, effects: Sequence[Effect]) -> None:
-        """What was acknowledged is not repeated: so it must be durable before."""
+        """An acknowledged event is not repeated: so it must be durable before."""
         if not event.delivery:
             return
         places = [n for n, effect in enumerate(effects) if isinstance(effect, Acknowledge) and effect.delivery == event.delivery]

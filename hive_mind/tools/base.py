@@ -49,7 +49,7 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """What a worker calls it."""
+        """The worker's name for it."""
         return self.spec.name
 
 
@@ -88,7 +88,7 @@ class Toolbox:
 
     @property
     def traits(self) -> Mapping[str, ToolTraits]:
-        """What a run has to know of each."""
+        """The properties of each that a run has to know."""
         return {name: tool.traits for name, tool in self._tools.items()}
 
     def __iter__(self) -> Iterator[Tool]:

@@ -62,7 +62,7 @@ _PASSED = Judgment(action=JudgmentAction.ACCEPT, reasoning="", cause="agreement"
 
 
 class _Said(NamedTuple):
-    """What a call said of each fact, and what it cost."""
+    """The signals of a call on each fact, and its cost."""
 
     signals: Sequence[Signal]
     usage: Usage
@@ -109,7 +109,7 @@ class FactJudge:
                 self._ruled[one.case] = one.judgment.rule
 
     def judgment(self, fact: Fact) -> Judgment | None:
-        """What was judged of it, of what passed only that; None where it was not yet."""
+        """The judgement of a fact, or of one that passed only that; None where there is none yet."""
         return self._kept.get(_digest(fact))
 
     def try_again(self, fact: Fact) -> None:
@@ -236,7 +236,7 @@ class FactJudge:
 
 
 def fact_judgment_id(agent: str, fact: str) -> str:
-    """What the judgements of an agent's fact are called."""
+    """The name of the judgements of an agent's fact."""
     return judgment_id(agent, fact, 0)
 
 

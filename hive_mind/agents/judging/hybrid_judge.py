@@ -27,7 +27,7 @@ _NO_RULES = RuleSet()
 
 @dataclass(frozen=True, slots=True)
 class JudgedTurn:
-    """What an agent did in the turn that is judged: what it said, which tools it called, which outputs it has to set."""
+    """An agent's actions in the turn that is judged: its text, the tools it called, the outputs it has to set."""
 
     text: str = ""
     calls: Sequence[str] = ()

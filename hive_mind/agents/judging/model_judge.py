@@ -21,7 +21,7 @@ from hive_mind.judge.pipeline import MODEL
 from hive_mind.llm.base import Usage
 
 ASKING_ERRORS = BackendError, ModelOutputError, BudgetExceeded
-"""What asking a model raises."""
+"""The errors of asking a model."""
 _SPENT = "the token budget of the judge is spent"
 
 
@@ -38,7 +38,7 @@ class ModelJudge(CheckedModel):
     """Asks one model. `budget` is for all its verdicts together."""
 
     async def verdict(self, case: Case) -> ModelVerdict:
-        """What the model says of all that neither code nor a person has looked at."""
+        """The model's verdict on all parts that neither code nor a person has looked at."""
         spent: list[Spending] = []
         try:
             signal = await self._asked(case, spent)

@@ -153,7 +153,7 @@ class RunExecutor:
         return True
 
     async def _keep(self, plan: WorkerPlan, event: Event) -> None:
-        """What it means; of one that is too large, that it is. A person decides then: it would be as large the next time."""
+        """Keep the steps of an event. One that is too large asks a person: it would be as large the next time."""
         if steps := accepted(self.state, plan, event):
             try:
                 await self.journal.append(steps)

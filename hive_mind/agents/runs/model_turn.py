@@ -44,7 +44,7 @@ class ModelTurns:
     listen: Listen
 
     async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
-        """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
+        """The model's reply and its cost. Raises `BackendError` when the model can't be had, however often it was tried."""
         place = state.places[effect.place]
         node = state.spec.by_id[place.node]
         around = PromptContext(self.files.adapt(), self.files.data_files(), self.files.conversations())

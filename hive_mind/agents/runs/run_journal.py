@@ -42,7 +42,7 @@ class RunTaken(HiveError):
 
 
 class StepTooLarge(InvalidInput):
-    """What came of an effect is more than a ledger keeps; nothing of it is kept."""
+    """The result of an effect is larger than a ledger keeps; nothing of it is kept."""
 
 
 _NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -126,7 +126,7 @@ async def is_known(ledger: Ledger, run: str) -> bool:
 
 
 async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> HealthSummary:
-    """What a journal tells somebody who only looks. Raises what a ledger raises, and `WireError`."""
+    """The state of health in a journal, for a reader alone. Raises as a ledger does, and `WireError`."""
     entries = await ledger.read(PREFIX + run)
     state, steps = folded(entries), [step_of(entry) for entry in entries]
     judged = [step for step in steps if isinstance(step, Judged)]

@@ -133,7 +133,7 @@ def _loser(settled: JsonObject) -> str:
 
 
 def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Sequence[JsonObject]) -> str:
-    """What was learned, by source, and what was found to contradict it."""
+    """The learned statements, by source, and the contradictions that were found."""
     lines = ["# Incident review"]
     by_source: dict[str, list[str]] = {}
     lost = {_loser(one) for one in settled if one["changed"]}

@@ -72,7 +72,7 @@ class _Form(NamedTuple):
     titles: re.Pattern[str] | None = None
     """One of which a column has, where a bare field of its row may answer."""
     is_distinctive: bool = False
-    """What is of this form is rare: where a thing has one, it is the one that is asked for."""
+    """Texts of this form are rare: where a thing has one, it is the one that is asked for."""
     is_needed: bool = True
     """Without it a text does not answer."""
 

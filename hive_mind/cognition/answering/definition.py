@@ -56,7 +56,7 @@ _QUESTION_CHARS_MAX = 120
 
 
 class _Asked(NamedTuple):
-    """What is to be defined, word by word. `is_kind`: any of its kind."""
+    """The thing to define, word by word. `is_kind`: any of its kind."""
 
     words: tuple[str, ...]
     is_kind: bool

@@ -32,7 +32,7 @@ _NAMES_MAX = 2
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Who is asked first, and the question before and after the description."""
+    """The question for the name, and the question before and after the description."""
 
     who: str
     before: str

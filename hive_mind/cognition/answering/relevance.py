@@ -137,9 +137,9 @@ _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE
 
 
 def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
-    """What a hit has of what was asked; None where it misses the identifier or all names.
+    """The match of a hit with the question; None where it misses the identifier or all names.
 
-    What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
+    A text under a heading is about the heading's subject, and a short answer about the text just before it.
     """
     fact = hit.fact
     own = phrase_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
@@ -185,7 +185,7 @@ def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> froz
 
 
 def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
-    """What a fact of these terms has of the names that are asked about."""
+    """The terms in a fact that belong to the names asked about."""
     return frozenset(term for name in asked.named for term in name_in_fact(name, fact, terms))
 
 
@@ -265,7 +265,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
-    """Who is described in a question, and what it asks about each whom the hits name as that; none where they name nobody."""
+    """The question for the described person, and that about each one whom the hits name as that; none where they name nobody."""
     described = described_in(question)
     if described is None:
         return ()
@@ -423,7 +423,7 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
 
 
 def _owner_in(question: str) -> str:
-    """What has the kind of thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
+    """The owner of the thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
     return next(reversed(tokenize(_FURTHER.sub("", question))), "")
 
 

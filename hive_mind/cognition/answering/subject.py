@@ -46,7 +46,7 @@ def names_in(text: str) -> tuple[Name, ...]:
 
 
 def named_before(fact: Fact) -> str:
-    """What stands before a fact, without who said that."""
+    """The text before a fact, without its speaker."""
     return _SPEAKER.sub("", fact.before)
 
 
@@ -66,13 +66,13 @@ def refers(fact: Fact) -> bool:
 
 
 def _ahead_of_clause(ahead: str) -> str:
-    """What stands before the clause that a text ends in."""
+    """The text before the clause that a text ends in."""
     ends = [end.start() for end in _CLAUSE.finditer(ahead)]
     return ahead[: ends[-1]] if ends else ""
 
 
 def name_in_fact(name: Name, fact: Fact, terms: frozenset[str]) -> Name:
-    """What a fact of these terms has of a name; nothing of it where it names another."""
+    """The part of a name that a fact of these terms has; nothing of it where it names another."""
     if name <= terms or len(name) == 1:
         return name & terms
     others = [other for other in _names_of(_named(fact)) if not other <= name and not other.isdisjoint(name)]
@@ -105,7 +105,7 @@ def only_about(named: Sequence[Name], fact: Fact) -> Fact | None:
 
 
 def _about(named: Sequence[Name], speaker: str, said: str) -> str:
-    """What of an utterance may be about one of those named."""
+    """The part of an utterance that may be about one of those named."""
     speaks = any(not name.isdisjoint(terms_in(speaker)) for name in named)
     if not speaks and not all(_only_listens(name, said) for name in named):
         return said

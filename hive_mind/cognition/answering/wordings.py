@@ -37,7 +37,7 @@ _GERMAN_TERMS = frozenset(tokenize(f"{_GERMAN} {_GERMAN_TOO}"))
 REFERRING = frozenset(
     "it its they them their this that these those he she his her there then so er sie es das dies dort dann diese dieser".split()
 )
-"""What begins with one of these goes on about what stands before it."""
+"""A text that begins with one of these goes on about the text before it."""
 
 # What is asked for then has a form of its own, such as a weight.
 _HOW = regex(
@@ -163,7 +163,7 @@ def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
 
 
 def other_words(question: str) -> str:
-    """What the words of a question may be called instead."""
+    """The other words for those of a question."""
     others = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
     return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
 

@@ -55,7 +55,7 @@ def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
 
 
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
-    """What "yesterday" and the like stand for in a text said then: the dates its own words don't hold, each once."""
+    """The dates that "yesterday" and the like stand for in a text said then: those its own words don't hold, each once."""
     found = moments(text, said_at)
     written = {moment.iso for moment in moments(text)} if found else set()
     resolved = dict.fromkeys(moment.iso for moment in found if moment.iso not in written)

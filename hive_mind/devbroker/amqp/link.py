@@ -48,7 +48,7 @@ def address_path(address: str) -> str:
 
 
 class LinkSession(Protocol):
-    """What a link asks of its session."""
+    """The methods that a link needs of its session."""
 
     @property
     def connection(self) -> Peer:
@@ -221,7 +221,7 @@ class _Incoming:
         return partial
 
     def forget(self) -> None:
-        """What is not complete will not be: the link ends, or the client takes it back."""
+        """Drop the incomplete delivery: the link ends, or the client takes it back."""
         if self._partial is not None:
             self._link.peer.hold_partial(-len(self._partial.payload))
             self._partial = None

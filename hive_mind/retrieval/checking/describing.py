@@ -1,4 +1,4 @@
-"""What a collection has: its fields, which of them can filter, and their values with how many documents have each."""
+"""The contents of a collection: its fields, which of them can filter, and their values with how many documents have each."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the documents of a collection say of themselves."""
+    """The fields of a collection's documents."""
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...]

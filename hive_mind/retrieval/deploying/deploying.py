@@ -87,7 +87,7 @@ def _note(workspace: Workspace) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody wants to have in use. `force`: although the measurements speak against it; that needs a reason."""
+    """A request for deployment. `force`: although the measurements oppose it; that needs a reason."""
 
     config: str
     by: str
@@ -97,7 +97,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentResult:
-    """What became of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
+    """The outcome of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
 
     verdict: Verdict
     entry: Deployment | None
@@ -193,7 +193,7 @@ def _figures(verdict: Verdict) -> dict[str, Any]:
 
 
 def _write_measurements(bench: Bench, verdict: Verdict, at: datetime) -> tuple[Path, ...]:
-    """What was measured, also of what is refused: it is the evidence."""
+    """Write the measurements, also of a refused configuration: they are the evidence."""
     measured = [verdict.comparison.before] if verdict.comparison else []
     if verdict.candidate:
         measured.append(verdict.candidate)

@@ -66,7 +66,7 @@ class DynamicK(ConfigurationSection):
 
 
 class DistractionDetection(ConfigurationSection):
-    """What looks right and may be wrong: words and meaning disagree about it."""
+    """Detection of results that look right and may be wrong: words and meaning disagree about them."""
 
     enabled: bool = Field(False, description="Whether results are judged.")
     disagreement_threshold: _Share = Field(0.5, description="The value above which a result counts as a distraction.")
@@ -78,7 +78,7 @@ class DistractionDetection(ConfigurationSection):
 
 
 class TextForm(ConfigurationSection):
-    """What of a text is indexed besides its own words."""
+    """The parts of a text that are indexed besides its own words."""
 
     speaker: bool = Field(True, description="Who said it.")
     date: bool = Field(True, description="When.")

@@ -54,7 +54,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Listing:
-    """What lies in a folder."""
+    """The files of a folder."""
 
     seen: list[ListedFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)

@@ -43,7 +43,7 @@ def append_line(path: Path, line: str) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """What the file system has against writing, in words. Raises `InvalidInput`."""
+    """Translate errors of writing into words. Raises `InvalidInput`."""
     try:
         yield
     except OSError as error:

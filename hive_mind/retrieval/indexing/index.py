@@ -101,7 +101,7 @@ class CollectionIndex:
         return self._file.counts()
 
     async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
-        """What the collection has for a query. Raises `InvalidInput` for a filter on what can't filter."""
+        """The results of the collection for a query. Raises `InvalidInput` for a filter on a field that can't filter."""
         self._check(config)
         memory = await self._memory_index(config.text)
         method, notes = self._method(config)
@@ -192,7 +192,7 @@ class CollectionIndex:
         return {key: vector for key, vector in found.items() if vector.shape == (self._vectors.dimension,)}
 
     def _show(self, changes: Changes, former: Sequence[ChunkRow], has_new_vectors: bool) -> None:
-        """What is durable now, shown to searches. On their own thread, so that none sees half of it."""
+        """Show searches the durable state. On their own thread, so that none sees half of it."""
         is_foreign = self._version != (version := self._file.version())
         lacks_vectors = has_new_vectors and any(memory.without_vector for memory in self._memory_indexes.values())
         self._revision += 1

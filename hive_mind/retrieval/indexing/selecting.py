@@ -54,7 +54,7 @@ def reranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[C
 
 
 def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> Selection:
-    """What to show of the candidates, best first."""
+    """The candidates to show, best first."""
     judged, dropped = _judged(candidates, config)
     if config.diversity.enabled:
         judged = _different(judged, config, vectors, words)
@@ -142,9 +142,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What a query found. `scored` counts the chunks that were given a score: what a filter excludes is never among them.
+    """Results of a query. `scored` counts the chunks that were given a score: chunks that a filter excludes are never among them.
 
-    `method` is what was really done, `notes` say why where it is not what was configured. `cut_at` is the number of results
+    `method` is the one really used, `notes` say why where it is not the configured one. `cut_at` is the number of results
     before the cliff, None where there was none.
     """
 

@@ -11,7 +11,7 @@ from hive_mind.retrieval.measuring.evaluation import held_out
 # Thirty is what the documentation asks beginners to label; half of fewer is too little to tune on and to decide.
 CROSSED_BELOW = 30
 CROSSED = "cross-validated"
-"""What the questions are called where all of them tune and all of them decide."""
+"""The name of a split in which all questions tune and all decide."""
 
 Questions = tuple[GoldenQuery, ...]
 

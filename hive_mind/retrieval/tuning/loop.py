@@ -44,7 +44,8 @@ _NUMBERED = regex(r"-\d{3,}$")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to tune. Without a `start` it begins with what is in use; without a `name` the result gets one from there.
+    """The job of a tuning. Without a `start` it begins with the configuration in use; without a `name` the result gets one from
+    there.
 
     `steps_max` bounds the files; tries with a part of the questions are bounded by the tuner.
     """
@@ -56,7 +57,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What came of it. `name` is the configuration to deploy, "" where nothing is better than the start.
+    """The result of a tuning. `name` is the configuration to deploy, "" where nothing is better than the start.
 
     `ended` says why it ended, in words. The verdict is about the held-out questions, None where there is nothing to deploy.
     """
@@ -133,7 +134,7 @@ class _Tuning:
         return "stopped" if self.stop.is_set() else f"{self.tuner.name} has nothing left to try"
 
     async def verdict(self) -> Verdict | None:
-        """What the held-out questions say about the best, against what is in use."""
+        """The verdict of the held-out questions on the best, against the configuration in use."""
         best, start = self.situation.best, self.situation.start
         if best.number == 0:
             return None
@@ -191,7 +192,7 @@ class _Tuning:
 
 
 async def _unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
-    """What the work gives, or None as soon as somebody stops: nobody waits for a model or a person any longer."""
+    """The result of the work, or None as soon as somebody stops: nobody waits for a model or a person any longer."""
     doing, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)

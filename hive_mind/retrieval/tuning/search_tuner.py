@@ -237,5 +237,5 @@ class SearchTuner:
 
 
 def _rank(step: Step) -> tuple[float, int, int, int]:
-    """What comes first goes on."""
+    """The order in which steps are continued."""
     return (-round(step.nudcg, 9), step.misleading, step.measured.distractors, values_written(step.config))

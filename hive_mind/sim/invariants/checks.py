@@ -42,7 +42,7 @@ def difference(world: World) -> str:
 
 
 def unfinished(world: World) -> str:
-    """What is still to be done before all is well, "" for nothing. Nobody can finish with a liar what needs its word."""
+    """The work left before all is well, "" for none. Nobody can finish with a liar work that needs its word."""
     for machine in members(world):
         node = node_of(machine)
         if not node.time.is_synced:
@@ -62,7 +62,7 @@ def unfinished(world: World) -> str:
 
 
 def _unknown_key(world: World) -> str:
-    """Whose answers are still refused: keys are read anew at each start, and those of others come with their beats."""
+    """A member whose answers are still refused: keys are read anew at each start, and those of others come with their beats."""
     if (mail := world.mail) is None:
         return ""
     pairs = permutations([machine.name for machine in members(world)], 2)
@@ -166,7 +166,7 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
 
 
 def _unproved(share: PartitionReplica, other: PartitionReplica) -> list[Dot]:
-    """What another has seen, and this one has neither seen nor a proof of that it is gone."""
+    """The dots that another has seen, and this one has neither seen nor a proof of that they are gone."""
     known, seen = share.members.context, other.members.context
     up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
     return [dot for dot in known.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
@@ -184,7 +184,7 @@ def agreement(world: World) -> float:
 
 
 def promises_of(world: World) -> Promises:
-    """What clients were promised."""
+    """The promises to clients."""
     return Promises(world.history.operations, forgetful=world.restored, stolen={world.victim: world.rekeyed_ms})
 
 

@@ -81,7 +81,7 @@ class Office:
         self._revocations[name] = issued(self._root, Revocations(HIVE, self._revoked))
 
     def signing(self, name: str) -> Signing:
-        """What the program on a machine signs and checks with, from its folder, when it starts."""
+        """The keys with which the program on a machine signs and checks, from its folder, when it starts."""
         found = self.signing_with(self._keys[name], self._issued[name])
         for one in self._folders[name]:
             found.keyring.learn(one)
@@ -142,7 +142,7 @@ class Mail:
         return Envelope(f"e{self._count}", HIVE, sender, to, type(message).__name__, message)
 
     def beat(self, name: str, others: tuple[str, ...]) -> Envelope:
-        """What brings a machine's certificate, and what it knows of others."""
+        """The beat that brings a machine's certificate, and those of others that it knows."""
         return self.envelope(name, others, Heartbeat(b"", 0, 0))
 
     def knows(self, name: str, other: str) -> bool:
