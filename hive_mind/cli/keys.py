@@ -1,4 +1,4 @@
-"""`hive-mind keys`: who is who in a fleet. A root issues certificates; each process holds the key it proves itself with."""
+"""`hive-mind keys`: identities in a fleet. A root issues certificates; each process holds the key it proves itself with."""
 
 import time
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Vo
 @group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))
 @command
 async def rotate(name: Name, at: Whose) -> None:
-    """Make a new key for a process, under the same names. What it said so far stays; restart it to use the new one.
+    """Make a new key for a process, under the same names. Its former messages stay; restart it to use the new one.
 
     The former key is still believed until it is revoked.
     """
@@ -126,7 +126,7 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
 @group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
 @command
 async def list_keys(at: Whose) -> None:
-    """List every certificate: its key, whose names it may use, until when, and whether it was revoked."""
+    """List every certificate: its key, the names it may use, until when, and whether it was revoked."""
     folder = at.folder()
     revoked = folder.revoked
     rows = [_row(name, made, revoked.get(made.key_id)) for name, made in folder.certificates()]

@@ -1,8 +1,9 @@
-"""Carrying out a plan: what to do in which order so that no fact has nowhere to be and no agent runs twice.
+"""Carrying out a plan, in an order such that no fact has nowhere to be and no agent runs twice.
 
-What gives away an agent stops first; then what is new starts; then what is dead, all at once; then what changes is restarted,
-a few at a time; and only when what is to stay is of use, those that go hand over and stop. What is remembered is written before
-it is done: an interruption at any step leaves a fleet from which the next plan leads on, and nothing that was done is undone.
+A process that gives away an agent stops first; then new ones start; then dead ones, all at once; then changed ones are
+restarted, a few at a time; and only when those that stay are of use, those that go hand over and stop. Each step is written down
+before it is done: an interruption at any step leaves a fleet from which the next plan leads on, and nothing that was done is
+undone.
 """
 
 import asyncio

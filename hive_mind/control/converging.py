@@ -141,7 +141,7 @@ class Converging:
         return await self.look()
 
     async def step(self, look: Look, actions: Sequence[Action], patience: Patience) -> list[str]:
-        """Some of a plan, without waiting for more than they need. What went wrong."""
+        """Some of a plan, without waiting for more than they need. Returns the failures."""
         applying = self._applying(look.wanted)
         await self._act(look, actions, applying, patience)
         return applying.problems

@@ -156,7 +156,7 @@ class Lines:
 
 
 class _Both:
-    """An inbox over two. What is live goes first: it can't wait."""
+    """An inbox over two. Live messages go first: they can't wait."""
 
     def __init__(self, durable: Inbox, live: Inbox) -> None:
         self._durable, self._live = durable, live

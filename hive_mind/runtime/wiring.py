@@ -1,6 +1,6 @@
 """Putting an agent together: settings in, a memory or an agent out. The one place that knows every part.
 
-What is missing but not essential (an embedding model, an extra) is skipped, with one line in the log.
+A missing part that is not essential (an embedding model, an extra) is skipped, with one line in the log.
 """
 
 import asyncio

@@ -198,7 +198,7 @@ async def show_(
 async def replay(
     ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: options.Yes = False
 ) -> None:
-    """Deliver dead letters again, each to the name it was put aside for. What can't be read stays."""
+    """Deliver dead letters again, each to the name it was put aside for. Unreadable ones stay."""
     async with _opened(bus, state) as opened:
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
         _ask(f"deliver {counted(len(letters), 'message')} again?", is_needed=is_all and not is_sure)

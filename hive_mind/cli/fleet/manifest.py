@@ -1,6 +1,6 @@
-"""`hive-mind manifest`: begin one, look whether it is right, ask what can stand in it. None of it starts anything.
+"""`hive-mind manifest`: begin one, look whether it is right, ask which fields it can have. None of it starts anything.
 
-What reads manifests brings pydantic, which costs a fraction of a second to load: only these commands load it.
+The readers of manifests bring pydantic, which costs a fraction of a second to load: only these commands load it.
 """
 
 import re

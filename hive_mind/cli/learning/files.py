@@ -1,4 +1,4 @@
-"""Files to learn: which ones a path means, and standard input. What is in them is read by `runtime.texts.text_files`.
+"""Files to learn: which ones a path means, and standard input. Their contents are read by `runtime.texts.text_files`.
 
 A folder gives its texts and documents, and nothing from outside it; a file that is named is taken whatever its name.
 

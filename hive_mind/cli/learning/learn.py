@@ -63,7 +63,7 @@ def learn(
 ) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
-    Learning the same file again adds nothing; statements that an edited file no longer makes become former. What can't be read is
+    Learning the same file again adds nothing; statements that an edited file no longer makes become former. Unreadable files are
     named and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it
     with the others.
     """

@@ -136,7 +136,7 @@ def edit(
 async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDesk) -> None:
     """Let it be decided again.
 
-    What followed from the first decision is not undone.
+    Effects of the first decision are not undone.
     """
     async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, id_)

@@ -79,7 +79,7 @@ async def approve(ids: Ids = None, source: From = None, share: Share = None, by:
 
 @command
 async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFleet) -> None:
-    """Put rules of the hive on trial: they look at every fact and decide nothing. What they held back is shared."""
+    """Put rules of the hive on trial: they look at every fact and decide nothing. Facts that they held back are shared."""
     from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("shadow", person(by)), ids or [], source, at)
@@ -89,7 +89,7 @@ async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFle
 async def retire(
     ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:
-    """Retire rules of the hive. What they held back is shared."""
+    """Retire rules of the hive. Facts that they held back are shared."""
     from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("retired", person(by)), ids, None, at)

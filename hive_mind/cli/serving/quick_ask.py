@@ -1,7 +1,7 @@
 """`hive-mind ask` where the resident process has the memory open: put to it before the command line is loaded.
 
-The answer takes some tens of milliseconds; loading what reads any command takes several times that. What is not plainly such a
-question, and all that goes wrong, is left to the command itself, which asks anew and says what is the matter.
+The answer takes some tens of milliseconds; loading what reads any command takes several times that. Anything but such a
+question, and every failure, is left to the command itself, which asks anew and says what is the matter.
 """
 
 import json

@@ -148,7 +148,7 @@ class Archive:
         return [line for line in self._verified(name).split(b"\n") if line]
 
     def each_line(self, name: str) -> Iterator[bytes]:
-        """The same, of a member that need not fit into RAM. What is wrong with it may be raised after its last line only."""
+        """The same, of a member that need not fit into RAM. Its errors may be raised after its last line only."""
         self._refuse_large(name, _MEMBER_BYTES_MAX)
         digest, left = sha256(), _MEMBER_BYTES_MAX
         with _translating(self.path), self._zip.open(name) as member:

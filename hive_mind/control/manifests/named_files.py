@@ -1,5 +1,5 @@
 """Files that a manifest names: rules (`spec.ruleFiles`), workers (`agents[].worker`) and a measured configuration of retrieval
-(`spec.retrieval.config`). What they say becomes ordinary fields of the manifest when it is used.
+(`spec.retrieval.config`). Their contents become ordinary fields of the manifest when it is used.
 
 So code that runs, renders or compares manifests knows nothing of files: where a file changed, the fields did.
 """

@@ -34,7 +34,7 @@ _COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A manifest with the text it was read from. What is relative in it is seen from `folder`."""
+    """A manifest with the text it was read from. Relative paths in it are seen from `folder`."""
 
     manifest: HiveManifest
     text: str

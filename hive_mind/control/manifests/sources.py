@@ -1,7 +1,7 @@
 """Which files an agent learns: files, folders and globs of a manifest, found and hashed.
 
 Patterns are relative to the manifest's folder. Hidden files are skipped unless they are named, and no link is followed that leads
-out of the folder: what is elsewhere is named by its whole path. What is found has a bound.
+out of the folder: a file elsewhere is named by its whole path. The number of files has a bound.
 """
 
 import hashlib

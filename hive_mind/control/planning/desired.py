@@ -223,7 +223,7 @@ def _quota(state: FleetState, identity: IdentityMode) -> int:
 def _hive(
     manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, state: FleetState, identity: IdentityMode
 ) -> HiveConfig:
-    """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
+    """The hive as it would be founded now. Settings without a meaning in its topology stay at their defaults."""
     topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, state.generation)
     group_of, founders = {agent.name: agent.group for agent in agents}, dict[str, tuple[str, ...]]()
     common: dict[str, Any] = {"is_sealed": identity == "require", "quota_per_agent": _quota(state, identity)}

@@ -1,6 +1,6 @@
 """When facts have to move to another generation of their hive, and why, in words.
 
-A node joins or leaves while the others run. What a hive was founded on does not change: its topology, the groups of its nodes,
+A node joins or leaves while the others run. The foundation of a hive does not change: its topology, the groups of its nodes,
 their domains, the copies of a fact. And a node leaves in order only from a process of its own, towards others that stay.
 """
 

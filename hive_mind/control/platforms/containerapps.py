@@ -242,7 +242,7 @@ def _steps(worker: Contained) -> int:
 
 
 def _vault_name(key: str) -> str:
-    """Letters, digits and dashes, none of these at an end. What tells files apart stands at the beginning of their names."""
+    """Letters, digits and dashes, none of these at an end. The beginning of their names tells files apart."""
     return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in key).strip("-")[:_VAULT_CHARS_MAX].rstrip("-")
 
 

@@ -1,6 +1,6 @@
-"""From what was observed to how the fleet is: phase, conditions, and a line for every process and agent.
+"""From observations to the state of the fleet: phase, conditions, and a line for every process and agent.
 
-Who is expected comes from what was applied last, so an agent whose process is gone is shown as missing and never left out, and
+The expected agents are those applied last, so an agent whose process is gone is shown as missing and never left out, and
 nothing is green as long as one is. Only decides; the present time is an argument.
 """
 

@@ -1,8 +1,9 @@
-"""Keeping a fleet as its manifest says: look, and do what is to do, for ever.
+"""Keeping a fleet as in its manifest: look, and take the due steps, for ever.
 
-What crashed is started again, at once the first time and ever later when it crashes again and again; the counts are in the state,
-so a controller that is itself started again goes on counting. A manifest that can't be read, a process that can't be reached, a
-platform in trouble: each is reported and tried again, and none ends it. Steps that would lose facts are left to a person.
+A crashed process is started again, at once the first time and ever later when it crashes again and again; the counts are in the
+state, so a controller that is itself started again goes on counting. A manifest that can't be read, a process that can't be
+reached, a platform in trouble: each is reported and tried again, and none ends it. Steps that would lose facts are left to a
+person.
 """
 
 import asyncio

@@ -59,7 +59,7 @@ class Eraser:
         self._reported = ""
 
     async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int, held: Held) -> None:
-        """Carry out what was not carried out yet in this boot, and confirm it. What fails is tried at the next look.
+        """Carry out what was not carried out yet in this boot, and confirm it. A failed one is tried again at the next look.
 
         `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
         """

@@ -2,9 +2,9 @@
 
 Agent and desk have each a ledger. Each sends the other, as a letter, every entry of an item that it should have: the agent
 those of its own items, the desk those of everybody else's. Both take over what is not there yet, so a letter more does no harm,
-and none is missing: how far a ledger was sent is kept in it. What one agent can't take now waits, and keeps nobody else waiting:
-from where it is to be sent again is kept, too. An agent that moved says so and is sent everything again, as all are by a
-desk that moved: what was on its way to where they were is lost.
+and none is missing: how far a ledger was sent is kept in it. A letter that one agent can't take now waits, and keeps nobody else
+waiting: from where it is to be sent again is kept, too. An agent that moved says so and is sent everything again, as all are by a
+desk that moved: letters on their way to where they were are lost.
 """
 
 import asyncio
@@ -103,7 +103,9 @@ class DeskPost:
                 seq, seen = seq + 1, 0
 
     async def receive(self, letter: DeskLetter) -> bool:
-        """Take a letter over; False where there is no room for the item now. What has no business here is dropped, and logged."""
+        """Take a letter over; False where there is no room for the item now. One that has no business here is dropped, and
+        logged.
+        """
         if not await self._is_welcome(letter):
             _log.warning("agent %s: node %s may not say anything about item %s here", self._agent, letter.sender, letter.item)
             return True

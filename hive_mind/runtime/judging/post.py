@@ -2,7 +2,7 @@
 
 A letter is one entry of an item's stream, as it stands in the sender's ledger. It travels as an application message, so it
 arrives once and in order; and the receiver skips what it has already, so that a kill between journal and ledger costs
-nothing. What a journal still has of letters that arrived is removed with the next one.
+nothing. Letters that arrived and are still in a journal are removed with the next one.
 """
 
 import asyncio

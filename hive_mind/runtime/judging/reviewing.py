@@ -1,7 +1,7 @@
 """The judge at an agent's gate, as a worker runs it: its rules, its desk over its ledger, and what it does when rules change.
 
-The ledger is shared, so that people decide from the command line while the agent runs. Whatever was shared before a rule was
-there is looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
+The ledger is shared, so that people decide from the command line while the agent runs. Facts shared before a rule was there
+are looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class Reviewing:
         self._work = asyncio.create_task(self._judge(ledger, reviewer, post), name=f"judging what {self._agent} would share")
 
     async def close(self) -> None:
-        """Ask and follow no longer. What is not decided stays home. Closing twice is fine."""
+        """Ask and follow no longer. Undecided facts stay home. Closing twice is fine."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait([self._work])

@@ -86,7 +86,7 @@ class EncryptedBus:
 
 
 class _Opening:
-    """An inbox of which only what can be read is taken. What is of an epoch whose key is on its way waits a little."""
+    """An inbox of which only readable messages are taken. One of an epoch whose key is on its way waits a little."""
 
     def __init__(self, inbox: Inbox, cipher: Cipher, refused: Counter[str], on_ready: Callable[[], None]) -> None:
         self._inbox, self._cipher, self._refused, self._on_ready = inbox, cipher, refused, on_ready

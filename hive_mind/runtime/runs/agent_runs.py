@@ -1,9 +1,9 @@
 """The runs of an agent of a fleet, as its worker process has them: opened when they are needed, and closed with the agent.
 
-What they ask of people lies in the agent's ledger. In a fleet with one desk it lies there, too; in a judged fleet the fact judge
-carries it to and fro, else it is done here.
+Their questions to people lie in the agent's ledger. In a fleet with one desk they lie there, too; in a judged fleet the fact
+judge carries them to and fro, else it is done here.
 
-An agent that has no runs never loads what they need: half of what a worker process would hold.
+An agent that has no runs never loads their modules: half of the memory of a worker process.
 """
 
 import asyncio

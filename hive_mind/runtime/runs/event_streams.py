@@ -1,6 +1,6 @@
-"""Server-sent events of another server, read as the WHATWG's specification says: one line after the other, bounded throughout.
+"""Server-sent events of another server, read by the WHATWG's specification: one line after the other, bounded throughout.
 
-What comes is whatever that server sends: no event is larger than `EVENT_BYTES_MAX`, and a connection on which nothing is heard
+That server may send anything: no event is larger than `EVENT_BYTES_MAX`, and a connection on which nothing is heard
 for `SILENT_S` seconds is opened anew.
 """
 

@@ -1,6 +1,6 @@
 """The health judge and the queen of a fleet, as worker processes run them: each beside the runs of its own agent.
 
-The watcher periodically reads the journals of all agents of the home folder. What it finds travels to the desk of the
+The watcher periodically reads the journals of all agents of the home folder. Its findings travel to the desk of the
 fleet like any question does. The queen hears of tickets only there, and acts on each in a run of its own, so that a kill
 costs nothing.
 """

@@ -1,10 +1,10 @@
 """The runs of one agent of a worker: begun, driven side by side, left alone while they wait, and taken up when a person decides.
 
-A run that waits is in the ledger and nowhere else. After a restart whatever has not ended is taken up again.
+A run that waits is in the ledger and nowhere else. After a restart every run that has not ended is taken up again.
 
-What models say in the runs of an agent, while they say it: for those who look on now, and kept nowhere.
+The words of models in the runs of an agent, as they come: for clients that follow now, and kept nowhere.
 
-A model is heard word by word only where somebody looks: not every server that can do that also counts what it took.
+A model is heard word by word only where somebody looks: not every server that can do that also counts its tokens.
 """
 
 import asyncio

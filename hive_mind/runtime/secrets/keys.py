@@ -2,9 +2,9 @@
 
     root.key   root.pub   NAME.key   NAME.cert   revoked   NUMBER.epoch
 
-A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
-elsewhere. What a fleet learned of other certificates is in its beats. In a container the key is mounted from a secret of its own,
-and the folder is what `published` gives, with all certificates in one file, a line each.
+A process reads root.pub, its own key, every certificate and the revocations; the root's key is for the issuer, and best kept
+elsewhere. The other certificates that a fleet learned of are in its beats. In a container the key is mounted from a secret of its
+own, and the folder is that of `published`, with all certificates in one file, a line each.
 """
 
 import base64

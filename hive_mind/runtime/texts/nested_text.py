@@ -1,7 +1,7 @@
 """JSON and YAML as a person would read them aloud: one line for each value, with all keys above it.
 
-"port: 5432" says nothing without its parents, so it becomes "service.database.port: 5432". What tells the entries of a list apart
-(their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
+"port: 5432" says nothing without its parents, so it becomes "service.database.port: 5432". The field that tells the entries of a
+list apart (their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
 """
 
 import json

@@ -1,6 +1,6 @@
 """One agent of a worker: opened, taught its sources, put to sleep when nobody wants it, and asked.
 
-What goes wrong with it stays with it: its status says so, it is tried again, and the other agents of the process don't notice.
+Its failures stay with it: its status says so, it is tried again, and the other agents of the process don't notice.
 """
 
 import asyncio

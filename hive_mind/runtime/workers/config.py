@@ -181,7 +181,7 @@ class WatchConfig(msgspec.Struct, frozen=True):
 
 
 class McpConfig(msgspec.Struct, frozen=True):
-    """A server whose tools workers may name `mcp:NAME/…`. What `env` refers to is resolved when it is started."""
+    """A server whose tools workers may name `mcp:NAME/…`. References in `env` are resolved when it is started."""
 
     name: str
     command: tuple[str, ...] = ()

@@ -4,20 +4,20 @@
     GET  /readyz                     200 when all of it is of use, else 503 and why
     GET  /metrics                    text for Prometheus
     GET  /v1/status                  `WorkerStatus`
-    GET  /v1/openapi.json            what stands below /v1, for programs
+    GET  /v1/openapi.json            a description of /v1, for programs
     POST /v1/agents/{name}/{request} a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}; with
                                      Accept: text/event-stream as server-sent events
     POST /v1/agents/{name}           the same with the request's name as `do`
-    GET  /v1/agents/{name}/events    what happens in its runs, as server-sent events; ?since=ID goes on behind one
+    GET  /v1/agents/{name}/events    events of its runs, as server-sent events; ?since=ID goes on behind one
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
-    GET  /v1/members                 who is a member, as each node here sees it: a list of `MembersSeen`
+    GET  /v1/members                 the members, as each node here sees them: a list of `MembersSeen`
     POST /v1/evict                   {"member": …}: put another member out of the hive for good
     GET  /ui/                        pages for people, where its process was given some (`hive_mind.console`)
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
-What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
+Paths below /v1 need the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
 HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
-told in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
+in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
 Retry-After and the kind `BackendBusy`; nothing of them was begun.
 On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
 """

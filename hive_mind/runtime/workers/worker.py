@@ -276,7 +276,7 @@ class Worker:
         await _all((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")
 
     def _begin(self, work: Coroutine[Any, Any, None], agent: WorkerAgent | None = None) -> "asyncio.Task[None]":
-        """Let it run. What goes wrong with an agent stays with that agent."""
+        """Let it run. Failures of an agent stay with that agent."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._ended(task, agent))

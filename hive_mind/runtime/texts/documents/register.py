@@ -1,6 +1,6 @@
 """Which reader a file needs. A new format is one new file in `formats`, which is found there.
 
-What a file begins with counts for more than its name: people rename files.
+The beginning of a file counts for more than its name: people rename files.
 """
 
 import pkgutil
