@@ -193,4 +193,4 @@ class ModelOutputError(HiveError):
 
 
 class BudgetExceeded(ModelOutputError):
-    """The token budget is spent. What was learned so far is kept; nothing more is sent to the model."""
+    """The token budget is spent. Facts learned so far are kept; nothing more is sent to the model."""

@@ -61,7 +61,7 @@ class AnsweringSteps:
     async def decide(self, oriented: InterpretedQuestion) -> AnswerEvidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
         intent, asked = oriented.intent, oriented.question
-        # What counts all facts counts those of today.
+        # A count of all facts counts those of today.
         for wanted in aggregations_of(asked.text) if not asked.as_of_us else ():
             collected = await self.memory.aggregate(wanted)
             if collected.count:

@@ -1,11 +1,11 @@
 """The desk: where agents lay down what a person is to decide, and where people decide it. It stands on a ledger.
 
 Asking twice asks once. The first decision counts, from any process; later ones are kept as comments.
-What was decided is followed by position, so a waiting run resumes after a restart and misses nothing.
+Decisions are followed by position, so a waiting run resumes after a restart and misses nothing.
 
 Which items are open now: kept in memory, and brought up to date by what was appended since.
 
-Whatever other tasks and processes do with the ledger is seen at the next look. An item that can't be read is logged and left out,
+Changes of the ledger by other tasks and processes are seen at the next look. An item that can't be read is logged and left out,
 so that it does not hide the others.
 """
 
@@ -104,7 +104,7 @@ class LedgerDesk:
         return await self._decide(decision)
 
     async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
-        """Let it be decided again. False where it is open already. What was decided and has happened is not undone."""
+        """Let it be decided again. False where it is open already. A decision that has taken effect is not undone."""
         while True:
             entries = await self._ledger.read(stream_of(item_id))
             view = folded(entries)
@@ -119,7 +119,7 @@ class LedgerDesk:
     async def mirror(self, item_id: str, entry: Entry) -> bool:
         """Take over what another desk keeps of an item, once, however often it comes. False: its agent has no room here now.
 
-        What is said of an item that is not here has no effect. Raises `WireError` for what can't be read.
+        Entries of an item that is not here have no effect. Raises `WireError` for what can't be read.
         """
         if entry.kind == OPENED:
             return await self.ask(item_of(entry))

@@ -80,7 +80,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class _RunSteps:
-    """A task: nothing of it happens before `act`. What its worker has to know, it recalls itself."""
+    """A task: nothing of it happens before `act`. Its worker recalls the facts it needs by itself."""
 
     run: Callable[[WorkerSpec, Mapping[str, Any]], Awaitable[RunState]]
 

@@ -113,7 +113,7 @@ class LearningSteps:
                 self.progress(len(facts), len(decided.candidates))
         learned = {fact.id: fact for fact in facts}
         added = sum(1 for named in learned if earlier[named] is None)
-        # What was erased is not kept: it is in neither.
+        # Erased facts are not kept: they are in neither.
         confirmed = sum(
             1 for named, fact in learned.items() if (was := earlier[named]) is not None and was.sources != fact.sources
         )

@@ -154,7 +154,7 @@ class _Ways:
 
 
 async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal.Signals]:
-    """Be a member until a signal comes, or who is served goes away. Which signals came."""
+    """Be a member until a signal comes, or the served client goes away. Which signals came."""
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
         stack.enter_context(set_by_signals(stop, received))

@@ -27,7 +27,7 @@ from hive_mind.errors import ConfigError, HiveError
 
 FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 
-# What to do about a disk that is full or was mounted to be read, and about a place that is not this user's: those are no defects.
+# The remedy for a disk that is full or was mounted to be read, and for a place that is not this user's: those are no defects.
 _ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "make room there, and run it again") | {
     errno.EACCES: "name another place, or change its permissions"
 }

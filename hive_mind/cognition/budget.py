@@ -2,7 +2,7 @@
 
 A call reserves the most it can cost and settles what it did cost, so calls that run side by side can't overspend together.
 
-What a language model's tokens cost in money, by the providers' published prices; nothing where no price is known.
+The price of a language model's tokens, as the providers publish it; nothing where no price is known.
 
 The prices come with the extra `llm` (genai-prices) and are those of the installed version: nothing is looked up over the network.
 """

@@ -42,7 +42,7 @@ GENERAL = "general"
 _CONCEPT_CHARS_MAX = 80
 _PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
 
-# A map is read at a glance. What is left out is counted on the last line.
+# A map is read at a glance. Omissions are counted on the last line.
 _CONCEPTS_MAX = 40
 _LINKS_MAX = 8
 
@@ -170,7 +170,7 @@ def _states(sentence: str, piece: Piece) -> bool:
         return any(map(str.isalnum, sentence))
     if block.layout is Layout.CODE or is_statement(sentence):
         return any(map(str.isalnum, sentence))
-    # What it means is said by what it hangs on.
+    # Its meaning comes from the item it hangs on.
     hangs = bool(block.headings or block.lead) and block.layout in (Layout.PROSE, Layout.ITEM)
     return hangs and is_brief_statement(sentence)
 

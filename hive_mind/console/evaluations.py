@@ -1,7 +1,7 @@
 """Runs of evaluations in folders of this machine: their scorecards, and the reports that were written beside them.
 
-Folders are those that a program with the worker's token named. What lies there is read as it is: nothing is computed, and nothing
-else can be reached by a name.
+Folders are those that a program with the worker's token named. The files there are read as they are: nothing is computed, and
+nothing else can be reached by a name.
 """
 
 import os

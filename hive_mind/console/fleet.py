@@ -21,7 +21,7 @@ from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
 
-# What several pages look at in the same moment is asked once.
+# A request of several pages in the same moment is asked once.
 _FRESH_S = 1.0
 # A process that sends no status within this time is shown as silent, and holds no page up.
 _STATUS_S = 2.0

@@ -84,13 +84,13 @@ class Applying:
         together = [name for name in names if not hear_each_other(running.get(name), wanted.processes[name])]
         await self._side_by_side(self._stopped(name) for name in together)
         await self._side_by_side(self._started(wanted.processes[name]) for name in together)
-        # Who is dead has nobody to spare, and comes back sooner with those whom it would wait for.
+        # A dead process has nobody to spare, and comes back sooner with those that it would wait for.
         fallen = [name for name in names if name not in together and not ((seen := running.get(name)) and seen.is_alive)]
         await self._side_by_side(self._restarted(name, wanted) for name in fallen)
         rolling = [name for name in names if name not in (*together, *fallen)]
         if rolling:
             await self._settled(fallen, patience)
-        # What is of no use already goes first: it can only get better.
+        # A process that is of no use already goes first: it can only get better.
         useful = {name for name in rolling if is_of_use(running.get(name))}
         rolling = [
             *(name for name in rolling if name not in useful),

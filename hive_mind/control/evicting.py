@@ -1,4 +1,5 @@
-"""Putting a member out of a hive: who there is, as all nodes that answer see it, and what would be lost with one of them.
+"""Putting a member out of a hive: the members, as all nodes that answer see them, and the facts that would be lost with one of
+them.
 
 A member that can be heard would ask to be taken in again; and of a partition that nobody else has, what the member
 held is gone unless it comes back, so both need a person's word. Members are asked
@@ -59,7 +60,7 @@ class Evicted(msgspec.Struct, frozen=True):
 
 
 def hive_members(views: Sequence[MembersSeen]) -> list[HiveMember]:
-    """Everybody that any node knows of, by name; who is a member is as the newest topology says."""
+    """Everybody that any node knows of, by name; the members are those of the newest topology."""
     newest = _newest(views)
     if newest is None:
         return []
@@ -136,7 +137,7 @@ def _member(name: str, views: Sequence[MembersSeen], newest: MembersSeen, *, is_
     held = sum(name in holders for holders in newest.holders.values())
     alone = tuple(lost_with(name, views)) if held else ()
     group = seen.group if seen is not None else ""
-    # What it says of itself is newer than its last beat.
+    # Its own report is newer than its last beat.
     own = [view.epoch for view in views if view.node == name]
     epoch = max([*own, seen.epoch if seen is not None else 0])
     return HiveMember(name, state, is_member, silent_s, epoch, group, held, alone)

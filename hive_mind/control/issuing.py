@@ -73,7 +73,7 @@ def renew(processes: Iterable[WorkerConfig], report: Callable[[str], None]) -> N
 
 
 def movers_seal(config: WorkerConfig) -> Seal:
-    """The seal of who moves facts to the hive of this process, under the names of all their authors."""
+    """The seal of the mover of facts to the hive of this process, under the names of all their authors."""
     if not config.hive.is_sealed:
         return UNSEALED
     keys = KeyFolder(Path(config.identity.folder), config.fleet)

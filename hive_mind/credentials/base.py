@@ -29,7 +29,7 @@ class Secret:
         self.name, self._hidden = name, value
 
     def reveal(self) -> str:
-        """The value itself. Give it to whom it is meant for, and keep it nowhere."""
+        """The value itself. Give it to its recipient, and keep it nowhere."""
         return self._hidden
 
     def __repr__(self) -> str:
@@ -57,8 +57,8 @@ class Secret:
 class CredentialStore(Protocol):
     """Safe to use from several threads and processes at once.
 
-    Opened by `open(path, key, write)` of a back end. What needs the key raises `CredentialUnreadable` for a wrong one, everything
-    does for a damaged file; then nothing is changed.
+    Opened by `open(path, key, write)` of a back end. Methods that need the key raise `CredentialUnreadable` for a wrong one, all
+    do for a damaged file; then nothing is changed.
     """
 
     def get(self, name: str) -> Secret | None:

@@ -65,7 +65,7 @@ class Entities:
             self._count_made()
 
     def _make_topic(self, name: str) -> None:
-        # Who can't know whether a message arrived sends it again under the same id.
+        # A sender that can't know whether a message arrived sends it again under the same id.
         self.namespace.add_topic(name, {"RequiresDuplicateDetection": True})
         self._count_made()
 

@@ -90,7 +90,7 @@ def identity_of(model: str) -> str:
 
 
 def _folder(model: str) -> Path | None:
-    """The folder of this name, if there is one. What no file system takes as a name (too long, an unknown user's) is none."""
+    """Folder of this name, if there is one. A text that no file system takes as a name (too long, an unknown user's) is none."""
     try:
         folder = Path(model).expanduser()
         return folder if model and folder.is_dir() else None

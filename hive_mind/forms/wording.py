@@ -35,7 +35,7 @@ _MESSAGES: Mapping[str, Callable[[Any], str]] = {
     "string_too_long": lambda ctx: f"is longer than {ctx['max_length']} characters; shorten it",
     "too_short": lambda _: "is an empty list; name at least one",
     "too_long": lambda ctx: f"has more than {ctx['max_length']:,} entries, which is the most",
-    # What a model of ours refuses, in its own words.
+    # The refusal of a model of ours, in its own words.
     "value_error": lambda ctx: str(ctx["error"]),
 }
 

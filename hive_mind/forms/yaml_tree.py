@@ -94,7 +94,7 @@ class _Planting:
 
     def tree(self, node: Node, path: Path, line: int) -> Tree:
         self._count += 1
-        # What an alias stands for has the lines of its anchor; how far we are in the file says where it is used.
+        # The target of an alias has the lines of its anchor; how far we are in the file says where it is used.
         self._reached = max(self._reached, line)
         self._form.bound(self._reached, len(path), self._count)
         if node.tag not in _OWN_TAGS:

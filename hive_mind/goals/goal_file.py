@@ -74,7 +74,7 @@ GOAL = Form(
     GoalFile,
     begin="begin with `hive-mind goal init`",
     help="hive-mind goal explain",
-    # What stands in `context` and `target` may be deep; the rest has four levels.
+    # The values of `context` and `target` may be deep; the rest has four levels.
     levels="four",
 )
 

@@ -1,4 +1,5 @@
-"""How much of a goal a result reaches, as far as code can see and a judge has graded. What nobody checked is never taken for met.
+"""How much of a goal a result reaches, as far as code can see and a judge has graded. Criteria that nobody checked are never
+taken for met.
 
 score = Σ weight · grade / Σ weight        with the grade of an unchecked criterion as 0 in `score` and 1 in `possible`
 """

@@ -61,7 +61,7 @@ def _share(task: frozenset[str], domain: str) -> float:
 
 
 def chosen(words: Iterable[str], candidates: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """The name of who fits best, of equals the first; "" where nobody comes into question."""
+    """The name that fits best, of equals the first; "" where none comes into question."""
     task = tuple(words)
     found = [(can_handle(task, domains), name) for name, domains in candidates]
     able = [(capability.confidence, name) for capability, name in found if capability.may]

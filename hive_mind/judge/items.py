@@ -3,7 +3,7 @@
 An item is named after its kind, its subject and the case it shows, so whatever asks twice asks once. Of the decisions the first
 counts until somebody opens the item again; the later ones are kept beside it. Nothing is accepted because nobody looked.
 
-What an item shows: named texts, cut so that they fit, the longest first, saying how much is left out and where it is.
+The texts of an item: named, cut so that they fit, the longest first, saying how much is left out and where it is.
 
 An item travels to the person who decides; so it is bounded, and shows the beginning of everything rather than all of one thing.
 """

@@ -2,7 +2,8 @@
 
 Patterns come from templates: a call or dotted name in a text, the type of an error, the kind of goal, a word of a fact. Their
 values are written by `repr` and each condition is compiled, so no text that was judged can become code. One is proposed where
-enough decisions match it, they are alike, and chance does not explain it. What would accept is never proposed unless asked for.
+enough decisions match it, they are alike, and chance does not explain it. Rules that would accept are never proposed unless asked
+for.
 """
 
 import re

@@ -24,7 +24,7 @@ TOOLS: Final = "tools"
 TOO_UNSURE = "Confidence too low for autonomous decision"
 
 _RETRY_FROM, _REPLAN_FROM = 0.75, 0.5
-# What a person has to look at, whatever `unattended` says.
+# Causes that a person has to look at, whatever `unattended` says.
 _NEVER_ALONE = frozenset(("constraint", "unchecked", "rule", "broken", "person"))
 
 

@@ -1,6 +1,6 @@
 """Precedents: what a person decided about a case, beside what the signals said. All that a judge learns from.
 
-What is kept of a judgement: what was judged, by which signals and which model, and what it cost.
+The record of a judgement: the case, the signals and the model, and the cost.
 """
 
 from typing import Any

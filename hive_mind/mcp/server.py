@@ -154,7 +154,7 @@ def _retracting(agent: ServedAgent) -> Tool:
     async def retract(
         id: Id, reason: Annotated[str, Field(description="For the log.")], confirmation: Annotated[Confirmed, confirmed]
     ) -> Changed:
-        """Take a fact back that was never true, here and in the hive. What has changed since is to be corrected instead."""
+        """Take a fact back that was never true, here and in the hive. A fact that has changed since needs `correct` instead."""
         if not confirmation.take_back:
             raise InvalidInput("the person did not confirm it: the fact stays")
         return changed_of(await agent.call("retract", fact_id=id, text=reason))

@@ -6,7 +6,7 @@ of counts serves all of them. Where questions come in groups, such as conversati
 and the seed is fixed, so the same values always have the same interval, in whichever order they come. Times have medians, whose
 intervals need no chance. Undefined values (None) are left out, never taken for 0.
 
-What a share of few may really be: bounds for a count of questions, exact or by score.
+The range of a share of few: bounds for a count of questions, exact or by score.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized

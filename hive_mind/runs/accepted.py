@@ -1,4 +1,4 @@
-"""`accepted`: the steps that an event means. What comes late, or for the second time, means none."""
+"""`accepted`: the steps that an event means. An event that comes late, or for the second time, means none."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

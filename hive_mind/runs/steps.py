@@ -295,7 +295,7 @@ def step_of(entry: Entry) -> Step:
 def plain(value: Any, depth: int = DEPTH_MAX) -> Any:
     """A value with such halves replaced by "?", also in lists and mappings, and with "…" for what is nested deeper.
 
-    Whatever else it holds stays as it is.
+    Everything else in it stays as it is.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()

@@ -79,7 +79,7 @@ class Routed:
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         durable = await self._durable.subscribe(subscription, on_ready)
         try:
-            # What is live and was sent before this node came is of no use to it.
+            # Live messages sent before this node came are of no use to it.
             live = await self._live.subscribe(replace(subscription, start="new"), on_ready)
         except BaseException:
             await durable.close()

@@ -1,6 +1,6 @@
 """The bad part of a run: clients at work, while the world around them does what the weather wants.
 
-What a backup put back undoes: only what other machines have durably is still promised, the rest is in doubt.
+The effect of restoring a backup: only assertions that other machines have durably are still promised, the rest are in doubt.
 """
 
 from hive_mind.hive.chance import Chance

@@ -13,7 +13,7 @@ TIMEOUT_S = 60.0
 
 
 class Revealed(Protocol):
-    """A credential: `reveal` it to whom it is meant for, and to nobody else."""
+    """A credential: `reveal` it to its recipient, and to nobody else."""
 
     def reveal(self) -> str:
         """Its value."""

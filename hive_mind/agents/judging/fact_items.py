@@ -2,7 +2,7 @@
 
 A fact as those who judge it see it.
 
-What people decided about facts, as rules are held against it.
+People's decisions about facts, as rules are compared with them.
 """
 
 import dataclasses

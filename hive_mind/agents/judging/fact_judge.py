@@ -1,8 +1,8 @@
 """A language model as the judge of an agent's facts: some twenty to a call, each verdict kept before it counts.
 
-What was judged is read from the log when the agent starts, so nothing is paid for twice. A verdict is about the words of a fact,
-who said them and when, and what stands before them; a further source or a change of confidence does not call for another. From
-whatever goes wrong follows a judgement, too: that a person has to decide.
+Former judgements are read from the log when the agent starts, so nothing is paid for twice. A verdict is about the words of a
+fact, who said them and when, and what stands before them; a further source or a change of confidence does not call for another.
+From whatever goes wrong follows a judgement, too: that a person has to decide.
 """
 
 import dataclasses

@@ -160,7 +160,7 @@ class GateReviewer:
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
     async def _have_judged(self, judge: FactJudge) -> None:
-        """Ask the model about what no rule decides, in batches. What is not judged yet stays home."""
+        """Ask the model about what no rule decides, in batches. Facts not judged yet stay home."""
         while True:
             await self._work.wait()
             self._work.clear()

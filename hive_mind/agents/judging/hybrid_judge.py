@@ -1,6 +1,6 @@
 """The judge of an agent: asks whatever signal the pipeline still needs, and keeps every judgement with what it rests on.
 
-What is decided is decided by `judge.pipeline`, which is pure; here only somebody is asked. A judge that fails has said
+The decision is made by `judge.pipeline`, which is pure; here only somebody is asked. A judge that fails has said
 nothing, and the pipeline hands the case to a person.
 """
 

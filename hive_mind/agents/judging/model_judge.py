@@ -1,7 +1,7 @@
 """The language model as a signal: what it says of a result against a goal, or why nothing usable came from it.
 
-It is asked within a budget, tried again while its provider is in trouble, corrected twice where a reply is malformed. Whatever
-goes wrong becomes a broken signal, which a judge hands to a person. The result is fenced as data: it may say whatever it likes.
+It is asked within a budget, tried again while its provider is in trouble, corrected twice where a reply is malformed. Any
+failure becomes a broken signal, which a judge hands to a person. The result is fenced as data: it may say whatever it likes.
 """
 
 import json

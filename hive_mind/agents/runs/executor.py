@@ -52,7 +52,7 @@ class RunExecutor:
         self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
         self._words: list[Word] = []
-        """Not heard yet: whom they are for may still be thinking."""
+        """Not heard yet: their recipient may still be thinking."""
         self._is_said = True
 
     @property

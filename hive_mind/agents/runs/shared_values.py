@@ -46,7 +46,9 @@ class FleetValues(Protocol):
 
 
 class LedgerValues:
-    """Of one stream of an agent, in its ledger. What others wrote over is dropped, so a stream is as long as it has values."""
+    """Of one stream of an agent, in its ledger. Values that others overwrote are dropped, so a stream is as long as it has
+    values.
+    """
 
     def __init__(self, ledger: Ledger, name: str, clock_ms: Callable[[], int]) -> None:
         self._ledger, self._stream, self._clock_ms = ledger, VALUES + name, clock_ms

@@ -68,7 +68,7 @@ def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
 def _looking(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def look_at_run(agent: str, run: str) -> dict[str, Any]:
-        """See where a run of an agent is, and for whom it waits."""
+        """See where a run of an agent is, and the people it waits for."""
         return await fleet.write(agent, run, lambda _: None) if run else {"agent": agent, "status": "silent"}
 
     @tool

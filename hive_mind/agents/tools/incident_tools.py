@@ -1,6 +1,6 @@
 """The tools of the bundled worker: read a folder of notes, learn them, find what contradicts, settle it, and report with sources.
 
-None of it needs a language model. What the gate would not let out of the agent's memory does not stand in the report either.
+None of it needs a language model. Facts that the gate would not let out of the agent's memory are not in the report either.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Tools over an agent's memory: recall, ask, learn, remember, correct, retract. Which topology is behind it, no tool knows.
 
-What a run states is vouched for by the run. What it says again of facts that it recalled is not kept once more: nobody confirms
+A run vouches for its own statements. Its repetitions of facts that it recalled are not kept once more: nobody confirms
 himself by way of a hive.
 """
 

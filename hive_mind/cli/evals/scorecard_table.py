@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hive_mind.measure.intervals import Estimate
 
 _NOTHING = "–"
-# What a terminal has room for beside the costs.
+# The columns that fit a terminal beside the costs.
 _FOUND = ("recall", "ndcg")
 _LEGEND = """\
 Means over questions; in brackets their 95 % bootstrap intervals, drawn by conversation where the data has several. \

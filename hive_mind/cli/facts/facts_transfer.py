@@ -77,7 +77,7 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
             try:
                 done = await _taken_in(target, lines, report)
             except InvalidInput as error:
-                # What is wrong is in the file and not in the call.
+                # The fault is in the file and not in the call.
                 raise CommandError(f"{file}: {error}") from error
     if not done.lines:
         raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")

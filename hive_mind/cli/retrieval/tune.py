@@ -40,7 +40,7 @@ _ROUNDS = {"search": 8, "llm": 8, "person": 24}
 
 
 class Keyboard:
-    """Standard input, line by line. Nothing else may read it, and who has given up waiting must not ask again."""
+    """Standard input, line by line. Nothing else may read it, and a reader that has given up waiting must not ask again."""
 
     def __init__(self) -> None:
         self._lines = _lines(sys.stdin)

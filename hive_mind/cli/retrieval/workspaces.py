@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.measuring.evaluation import Bench
 
 _FOLDER = "retrieval"
-# What stands for the configuration that is in use; no configuration can be called so.
+# The name of the configuration that is in use; no configuration can be called so.
 ACTIVE = "active"
 _FILE_SUFFIX = ".json"
 
@@ -95,7 +95,7 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
     from hive_mind.retrieval.checking.validation import check_config
 
     if config not in readable(workspace, [config.name]):
-        # What was deployed and edited since was checked when it was deployed.
+        # A configuration edited since its deployment was checked when it was deployed.
         return config
     checked = check_config(workspace, config.name, has_embeddings=True)
     for one in checked.findings:

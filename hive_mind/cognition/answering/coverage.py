@@ -24,7 +24,7 @@ _GAIN = 1.0
 # Of two that add the same, the one that shares more with the question, also where another has said that already.
 _SHARE_BONUS = 0.3
 
-# What of facts that only name an identifier is worth reading: a sentence with a few words besides.
+# The facts worth reading among those that only name an identifier: a sentence with a few words besides.
 _SENTENCE_BONUS, _DETAIL_MIN = 0.2, 4
 _SENTENCE_ENDS = (".", "!", "。")
 

@@ -44,8 +44,8 @@ class RelevanceSettings:
     cosine above which the words may differ, and `same_min` one above which the focus, too, may be in other words; raise both for
     models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier of the question.
 
-    Whatever the shares, a fact must contain the form of answer such a question needs (`answer_forms`), state the focus of the
-    question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` prints how often that is
+    Regardless of the shares, a fact must contain the form of answer such a question needs (`answer_forms`), state the focus of
+    the question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` prints how often that is
     right, on questions that these were chosen on and on others.
     `python -m benchmarks.answers` prints what that means for LoCoMo's conversations.
     """
@@ -395,7 +395,7 @@ def _is_row_of(question: str, fact: Fact) -> bool:
     counted = _COUNTED.search(question)
     if counted is None or not _is_row(fact):
         return _is_row(fact)
-    # What stands in the first column is counted by the rows.
+    # The contents of the first column are counted by the rows.
     head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
     terms = terms_in(f"{titles} {fact.content}") - terms_in(head)
     return any(_is_stated(term, terms) for term in tokenize(counted["noun"]))
@@ -412,7 +412,7 @@ def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
 def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a fact names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
 
-    First names alone are too common for that, and so are spans of time. What has no name needs the rarer kinds of things.
+    First names alone are too common for that, and so are spans of time. Things without a name need the rarer kinds.
     """
     terms = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")

@@ -39,7 +39,7 @@ REFERRING = frozenset(
 )
 """A text that begins with one of these goes on about the text before it."""
 
-# What is asked for then has a form of its own, such as a weight.
+# The answer then has a form of its own, such as a weight.
 _HOW = regex(
     r"\b(?:how|wie) (?P<degree>big|large|small|heavy|warm|hot|cold|long|tall|high|wide|deep|thick|thin|fast|quick|old|far|"
     r"groß|klein|schwer|warm|heiß|kalt|hoch|breit|tief|schnell|alt|weit|oft)\b",
@@ -48,7 +48,7 @@ _HOW = regex(
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
-# What, when, how many: all questions are made of it.
+# "What", "when", "how many": all questions are made of it.
 _JAPANESE_ASKED = "何誰"
 
 # Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
@@ -96,7 +96,7 @@ child children kid kids pupil pupils schoolchildren class
 """
 
 
-# What takes several words, and the one that means as much.
+# Phrases of several words, and the one word that means as much.
 _PHRASES = {
     "in charge": "responsible",
     "look after": "responsible",

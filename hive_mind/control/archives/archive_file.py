@@ -215,7 +215,7 @@ def _translating(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInput(f"{path} can't be read: {error.strerror or error}") from error
-    # What `zipfile` raises for bytes that are no zip, or one it can't read; zlib.error is an Exception of its own.
+    # The errors of `zipfile` for bytes that are no zip, or one it can't read; zlib.error is an Exception of its own.
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
         # Some of its messages quote what they found.
         raise InvalidInput(

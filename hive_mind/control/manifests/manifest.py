@@ -344,7 +344,7 @@ class Retrieval(ManifestSection):
     )
 
 
-# What the file at `retrieval.config` says of that section.
+# The values of that section in the file at `retrieval.config`.
 RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k", "rerank", "rerank_model")
 
 

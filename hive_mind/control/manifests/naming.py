@@ -12,7 +12,7 @@ from hive_mind.control.manifests.manifest import NAME, Agent, HiveManifest
 from hive_mind.forms.tree import Finding, Path
 from hive_mind.regex import regex
 
-# What this machine carries; a manifest that asks for more is a slip of the finger.
+# The capacity of this machine; a manifest that asks for more is a slip of the finger.
 AGENTS_MAX = 10_000
 
 _PLAIN = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -126,7 +126,7 @@ def _server(server: McpConfig) -> str:
 
 
 def _trigger(trigger: TriggerConfig) -> str:
-    # What it refers to is the secret, not the reference.
+    # Its target is the secret, not the reference.
     events = f"events of {trigger.events}" + (f" by {trigger.token}" if trigger.token else "") if trigger.events else ""
     when = trigger.cron or (f"hook {trigger.hook}" if trigger.hook else events or f"every {trigger.every_s:g} s")
     return f"{when} with {trigger.inputs}" if trigger.inputs else when

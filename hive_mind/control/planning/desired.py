@@ -266,7 +266,7 @@ def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[st
         for agent in agents
         if node in founded
     }
-    # What still has the settings of a former generation says nothing of this one.
+    # A process with the settings of a former generation says nothing of this one.
     present = [one.config for one in running.values() if one.config and state.hive and one.config.hive.id == state.hive.id]
     return found | {agent.name: agent.group for config in present for agent in config.agents}
 

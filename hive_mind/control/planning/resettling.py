@@ -16,7 +16,7 @@ from hive_mind.runtime.workers.config import HiveConfig, NodeConfig
 
 @dataclass(frozen=True, slots=True)
 class Hives:
-    """The hive as remembered, and the one that would be founded now, with who would be where."""
+    """The hive as remembered, and the one that would be founded now, with the place of each agent."""
 
     state: FleetState
     wanted: HiveConfig

@@ -64,7 +64,7 @@ def desk_of(spec: Spec) -> str:
 def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
     """The judges of facts that leave home; `nodes` are those of the agents. Without a judge no desk is needed."""
     if spec.judge.facts == "off":
-        # What runs ask, and tickets about them, go to the queen's.
+        # Questions of runs, and tickets about them, go to the queen's.
         desk = spec.queen.agent and (spec.judge.desk or spec.queen.agent)
         return ReviewConfig(desk=DeskConfig(desk, nodes.get(desk, ""))) if desk else ReviewConfig()
     desk = desk_of(spec)

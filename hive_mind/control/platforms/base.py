@@ -11,7 +11,7 @@ from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import WorkerStatus
 
-# What a person who looks waits for a process that hangs. Raise it before judging one on a busy machine.
+# Time that a person waits for a process that hangs. Raise it before judging one on a busy machine.
 OBSERVE_S = 0.8
 
 

@@ -29,7 +29,7 @@ from hive_mind.runtime.workers.status import Contact
 
 # A configuration that names ten thousand sources has two or three megabytes.
 _BYTES_MAX = 64 << 20
-# What a process prints besides its log is little: a crash, a library that warns.
+# A process prints little besides its log: a crash, a library that warns.
 _OUTPUT_BYTES_MAX = 1 << 20
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
@@ -133,7 +133,7 @@ def prepare(folder: Path) -> Path:
 
 
 def checked_folder(folder: Path) -> Path:
-    """The same, and nothing made: who only looks leaves no trace. Raises `BackendRejected` as `own_folder` does."""
+    """The same, and nothing made: a mere look leaves no trace. Raises `BackendRejected` as `own_folder` does."""
     for path in _parts(folder):
         with suppress(FileNotFoundError):
             _refuse_foreign(path)

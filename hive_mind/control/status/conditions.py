@@ -19,7 +19,7 @@ View = ProcessView | AgentView
 
 _BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
 _NAMED_MAX = 5
-# What is False while agents answer, and has to be mended all the same.
+# Conditions that are False while agents answer, and have to be mended all the same.
 _TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
 
 
@@ -260,7 +260,7 @@ def _phase(
     false = {one.type for one in conditions if one.status == "False"}
     if not late:
         return "Degraded" if false & _TROUBLES else "Ready"
-    # What starts is not connected yet; what has tried in vain says why.
+    # A process that starts is not connected yet; one that has tried in vain says why.
     is_cut_off = any(node.error and not node.is_connected for process in processes for node in process.nodes)
     if is_cut_off or "WritesAccepted" in false:
         return "Degraded"

@@ -141,7 +141,7 @@ class ServerLink:
     def on_flow(self, flow: Flow) -> None:
         """The client gives credit, or takes it back."""
         if self.is_sender:
-            # What was sent since the client wrote this is used up already.
+            # Credit for messages sent since the client wrote this is used up already.
             self.credit = max(0, flow.credit - ((self.delivery_count - flow.delivery_count) & _ID_MASK))
             self._is_draining = flow.is_draining
             self.pump()

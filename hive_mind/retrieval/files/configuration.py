@@ -15,7 +15,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 Method = Literal["keyword", "vector", "hybrid"]
 # Beyond this a boost decides instead of lifting: cosines of candidates differ by 0.1 to 0.3.
 BOOST_MAX = 0.3
-# What dynamic-k gives at most where nothing is said.
+# The most results of dynamic-k where no limit is given.
 RESULTS_MAX = 10
 _RANKING = RankingSettings()
 

@@ -3,7 +3,7 @@
 The file is the truth, the indexes in memory are a cache, as in an agent's memory. An update of the file by another process is
 noticed at the next search.
 
-What is embedded of a chunk is its text with the headings above it; the text that came before a document (a turn of a
+The embedded text of a chunk is its own with the headings above it; the text that came before a document (a turn of a
 conversation) is embedded by itself, and mixed in when the index is loaded.
 """
 
@@ -170,7 +170,7 @@ class CollectionIndex:
             while (memory := self._memory_indexes.get(form)) is None:
                 revision = self._revision
                 loaded = await asyncio.to_thread(self._loaded, form)
-                # What was updated meanwhile may be in it or not; then once more.
+                # Updates made meanwhile may be in it or not; then once more.
                 if revision == self._revision:
                     self._memory_indexes[form] = loaded
             return memory
@@ -197,7 +197,7 @@ class CollectionIndex:
         lacks_vectors = has_new_vectors and any(memory.without_vector for memory in self._memory_indexes.values())
         self._revision += 1
         if is_foreign or lacks_vectors or len(changes.documents) + len(changes.gone) > _SHOWN_MAX:
-            # Who is searching keeps what there was; the next one loads, on another thread.
+            # A search under way keeps the former index; the next one loads, on another thread.
             self._memory_indexes.clear()
             self._version = version
         if not self._memory_indexes or not (changes.documents or changes.gone):

@@ -1,7 +1,7 @@
 """A query and a configuration into a ranking of chunks. Everything here is computed; nothing waits, reads or writes.
 
 In this order: what filters let through · raw scores of each arm · one ranking (`ranking.pipeline`, as an agent's memory) · the
-same text once · signals of distraction. What comes after, and needs the chunks' texts, is `selecting`.
+same text once · signals of distraction. The next step, which needs the chunks' texts, is `selecting`.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 Pure but for the texts it is handed. Each step says on the candidate what it did.
 
-What a search of a collection gives back: results that explain themselves, and what was done to get them.
+The result of a search of a collection: results that explain themselves, and the steps that led to them.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +64,9 @@ def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: 
 
 
 def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[list[Candidate], list[Candidate]]:
-    """Flagged, moved down or taken out. What names an identifier of the query is there for its words, so it is only flagged."""
+    """Flagged, moved down or taken out. A text that names an identifier of the query is there for its words, so it is only
+    flagged.
+    """
     wanted = config.distraction_detection
     limit = wanted.disagreement_threshold
     suspects = {one.id for one in candidates if one.disagreement is not None and one.disagreement > limit}

@@ -2,7 +2,7 @@
 
 A file whose size and times are as before is not even read; one that was read and has the same bytes is not cut again; a chunk
 whose text is known is not embedded again. Embeddings are kept as they are made, everything else in one transaction at the end:
-who interrupts it finds the former index, and the next update goes on where this one stopped.
+an interruption leaves the former index, and the next update goes on where this one stopped.
 """
 
 import time

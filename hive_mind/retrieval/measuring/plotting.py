@@ -29,7 +29,7 @@ _WIDTH, _ROW, _LINE = 10.4, 3.7, 0.2
 # How far to the side the results of the first and the last question stand, so that they don't hide each other.
 _SPREAD = 0.5
 _EDGE: dict[str, Any] = {"markeredgecolor": GROUND.light, "markeredgewidth": 0.6, "linestyle": "none", "clip_on": False}
-# A result's mark and its name, by its label. What misleads is drawn last, on top.
+# A result's mark and its name, by its label. Misleading ones are drawn last, on top.
 _MARKS: dict[Label, tuple[str, dict[str, Any]]] = {
     "": ("neither", _EDGE | {"marker": "o", "markersize": 4, "color": "none", "markeredgecolor": COLOURS["faint"].light}),
     "relevant": ("relevant", _EDGE | {"marker": "o", "markersize": 7, "color": COLOURS["good"].light}),

@@ -29,7 +29,7 @@ Kind = Literal[
     "tie",
 ]
 _NAMED_MAX = 3
-# What a search notes when a model that its configuration names had no part in it, or not everywhere.
+# The notes of a search when a model that its configuration names had no part in it, or not everywhere.
 _FAILED = ("the embedding model failed", "have no embedding", "not reranked")
 
 

@@ -1,7 +1,7 @@
 """A tuner that asks a language model: it reads scores and what misled, and writes the next configuration file.
 
-Its reply is checked like a file of a person. One that can't be used goes back to it once, with everything that is wrong. What the
-prompt says is in `prompts/tune.md`; questions and documents are data and stand in a fence.
+Its reply is checked like a file of a person. One that can't be used goes back to it once, with everything that is wrong. The
+prompt is in `prompts/tune.md`; questions and documents are data and stand in a fence.
 """
 
 import asyncio

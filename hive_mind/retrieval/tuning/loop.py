@@ -4,7 +4,7 @@ Only training questions are used on the way. At the end the best is compared onc
 in use, or with the start where nothing is; that verdict is the gate's. A small set is cross-validated instead. Nothing is
 deployed here. A stop at any time keeps the best, on disk too.
 
-What tuning leaves behind: one configuration file per step, with its reason and its figures as a comment, and one for the best.
+The files of a tuning: one configuration file per step, with its reason and its figures as a comment, and one for the best.
 
 Each is written before it is measured and again after, whole or not at all, so that a stop at any moment leaves nothing half done.
 """
@@ -105,7 +105,7 @@ async def tune(
 
 @dataclass(slots=True)
 class _Tuning:
-    """One run. What is known stands in `situation`, which is replaced with every step."""
+    """One run. The knowledge so far is in `situation`, which is replaced with every step."""
 
     bench: Bench
     tuner: Tuner
@@ -163,7 +163,7 @@ class _Tuning:
         await self._take(named, number)
 
     async def _take(self, proposal: Proposal, number: int | None) -> None:
-        """Measure and remember. What is stopped half-way is as if it had never been proposed, but for its file."""
+        """Measure and remember. A try that is stopped half-way is as if it had never been proposed, but for its file."""
         count = max(TRIED_MIN, round(proposal.share * len(self.parts.training)))
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)

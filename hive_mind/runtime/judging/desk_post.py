@@ -43,7 +43,7 @@ class DeskPost:
     def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, post: Post, tell: Tell) -> None:
         self._agent, self._at, self._ledger, self._desk, self._post, self._tell = agent, at, ledger, desk, post, tell
         self._nodes: dict[str, str] = {}
-        # Whose items could not be sent, and behind which position.
+        # Agents whose items could not be sent, and behind which position.
         self._late: dict[str, int] = {}
         self._sending = asyncio.Lock()
 
@@ -199,7 +199,7 @@ class DeskPost:
 
     async def _is_welcome(self, letter: DeskLetter) -> bool:
         if self._at.agent != self._agent:
-            # What is said here of its own items only the desk says.
+            # Entries here about its own items come only from the desk.
             view = await self._desk.view(letter.item)
             return letter.kind != OPENED and letter.sender == self._at.node and (view is None or view.item.agent == self._agent)
         if letter.kind == OPENED:

@@ -104,7 +104,7 @@ class Post:
         late: set[tuple[str, str]] = set()
         for number, letter in list(self._waiting.items()):
             receive = self._receivers.get(letter.to)
-            # What is said of an item comes after the item.
+            # Entries about an item come after the item.
             if receive is None or (letter.to, letter.item) in late:
                 continue
             if await _is_taken(receive, letter):

@@ -1,7 +1,7 @@
 """From one generation of a hive to the next: its facts, read from the journals of nodes that rest, become the journals of others.
 
-The former journals stay as they are. The new ones are made in a folder of another name, which gets its own as the last step: who
-is killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
+The former journals stay as they are. The new ones are made in a folder of another name, which gets its own as the last step: a
+process killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
 """
 
 import asyncio
@@ -156,7 +156,7 @@ async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
         await journal.write(made.records)
     finally:
         await journal.close()
-    # What a node that opens it leaves behind; so it is seen whether one ever did.
+    # A node that opens it leaves this behind; so it is seen whether one ever did.
     _lock_of(path).unlink(missing_ok=True)
 
 

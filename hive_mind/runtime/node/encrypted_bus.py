@@ -30,7 +30,7 @@ from hive_mind.runtime.routes import Routed
 
 # Why it was refused may quote it, and is kept on the bus.
 _REASON = "the node refuses it: its log says why"
-# A new key comes within seconds. What waits longer is sent again by its sender, or of no use any more.
+# A new key comes within seconds. A message that waits longer is sent again by its sender, or of no use any more.
 _LOCKED_MAX, _LOCKED_S = 64, 10.0
 
 

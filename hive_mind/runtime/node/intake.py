@@ -63,7 +63,7 @@ class Intake:
             self._take_one(delivery, now)
 
     def stop(self, error: Callable[[], Exception]) -> None:
-        """Nothing comes any more; who expects something gets an `error`."""
+        """Nothing comes any more; waiting receivers get an `error`."""
         for expected in self.expected.values():
             if not expected.done():
                 expected.set_exception(error())

@@ -15,7 +15,7 @@ from hive_mind import tracing
 from hive_mind.model.gathered import Gathered
 
 _LOGGER = "hive_mind"
-# What every record has; the rest was given as `extra`.
+# The fields of every record; the rest was given as `extra`.
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 

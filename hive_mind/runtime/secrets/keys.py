@@ -29,7 +29,7 @@ DAYS = 365
 """How long a certificate holds where nothing else is said."""
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN = 0o644
-# What a ConfigMap holds: certificates of some 3,000 processes.
+# The capacity of a ConfigMap: certificates of some 3,000 processes.
 _FILE_BYTES_MAX = 1 << 20
 _ALL = "certificates"
 _EPOCHS = "epochs"

@@ -102,7 +102,7 @@ class RedactedLines(logging.Formatter):
 
 def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        # What only looks like a reference stands in texts that are not resolved, such as the condition of a rule.
+        # Texts that only look like a reference stand where nothing is resolved, such as in the condition of a rule.
         with suppress(InvalidInput):
             yield from credentials_in(value)
     elif isinstance(value, dict | list | tuple):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# What failed is tried again: soon at first, because a predecessor may just be letting go of the database.
+# Failed work is tried again: soon at first, because a predecessor may just be letting go of the database.
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 1.0, 60.0
 # After this long without a write, the next one is not expected soon.
 _QUIET_S = 3.0

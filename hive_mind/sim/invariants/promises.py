@@ -44,7 +44,7 @@ class _TakenBack(NamedTuple):
 class Promises:
     """Derived from a history. `forgetful` nodes were set back to a backup, and with it the stamps they had given out.
 
-    `stolen`: nodes whose key somebody else had, and until when. What is said by that key is promised nothing.
+    `stolen`: nodes whose key somebody else had, and until when. Nothing said by that key is promised.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 A signature here is a keyed hash, of which the fleet's office alone can say whether it is good: it fails as a real one does, for
 another key, another payload or a bit that changed, at a twentieth of the price.
 
-What goes between machines that prove who they are: signed by who sends it, looked at by who gets it.
+Mail between machines that prove their identity: signed by the sender, checked by the receiver.
 
 As a runner does it, by `identity.envelopes`. Membership is not simulated; of its beats there is what brings certificates and
 revocations to everybody.
@@ -33,7 +33,7 @@ _OVERHEARD = 60
 
 
 class Key:
-    """A key that signs; who knows `secret` is its owner."""
+    """A key that signs; its owner is the one that knows `secret`."""
 
     def __init__(self, secret: bytes) -> None:
         self.secret = secret
@@ -65,7 +65,7 @@ class Office:
         return key
 
     def issue(self, name: str) -> None:
-        """Certify another key of a machine. What it said by the former one stays."""
+        """Certify another key of a machine. Its messages by the former one stay."""
         self._keys[name] = key = self.new_key()
         self._issued[name] = self.certified(key, names_of(name), START_MS + _VALIDITY_MS)
         self._certificates.append(self._issued[name])
@@ -131,7 +131,7 @@ class Mail:
         return seal_of(signing.keyring)
 
     def envelope(self, sender: str, to: tuple[str, ...], message: Message) -> Envelope:
-        """A message, signed by who sends it."""
+        """A message, signed by its sender."""
         envelope = self._signing[sender].signed(self.bare(sender, to, message))
         self.overheard.append(envelope)
         return envelope

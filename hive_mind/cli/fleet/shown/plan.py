@@ -54,7 +54,7 @@ def _show(plan: "Plan", fleet: str) -> None:
     else:
         show(f"fleet {fleet}: {_agents(whole)}", style="bold")
         show(f"processes: {summary(actions)}")
-    # What is done to a hundred agents alike takes one paragraph.
+    # Steps alike for a hundred agents take one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
         _show_alike(list(alike))
 
@@ -74,7 +74,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _show_alike(alike: Sequence["Action"]) -> None:
-    """Steps that differ in whom they are done to, and in nothing else."""
+    """Steps that differ in their agents, and in nothing else."""
     action, subjects = alike[0], ", ".join(one.subject for one in alike)
     look = _LOOKS.get(action.kind, _OTHER)
     why = _why(action)
