@@ -23,13 +23,13 @@ _HELP = "Make, issue and revoke the keys by which members of a hive prove who th
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The process, or the node, that is to prove itself.")]
 Which = Annotated[str, typer.Argument(metavar="NAME|KEY", help="A name, or the first digits of a key as `list` shows it.")]
 Target = Annotated[Path, typer.Argument(metavar="DIR", help="A folder to copy to where the process runs.")]
-Fleet = Annotated[str, typer.Option("--fleet", help="Whose keys.", show_default="the fleet of this home")]
+Fleet = Annotated[str, typer.Option("--fleet", help="The fleet of the keys.", show_default="the fleet of this home")]
 Keys = Annotated[
     Path | None, typer.Option("--keys", help="The folder of keys, for a hive that no manifest describes.", file_okay=False)
 ]
 Also = Annotated[list[str], typer.Option("--agent", help="An agent on it, in whose name it may speak; repeat it for each.")]
 Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="How long the certificate holds.")]
-Voucher = Annotated[str, typer.Option("--voucher", help="Who answers for it: all of one voucher count as one voice.")]
+Voucher = Annotated[str, typer.Option("--voucher", help="The voucher for it: all of one voucher count as one voice.")]
 Since = Annotated[
     str, typer.Option("--since", help="Keep what it said before this time (2026-11-24T09:30, UTC).", show_default="keep nothing")
 ]

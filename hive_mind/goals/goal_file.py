@@ -65,7 +65,7 @@ class GoalFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
-    kind: Literal["Goal"] = Field(description="What the file describes.")
+    kind: Literal["Goal"] = Field(description="The kind of the file.")
     spec: Goal
 
 

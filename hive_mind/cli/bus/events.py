@@ -47,7 +47,7 @@ dead = typer.Typer(
 group.add_typer(dead)
 
 Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
-Hive = Annotated[str, typer.Option("--hive", help="Whose messages.")]
+Hive = Annotated[str, typer.Option("--hive", help="The hive of the messages.")]
 State = Annotated[
     Path | None,
     typer.Option("--state", help="Folder where a member keeps its dead letters, for a bus that keeps none (Event Hubs)."),

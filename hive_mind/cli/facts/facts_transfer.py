@@ -26,7 +26,7 @@ from hive_mind.runtime.wiring import opened_store, unindexed
 from hive_mind.store.base import FactStore
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
-Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
+Origin = Annotated[str, typer.Argument(metavar="FILE", help="The file that `export` wrote; - for standard input.")]
 
 
 group = typer.Typer()

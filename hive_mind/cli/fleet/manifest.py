@@ -22,7 +22,7 @@ _HELP = "Start a manifest, check it, and look up its fields."
 
 
 Kind = Annotated[TopologyName, typer.Option("--topology", "-t", help="How its agents share what they know.")]
-Name = Annotated[str, typer.Option("--name", help="What the fleet is called.")]
+Name = Annotated[str, typer.Option("--name", help="The name of the fleet.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
 Form = Annotated[bool, typer.Option("--form", help="The text only: don't look for the variables, files and sources it names.")]
 Place = Annotated[

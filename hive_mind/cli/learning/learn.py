@@ -27,7 +27,7 @@ _EPILOG = examples(
 Paths = Annotated[
     list[str], typer.Argument(help="Files, folders (their texts and documents), or - for standard input.", metavar="PATH")
 ]
-Source = Annotated[str, typer.Option(help="Who or what vouches for it.", show_default="the file's path")]
+Source = Annotated[str, typer.Option(help="The source that vouches for it.", show_default="the file's path")]
 Replace = Annotated[
     bool | None,
     typer.Option(

@@ -61,7 +61,7 @@ async def decide(at: AtDesk, given: str, wish: Wish) -> None:
             if counts:
                 show(f"{short_id(one.item.id)} is {outcome(one.item, decision)}: {one.item.title}")
     if late := [_first(one) for one, counts in zip(after, counting, strict=True) if not counts]:
-        raise CommandError(f"{'; '.join(late)}. What you said is kept as a comment; to decide again: hive-mind inbox reopen ID")
+        raise CommandError(f"{'; '.join(late)}. Your text is kept as a comment; to decide again: hive-mind inbox reopen ID")
 
 
 async def others_like(desk: LedgerDesk, view: ItemView) -> list[ItemView]:

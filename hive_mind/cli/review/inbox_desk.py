@@ -31,7 +31,7 @@ Agent = Annotated[
     typer.Option(
         "--agent",
         "-a",
-        help="What this agent asks.",
+        help="Only items of this agent.",
         show_default="all that is asked, where a fleet is judged here; else default",
         autocompletion=agent_names,
     ),

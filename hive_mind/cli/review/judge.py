@@ -21,7 +21,7 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import ledger_path
 
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Whose judge.", autocompletion=agent_names)]
+Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent of the judge.", autocompletion=agent_names)]
 
 
 class _Shows(TyperGroup):

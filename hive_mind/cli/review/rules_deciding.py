@@ -26,7 +26,7 @@ From = Annotated[
 Share = Annotated[
     float | None, typer.Option("--of", min=0.01, max=1, help="The share of all cases.", show_default="the next of 0.1, 0.5 and 1")
 ]
-By = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides this.", show_default="who is logged in")]
+By = Annotated[str, typer.Option("--as", metavar="NAME", help="The name to decide under.", show_default="who is logged in")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ async def resume(
 @command
 async def cancel(
     run: RunId,
-    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Who cancels it.", show_default="your login")] = "",
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="The name to cancel under.", show_default="your login")] = "",
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
 ) -> None:

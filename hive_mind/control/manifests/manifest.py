@@ -58,7 +58,7 @@ class Group(ManifestSection):
     """A group of a federated hive."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes.")
-    domain: list[str] = Field(default_factory=list, description="What it knows about, in words; such questions go there first.")
+    domain: list[str] = Field(default_factory=list, description="Its subjects, in words; such questions go there first.")
 
 
 def _for(setting: str) -> str:
@@ -101,7 +101,7 @@ class Trigger(ManifestSection):
     hook: Name | None = Field(None, description="Whenever POST /v1/hooks/NAME is called at its process.")
     events: str = Field("", description="With each event that this http(s) address sends (server-sent events).")
     token: str = Field("", description="events: what it wants to be shown, a reference such as ${credential:NAME}.")
-    inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
+    inputs: dict[str, str] = Field(default_factory=dict, description="The inputs of the run.")
 
 
 class RunLimits(ManifestSection):
@@ -118,15 +118,15 @@ class Agent(ManifestSection):
 
     name: str = Field(min_length=1, max_length=60, description="Its name; with `count`, a pattern with {n} in it.")
     count: int | None = Field(None, ge=1, le=1000, description="How many agents this entry stands for.")
-    domain: str = Field("", description="What it knows about, in words.")
+    domain: str = Field("", description="Its subjects, in words.")
     group: str = Field("", description="federated: its group; by default the smallest.")
     prompt: str = Field("", description="Instructions for its language model, text or ${file:PATH}.")
     model: str = Field("", description="Its language model, such as openai:gpt-5-mini; by default that of the fleet.")
     sources: list[str] = Field(default_factory=list, description="Files, folders and globs to learn, relative to the manifest.")
-    worker: str = Field("", description="What it runs: a file of kind Worker, or one that comes with the program.")
+    worker: str = Field("", description="Its worker: a file of kind Worker, or one that comes with the program.")
     tools: list[str] = Field(default_factory=list, description="The tools that its worker may use; by default all it names.")
-    limits: RunLimits = Field(default_factory=RunLimits, description="What a run of its worker may spend.")
-    triggers: list[Trigger] = Field(default_factory=list, description="What begins a run by itself.")
+    limits: RunLimits = Field(default_factory=RunLimits, description="Spending limits of a run of its worker.")
+    triggers: list[Trigger] = Field(default_factory=list, description="Triggers that begin a run by themselves.")
     resources: Resources = Field(default_factory=Resources)
     env: dict[str, str] = Field(
         default_factory=dict, description="Variables of its process; agents of others share none with it."
@@ -143,7 +143,7 @@ class Bus(ManifestSection):
 
     url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
-    credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
+    credential: str = Field("", description="The part that is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
     searches_credential: str = Field("", description="The same for `searches`.")
 
 
@@ -241,8 +241,8 @@ class Judge(ManifestSection):
     )
     unattended: Literal["escalate", "hold", "accept"] = Field(
         _REVIEW.unattended,
-        description="model: of what it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
-        "unjudged. What broke goes to a person in any case.",
+        description="model: for facts it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
+        "unjudged. A failure goes to a person in any case.",
     )
     audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
     weights: Literal["equal", "learned"] = Field(
@@ -254,7 +254,7 @@ class Judge(ManifestSection):
 class Mcp(ManifestSection):
     """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
 
-    name: Name = Field(description="What workers call it.")
+    name: Name = Field(description="The name that workers use.")
     command: list[str] = Field(default_factory=list, description="The program that is started, and its arguments.")
     url: str = Field("", description="Where it is, instead of a command.")
     env: dict[str, str] = Field(default_factory=dict, description="Variables that its process sees; may be references.")
@@ -329,7 +329,7 @@ class Retrieval(ManifestSection):
     )
     rerank_weight: Share = Field(_RANKING.rerank_weight, description="The most that it adds to the score.")
     neighbour_weight: Share = Field(
-        _RANKING.neighbour_weight, description="What matches around a turn of a conversation adds to it."
+        _RANKING.neighbour_weight, description="Matches around a turn of a conversation add this to its score."
     )
     second_hop: bool = Field(
         _RANKING.second_hop, description="Ask for what the best passages name, too: one more round of questions."
@@ -403,7 +403,7 @@ class Spec(ManifestSection):
     """The desired fleet."""
 
     topology: _Topology = Field(default_factory=lambda: Topology())
-    agents: list[Agent] = Field(min_length=1, description="Who learns and answers. Each runs once: its database has one writer.")
+    agents: list[Agent] = Field(min_length=1, description="The agents. Each runs in one process: its database has one writer.")
     bus: _Bus = Field(default_factory=lambda: Bus())
     store: _Store = Field(_MODELS.store, description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
     embedding: Embedding = Field(default_factory=lambda: Embedding())
@@ -413,7 +413,7 @@ class Spec(ManifestSection):
     promotion: Promotion = Field(default_factory=lambda: Promotion())
     judge: Judge = Field(default_factory=lambda: Judge())
     rules: list[EvaluationRule] = Field(
-        default_factory=list, description="What is decided without asking anybody; the highest priority is asked first."
+        default_factory=list, description="Rules that decide without asking anybody; the highest priority is asked first."
     )
     rule_files: list[str] = Field(
         default_factory=list, description="Files with more rules (kind: Rules), folders and globs, relative to the manifest."
@@ -432,7 +432,7 @@ class HiveManifest(ManifestSection):
     """The whole file."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
-    kind: Literal["Hive"] = Field(description="What the file describes.")
+    kind: Literal["Hive"] = Field(description="The kind of the file.")
     metadata: Metadata
     spec: Spec
 

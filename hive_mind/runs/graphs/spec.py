@@ -40,7 +40,7 @@ class NodeSpec(GoalSection):
 
     id: str = _NAME
     kind: NodeKind = Field("loop", description="loop: a model and its tools; tool: one call; person: one question.")
-    description: str = Field("", description="What it does, in words.")
+    description: str = Field("", description="Its purpose, in words.")
     prompt: str = Field("", description="loop: the instructions to the model. person: the question.")
     tools: Sequence[str] = Field((), description="loop: the tools that may be called; name/* for all of an MCP server.")
     tool: str = Field("", description="tool: the one that is called.")
@@ -114,7 +114,7 @@ class WorkerSpec(GoalSection):
         default_factory=dict,
         description="Keys that outlive a run. stream: the runs of one chat or trigger share them; fleet: all agents of the hive.",
     )
-    limits: Limits = Field(default_factory=Limits, description="What a run may spend.")
+    limits: Limits = Field(default_factory=Limits, description="The spending limits of a run.")
 
     @cached_property
     def by_id(self) -> Mapping[str, NodeSpec]:

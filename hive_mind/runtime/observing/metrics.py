@@ -39,7 +39,7 @@ Source = Callable[[], Sequence[NodeFigures]]
 _GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
     ("hive_facts", "Facts this node can find.", lambda one: one.facts),
     ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda one: one.outbox_batches),
-    ("hive_replica_lag_dots", "What peers lacked of what this node holds when they last compared.", lambda one: one.lag_dots),
+    ("hive_replica_lag_dots", "Assertions of this node that peers lacked when they last compared.", lambda one: one.lag_dots),
     ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda one: one.inbox_waiting),
     ("hive_bus_connected", "1 while the bus can be reached.", lambda one: float(one.bus.is_connected)),
 )
