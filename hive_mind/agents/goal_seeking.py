@@ -206,5 +206,5 @@ def _understood(given: Given) -> Content | Question | Task:
         return given
     text = given.strip()
     if not text:
-        raise InvalidInput("there is nothing in it: tell something, or ask")
+        raise InvalidInput("empty input: give a statement or a question")
     return Question(text) if text.endswith(("?", "？")) else Content(text, source="user")

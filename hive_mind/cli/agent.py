@@ -94,7 +94,7 @@ def agent(context: typer.Context, config: Config = None) -> None:
     """Run an agent as a process of its own, in a hive with others; or with --config all that a configuration describes."""
     if context.invoked_subcommand is not None:
         if config is not None:
-            raise typer.BadParameter("--config says all there is to say: give no subcommand with it")
+            raise typer.BadParameter("--config can't be combined with a subcommand")
         return
     if config is None:
         say("error: give --config FILE, or the subcommand run", style="red")

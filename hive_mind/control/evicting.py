@@ -43,7 +43,7 @@ class HiveMember(msgspec.Struct, frozen=True):
     partitions: int = 0
     """How many it is to hold."""
     only_holder_of: tuple[str, ...] = ()
-    """Those of them that nobody else who can be heard has."""
+    """Those of them that no other reachable node holds."""
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -100,12 +100,12 @@ def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_for
     if _is_heard(name, views):
         key = process or name
         raise EvictionRefused(
-            f"{name} can be heard, so it would ask to be taken in again: stop it (hive-mind drain {key}), or, if it is hostile, "
-            f"let nobody believe it any more (hive-mind keys revoke {key}); --force puts it out all the same"
+            f"{name} is alive and would rejoin: stop it (hive-mind drain {key}), or, if it is hostile, "
+            f"revoke its key (hive-mind keys revoke {key}); --force puts it out all the same"
         )
     if lost:
         raise EvictionRefused(
-            f"nobody else who can be heard has {_listed(lost)}: what {name} held there is lost unless it comes back, and answers "
+            f"no reachable node holds {_listed(lost)}: facts that {name} held there are lost unless it comes back, and answers "
             f"go on saying that it is missing. Start {name} again, or say --force"
         )
     return []

@@ -392,7 +392,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 def _erasures(call: Call) -> list[Erasure]:
     found = [one for key in call.erasures if (one := read_key(key)) is not None]
     if len(found) != len(call.erasures) or not found:
-        raise InvalidInput("`erasures` are keys such as subject/2/3f…, at least one")
+        raise InvalidInput("`erasures` needs at least one key, such as subject/2/3f…")
     return found
 
 

@@ -118,7 +118,7 @@ class HybridJudge:
             asked.verdict = await self._model.verdict(case)
             asked.signals.append(asked.verdict.signal)
         else:
-            raise AssertionError(f"the pipeline asks for {need.signal}, which nobody here has")
+            raise AssertionError(f"no source is configured for signal {need.signal}")
 
     def _judged(self, judgment: Judgment, case: Case, digest: str, verdict: ModelVerdict | None) -> Judged:
         usage = verdict.usage if verdict else Usage()

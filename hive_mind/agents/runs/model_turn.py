@@ -52,7 +52,7 @@ class ModelTurns:
         specs = self.tools.offered(node, is_last=effect.is_last)
         reply = await self._paid(effect.id, Turn(prompt, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
         if (count := len(reply.calls)) > CALLS_MAX:
-            raise ModelOutputError(f"{self.model.name} wants {count:,} calls in one turn; at most {CALLS_MAX} are done")
+            raise ModelOutputError(f"{self.model.name} gave {count:,} tool calls in one turn; the limit is {CALLS_MAX}")
         return ModelSaid(effect.id, reply, self._usd_of(reply))
 
     async def choose(self, state: RunState, effect: Choose) -> Chose:

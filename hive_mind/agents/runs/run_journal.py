@@ -105,7 +105,7 @@ async def run_called(ledger: Ledger, given: str) -> str:
     if given.strip() in ids:
         return given.strip()
     if len(ids) > 1:
-        raise InvalidInput(f"{given!r} begins several runs ({', '.join(ids[:5])}): give more of it")
+        raise InvalidInput(f"run id {given!r} is ambiguous: {', '.join(ids[:5])}; give more characters")
     if not ids and given.strip() and await ledger.read(PRUNED + given.strip()):
         raise InvalidInput(f"run {given.strip()} has ended and was pruned; its judgements are kept")
     if not ids:

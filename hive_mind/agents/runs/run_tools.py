@@ -182,7 +182,7 @@ def _keepable(value: Any) -> Any:
 def _path(value: Any) -> str:
     if isinstance(value, PathLike):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no plain data")
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")
 
 
 def _delegate(node: NodeSpec) -> ToolSpec:

@@ -120,7 +120,7 @@ async def _round_trip(opened: EventBus, inbox: Inbox, bell: asyncio.Event, hive:
                 bell.clear()
                 await bell.wait()
     except TimeoutError:
-        raise BackendTimeout("bus", f"what was sent to oneself did not arrive within {_ROUND_TRIP_S:g} s") from None
+        raise BackendTimeout("bus", f"the loop-back message did not arrive within {_ROUND_TRIP_S:g} s") from None
 
 
 async def _has_come(inbox: Inbox, envelope: Envelope) -> bool:

@@ -75,7 +75,7 @@ async def fact_called(memory: Facts[One], given: str) -> One:
         raise InvalidInput(f"{given!r} is not a fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
     facts = await memory.facts_with_prefix(prefix)
     if len(facts) > 1:
-        raise InvalidInput(f"{given!r} begins several ids ({', '.join(fact.id for fact in facts[:_SHOWN])}): give more of it")
+        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(fact.id for fact in facts[:_SHOWN])}; give more characters")
     if not facts:
         raise InvalidInput(f"there is no fact {given!r}: `hive-mind facts list` shows the ids")
     return facts[0]

@@ -110,7 +110,7 @@ def golden_of(workspace: "Workspace", config: "RetrievalConfig") -> "Golden":
 
     if not workspace.golden_file.exists():
         raise InvalidInput(
-            f"there is no {workspace.golden_file}: write questions with the documents that answer them; see describe"
+            f"golden set {workspace.golden_file} is missing: write questions with the documents that answer them; see describe"
         )
     return check_golden(workspace, workspace.collection(config.collection)).accepted()
 

@@ -78,7 +78,7 @@ async def item_called(desk: LedgerDesk, given: str) -> ItemView:
     prefix = given.strip().lower()
     ids = [id for id in await desk.ids() if id.startswith(prefix)] if len(prefix) >= PREFIX_CHARACTERS_MIN else []
     if len(ids) > 1:
-        raise InvalidInput(f"{given!r} begins several ids ({', '.join(ids[:_SHOWN])}): give more of it")
+        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(ids[:_SHOWN])}; give more characters")
     view = await desk.view(ids[0]) if ids else None
     if view is None:
         least = f"the first {PREFIX_CHARACTERS_MIN} characters of an id, or more"
@@ -93,7 +93,7 @@ def person(name: str) -> str:
     except (KeyError, OSError):
         found = ""
     if not found:
-        raise InvalidInput("nobody is logged in here under a name: say who decides with --as NAME")
+        raise InvalidInput("can't find out the user's name: use --as NAME")
     return found
 
 

@@ -73,7 +73,7 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
     """
     settings = settings_for(home, embed="none")
     if not ledger_path(settings, agent).exists():
-        raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists who there is")
+        raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists the agents")
     ledger = await ledger_of(settings, agent)
     try:
         await reset(ledger, time.time_ns() // 1_000_000)

@@ -70,7 +70,7 @@ async def _item(visit: Visit, agent: str, reason: str, form: Mapping[str, str]) 
     asked = {"title": item, "kind": how, "source": by, "text": form.get("text", ""), "because": reason}
     done = await visit.decide(agent, "decide", f"{how} {item} by {by}", reason, **asked)
     if not done["counts"]:
-        raise InvalidInput("somebody decided this before; what you said is kept as a comment")
+        raise InvalidInput("already decided; your text was saved as a comment")
 
 
 PAGE = Page(

@@ -282,7 +282,7 @@ def _refuse_forged(path: Path, about: About) -> None:
     except ValueError:
         is_genuine = False
     if not is_genuine:
-        raise InvalidInput(f"{path} was changed since it was signed: what it says is nobody's word. Export it again")
+        raise InvalidInput(f"the signature of {path} does not match: it was changed after signing. Export it again")
 
 
 def _signed(about: About) -> bytes:

@@ -18,7 +18,7 @@ class Identity(ManifestSection):
         "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
     )
     encryption: bool = Field(
-        False, description="Whether messages are encrypted for members alone, so that who runs the bus reads none; needs require."
+        False, description="Whether messages are encrypted, so that the operator of the bus can't read them; needs require."
     )
 
 

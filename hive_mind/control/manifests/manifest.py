@@ -195,7 +195,7 @@ class Lifecycle(ManifestSection):
         _EXPIRY.decay_per_hour, ge=0, le=1, description="How fast confidence fades: 0.01 leaves 79 % after a day."
     )
     gc_period_s: float = Field(
-        _HIVE.housekeeping_ms / 1000, gt=0, le=86400, description="Between two looks for what has expired."
+        _HIVE.housekeeping_ms / 1000, gt=0, le=86400, description="Time between two checks for expired facts."
     )
 
 
@@ -225,8 +225,8 @@ class Judge(ManifestSection):
 
     facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
         worker.ReviewConfig().facts,
-        description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
-        "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
+        description="off: no review. rules: shared unless a rule objects; a rule may ask a person. people: a person "
+        "decides where no rule does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
     )
     desk: str = Field(
         "",
@@ -234,7 +234,7 @@ class Judge(ManifestSection):
     )
     model: str = Field("", description="model: which, such as openai:gpt-5-mini; by default that of the fleet.")
     threshold: Share = Field(
-        _REVIEW.threshold, description="model: how sure it has to be to decide alone, until people's decisions tell."
+        _REVIEW.threshold, description="model: how sure it has to be to decide alone, until calibrated from people's decisions."
     )
     calls_per_minute: int = Field(
         _REVIEW.calls_per_minute, ge=1, le=1000, description="model: calls of an agent, each about 20 facts; others wait at home."
@@ -273,10 +273,10 @@ class Health(ManifestSection):
     """The watch over the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
-    every_s: float = Field(_HEALTH.every_s, gt=0, description="Between two looks.")
+    every_s: float = Field(_HEALTH.every_s, gt=0, description="Time between two checks.")
     warn: int = Field(_HEALTH.warn, ge=1, description="Steps in a row without anything accepted: a line in the log.")
-    degraded: int = Field(_HEALTH.degraded, ge=1, description="As many: a ticket.")
-    critical: int = Field(_HEALTH.critical, ge=1, description="As many: a ticket, and the queen holds the run up.")
+    degraded: int = Field(_HEALTH.degraded, ge=1, description="Stalled steps before a ticket is opened.")
+    critical: int = Field(_HEALTH.critical, ge=1, description="Stalled steps before a ticket, and the queen holds the run up.")
     stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
@@ -340,7 +340,7 @@ class Retrieval(ManifestSection):
         "model: with words of the language model, within deadlineS.",
     )
     deadline_s: float = Field(
-        _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="A question is answered by then, complete or not."
+        _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="Deadline of a question; then the answer is partial."
     )
 
 

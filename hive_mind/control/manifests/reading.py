@@ -201,7 +201,7 @@ def scaled(source: Source, name: str | None, count: int) -> str:
         raise InvalidInput("no agent of this manifest has a count, so there is nothing to scale: add agents to it and apply it")
     if name is None:
         if len(templates) > 1:
-            raise InvalidInput(f"say which to scale: {known}")
+            raise InvalidInput(f"choose the template to scale: {known}")
         return _with_count(source, next(iter(templates)), count)
     for at, agent in templates.items():
         if name in {agent.name, agent.name.replace("-{n}", ""), *names_of(agent)}:

@@ -53,7 +53,9 @@ _ISSUED_IN = "where hive-mind keys issue wrote them"
 async def open(folder: Path, home: Path) -> NoReturn:
     """Raises `ConfigError`: this platform is rendered here and run by Compose."""
     del folder, home
-    raise ConfigError("a fleet in Compose is started by it: hive-mind apply -f FILE --render DIR, then docker compose up in DIR")
+    raise ConfigError(
+        "start a Compose fleet with `docker compose up`: hive-mind apply -f FILE --render DIR, then docker compose up in DIR"
+    )
 
 
 def render(

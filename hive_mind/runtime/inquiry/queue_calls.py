@@ -44,7 +44,7 @@ class QueueCalls(AskedAgent):
     async def _do_reconsider(self, call: Call) -> Any:
         """Ask the gate again whether a fact of this agent may be shared."""
         if (memory := self._shared) is None:
-            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to share with")
+            raise InvalidInput(f"{self._agent.name} is not in a hive, so it has no other agents to share with")
         if await memory.local.get_fact(call.fact_id) is None:
             raise InvalidInput(f"{self._agent.name} holds no fact {call.fact_id!r} of its own; a search gives ids")
         await memory.reconsider([call.fact_id])

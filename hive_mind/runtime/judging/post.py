@@ -71,7 +71,7 @@ class Post:
         letter = _checked(message)
         waiting = self._waiting
         if len(waiting) >= _WAITING_MAX:
-            raise BackendThrottled("hive", f"{_WAITING_MAX:,} letters wait here for desks that take none")
+            raise BackendThrottled("hive", f"the desk's queue is full: {_WAITING_MAX:,} messages wait")
         number, self._next = self._next, self._next + 1
         waiting[number] = letter
         done, self._done = self._done, []

@@ -93,7 +93,7 @@ class Intake:
             if envelope.hive != self._hive:
                 raise WireError(f"it belongs to hive {envelope.hive!r}")
             if isinstance(envelope.message, Encrypted):
-                raise WireError("it is encrypted, and nothing is here: let all members have the same identity.encryption")
+                raise WireError("an encrypted message, but encryption is off here: set identity.encryption alike on all members")
             event = Received(envelope.sender, envelope.message, name)
             if envelope.trace:
                 with tracing.span(f"hive {envelope.type}", parent=envelope.trace, kind="consumer") as span:

@@ -122,7 +122,7 @@ def shown_url(url: str) -> str:
 
 def _check(name: str, response: aiohttp.ClientResponse) -> None:
     if response.status == HTTPStatus.NO_CONTENT:
-        raise StreamEnded(name, "it says that nothing more will come (204)")
+        raise StreamEnded(name, "the server ended the stream (204)")
     if response.status != HTTPStatus.OK:
         raise BackendUnavailable(name, f"it answered {response.status} {response.reason}")
     if response.content_type != "text/event-stream":

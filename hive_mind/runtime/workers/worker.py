@@ -121,7 +121,7 @@ class Worker:
         if agent not in {one.name for one in self.config.agents}:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}")
         if self._phase == "draining":
-            raise BackendUnavailable(self.config.process, "it is about to stop; ask again when it runs")
+            raise BackendUnavailable(self.config.process, "it is shutting down: ask again later")
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
         try:
