@@ -18,7 +18,8 @@ class Identity(ManifestSection):
         "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
     )
     encryption: bool = Field(
-        False, description="Whether messages are encrypted, so that the operator of the bus can't read them; needs require."
+        False,
+        description="Whether messages are encrypted for members, so that the bus's operator can't read them; needs require.",
     )
 
 

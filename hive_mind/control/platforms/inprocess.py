@@ -49,8 +49,8 @@ class InProcessPlatform:
         """Begin in the background. One that has failed is opened anew."""
         if config.env:
             raise InvalidInput(
-                f"{config.process} wants variables of its own ({', '.join(config.env)}), which it can't have inside another "
-                "process: use platform local, or set them before you start this one"
+                f"{config.process} has variables of its own ({', '.join(config.env)}), which platform inprocess does not "
+                "support: use platform local, or set them before you start this one"
             )
         there = self._running.get(checked_name(config.process, "process"))
         if there is not None and there.failure is None:
