@@ -54,7 +54,7 @@ def _wall_clock_ms() -> int:
 
 
 class LedgerDesk:
-    """A desk over an open ledger, which stays its owner's. `people`: whose decisions count; empty: everybody's."""
+    """A desk over an open ledger, which stays its owner's. `people`: those whose decisions count; empty: everybody's."""
 
     def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
         self._ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms

@@ -20,7 +20,7 @@ from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from hive_mind.runtime.runs.events import beating
 
 _AGENTS_OFFERED_MAX = 1000
-# A reader who went away is only noticed by writing to it.
+# A reader that went away is only noticed by writing to it.
 _BEAT_S = 2.0
 
 Handler = Callable[["Visit"], Awaitable[web.StreamResponse]]

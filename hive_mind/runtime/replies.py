@@ -11,7 +11,7 @@ from hive_mind.retry import RetrySettings, retried
 
 T = TypeVar("T")
 
-# Half a minute in all: who asked still waits for the answer.
+# Half a minute in all: the client still waits for the answer.
 _WHILE_BUSY = RetrySettings(attempts_max=8, delay_max_s=8.0)
 
 

@@ -153,7 +153,7 @@ class PutAgain:
         if earlier != request:
             raise InvalidInput("another request was put under this key: give each request a key of its own")
         if asked is None or (asked.done() and (asked.cancelled() or asked.exception())):
-            # A task of its own: one who gives up waiting stops nothing.
+            # A task of its own: a caller that gives up waiting stops nothing.
             asked = asyncio.create_task(work())
             self._asked[key] = request, asked
             self._forget_oldest()

@@ -146,7 +146,7 @@ class Run:
         self.world.schedule.skip(_AGE_MS)
         self._settle()
         self._first(expired(self.world))
-        # With a liar among them, who is to hand over to it may never be rid of what it had: nobody searches there.
+        # With a liar among them, a node that is to hand over to it may never be rid of what it had: nobody searches there.
         self._first(settled(self.world, is_late=not self.world.liar))
         self._first(check_moderated(self.world))
 

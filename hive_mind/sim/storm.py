@@ -131,7 +131,7 @@ class Storm:
     def _leave(self, machine: Machine) -> None:
         topology = self._world.topology
         is_needed = machine.name in (MODERATORS_NODE, self._world.liar, self._world.victim) or machine.name not in topology.nodes
-        # With the last one who holds a partition that partition ends: nothing to hand over to, and nothing to simulate.
+        # With its last holder a partition ends: nothing to hand over to, and nothing to simulate.
         is_last = any(len(topology.holders(partition)) == 1 for partition in topology.held_by(machine.name))
         if not self._has_left and not is_needed and not is_last:
             self._has_left = True

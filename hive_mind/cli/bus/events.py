@@ -24,7 +24,7 @@ from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 
-# Of bytes that are not a message; who needs more of them uses --output json.
+# Of bytes that are not a message; --output json shows more of them.
 _BYTES_SHOWN = 256
 
 _CLOSE_S = 2.0

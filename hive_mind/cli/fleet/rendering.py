@@ -96,7 +96,7 @@ def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> It
 
     for name, process in wanted.items():
         path = folder / name
-        # Called after what is in it; by now it may be the user's who runs the containers.
+        # Called after what is in it; by now it may belong to the user that runs the containers.
         if not path.exists():
             write_whole(path, issuer.key_of(process)[1].encode())
             yield path

@@ -1,4 +1,4 @@
-"""`hive-mind retrieval history` and `rollback`: who put what into use, when and why; and the way back."""
+"""`hive-mind retrieval history` and `rollback`: deployments, with person, time and reason; and the way back."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""The section of a manifest that says who is believed in the hive, and who reads it."""
+"""The section of a manifest that says which senders are believed in the hive, and which members read it."""
 
 from typing import Annotated, Any, Literal
 

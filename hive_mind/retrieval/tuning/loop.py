@@ -208,7 +208,7 @@ def _silent(step: Step, is_best: bool) -> None:
 
 
 def check_name(workspace: Workspace, name: str) -> None:
-    """Raises `InvalidInput` for a name that can't be a file's, or whose file exists: nothing is overwritten."""
+    """Raises `InvalidInput` for a name that can't be a file's, or that has a file: nothing is overwritten."""
     if not re.match(NAME, f"{name}-000") or _NUMBERED.search(name):
         raise InvalidInput(f"{name[:70]!r} can't be used: take up to 60 letters, digits, '.', '_' and '-', not ending like -001")
     if workspace.config_file(name).exists():

@@ -120,7 +120,7 @@ class BusCalls(AskedAgent):
 
     @request("limit", gives=DeadLetters)
     async def _do_dead_letters(self, call: Call) -> Any:
-        """Messages of the hive that could not be handled, oldest first; and the messages on its bus for each node."""
+        """Messages of the hive that could not be handled, oldest first; and those on its bus for each node."""
         runner = self._member.runner
         letters = await runner.bus.dead_letters(runner.hive, limit=max(call.limit, 1))
         queues = await runner.bus.queues(runner.hive)

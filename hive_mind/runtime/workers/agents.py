@@ -41,8 +41,8 @@ _CONFIRMED_S = 30.0
 class WorkerAgent:
     """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
 
-    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: who judges what it shares, or
-    nobody; `runs`: what it runs.
+    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: the judge of facts it shares,
+    or None; `runs`: its runs.
     """
 
     def __init__(

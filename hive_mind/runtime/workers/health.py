@@ -138,7 +138,7 @@ class WorkerServer:
         if self._is_full_for(request):
             message = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
             return _refused(503, BackendBusy(self._worker.config.process, message, _AGAIN_S))
-        # A task of its own: a caller who goes away stops nothing that was begun, and a defect ends this request alone.
+        # A task of its own: a caller that goes away stops nothing that was begun, and a defect ends this request alone.
         task = asyncio.ensure_future(handler(request))
         if _is_of_agents(request):
             self._count(1)
@@ -265,7 +265,7 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
 async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
-    # A caller who went away is only noticed by writing to it.
+    # A caller that went away is only noticed by writing to it.
     with suppress(ConnectionError):
         async for event in beating(events, _BEAT_S):
             await response.write(event or b": nothing new\n\n")
