@@ -19,7 +19,7 @@ _HEADING = regex(r"^## ", re.MULTILINE)
 
 
 def seeded(identity: str, accounts: Iterable[str] = ()) -> str:
-    """The first text: who the agent is, and the names of what it may use."""
+    """The first text: the agent's identity, and the names of its accounts."""
     known = "".join(f"- account: {name}\n" for name in accounts)
     return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n{known}\n## Rules\n\n{_OUTPUTS}\n"
 

@@ -1,4 +1,4 @@
-"""The prompt of a turn, made anew each time: who the worker is, how far it has come, what to do now, and what there is.
+"""The prompt of a turn, made anew each time: the worker's identity, its progress, what to do now, and what there is.
 
 The next node's account of the one before it: a marker in one conversation, or a hand-over to a new one.
 """

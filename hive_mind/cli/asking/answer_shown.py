@@ -70,7 +70,7 @@ def _text(hit: Reply) -> str:
 
 
 def provenance(hit: Reply, own: str = "") -> str:
-    """Which file or person vouches for it, who told it in the hive, its score and its id."""
+    """The file or person that vouches for it, the agent that shared it in the hive, its score and its id."""
     authors = [] if hit["from"] == [own] else hit["from"]
     parts = [
         *_sources(hit["sources"]),

@@ -1,4 +1,4 @@
-"""The demo over a real bus: several processes that learn apart and answer together, and who answered from whom."""
+"""The demo over a real bus: several processes that learn apart and answer together, and the agents behind each answer."""
 
 import asyncio
 import secrets

@@ -29,7 +29,7 @@ async def history(
     workspace: workspaces.Folder = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Show what was put into use, the latest first: who, when, why, and by which figures."""
+    """Show the deployments, the latest first: person, time, reason and figures."""
     from hive_mind.retrieval.deploying.deploying import read_deployments
 
     folder = workspaces.opened(workspace)

@@ -243,7 +243,7 @@ def _taken_back(world: World, promises: Promises, *, is_late: bool) -> Iterator[
 
 
 def _must_know(world: World, machine: Machine, partition: str, operation: Operation) -> bool:
-    """Holders must, and who did this itself and was not set back since. An author that was may ask them only hours later."""
+    """Holders must, and a node that did this and was not set back since. One that was may ask them only hours later."""
     is_holder = shares_of(machine)[partition].is_holder
     return is_holder or (machine.name == operation.node and machine.name not in world.restored)
 

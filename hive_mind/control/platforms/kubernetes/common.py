@@ -1,4 +1,4 @@
-"""The common parts of a fleet's processes: an identity without rights, names, who may call whom, how many may be away.
+"""The common parts of a fleet's processes: an identity without rights, names, allowed callers, how many may be away.
 
 How objects of a fleet are called and labelled in a cluster.
 """
