@@ -1,4 +1,4 @@
-"""What the installed script calls; `python -m hive_mind` is the same as `hive-mind`.
+"""The entry point of the installed script; `python -m hive_mind` is the same as `hive-mind`.
 
 Loading the command line takes half a second, so it is loaded where Ctrl-C is caught already.
 """

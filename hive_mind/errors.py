@@ -74,7 +74,7 @@ class Problem:
     path: str
     line: int
     message: str
-    """What is wrong and what to do, as a clause."""
+    """The fault and its remedy, as a clause."""
 
     def in_file(self, file: str) -> str:
         """As a compiler would: file, line, path and message; a file that is too large, for instance, is wrong in no line."""
@@ -193,4 +193,4 @@ class ModelOutputError(HiveError):
 
 
 class BudgetExceeded(ModelOutputError):
-    """The token budget is spent. What was learned so far is kept; nothing more is sent to the model."""
+    """The token budget is spent. Facts learned so far are kept; nothing more is sent to the model."""

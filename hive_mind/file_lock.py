@@ -70,6 +70,6 @@ def note_holder(descriptor: int, pid: int | None) -> None:
 
 
 def holder_in(descriptor: int) -> int:
-    """Who said so last; 0 where nobody did."""
+    """The process that noted itself last; 0 where none did."""
     note = os.pread(descriptor, _NOTE_MAX_BYTES, 0).strip()
     return int(note) if note.isdigit() else 0

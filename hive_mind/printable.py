@@ -2,7 +2,7 @@
 
 import unicodedata
 
-# What makes the text after it run the other way, and what ends that.
+# Characters that make the text after them run the other way, and those that end that.
 _TURNS = frozenset("LRE RLE LRO RLO PDF LRI RLI FSI PDI".split())
 
 

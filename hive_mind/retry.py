@@ -1,6 +1,6 @@
 """Trying again: how often and after how long, for calls whose failure says that the same call may succeed later.
 
-Waiting and chance are handed in, so a test waits for nothing and a seed repeats a run. What may be retried is decided by
+Waiting and chance are handed in, so a test waits for nothing and a seed repeats a run. Permission to retry is decided by
 `BackendError.retryable`; everything else passes through at once.
 """
 

@@ -1,4 +1,4 @@
-"""What a misspelled name most likely means, for errors that say what to do next."""
+"""The likely meaning of a misspelled name, for errors that say what to do next."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -30,7 +30,7 @@ class Span(Protocol):
 
     @property
     def traceparent(self) -> str:
-        """What names it to other processes; "" where nobody records."""
+        """The header that names it to other processes; "" where nobody records."""
         ...
 
     def note(self, name: str, value: Value) -> None:

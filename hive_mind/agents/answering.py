@@ -37,7 +37,7 @@ class AnswerEvidence:
     question: Question
     found: SearchResult
     collected: Aggregated | None = None
-    """What all facts together answer, where it is that what is asked."""
+    """The answer of all facts together, where the question asks for it."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class AnsweringSteps:
     async def decide(self, oriented: InterpretedQuestion) -> AnswerEvidence:
         """The evidence: as much as the intent needs, and what was true before only where that is asked; or all facts together."""
         intent, asked = oriented.intent, oriented.question
-        # What counts all facts counts those of today.
+        # A count of all facts counts those of today.
         for wanted in aggregations_of(asked.text) if not asked.as_of_us else ():
             collected = await self.memory.aggregate(wanted)
             if collected.count:
@@ -71,7 +71,7 @@ class AnsweringSteps:
         return AnswerEvidence(asked, await self._found(query))
 
     async def _found(self, query: Query) -> SearchResult:
-        """What the question finds, and each of its parts; and both by the other names of what it identifies."""
+        """Results for the question, and for each of its parts; and for both by the other names of the things it identifies."""
         asked = (query.text, *parts_of(query.text))
         found = await self._all_of(query, asked)
         written = as_written(query.text, found)
@@ -100,7 +100,7 @@ class AnsweringSteps:
 
 
 def _together(found: SearchResult, further: SearchResult) -> SearchResult:
-    """What two searches found, each fact once, as complete as the less complete of them."""
+    """The results of two searches, each fact once, as complete as the less complete of them."""
     best: dict[str, Hit] = {}
     for hit in sorted([*found, *further], key=lambda hit: -hit.score):
         best.setdefault(hit.fact.id, hit)

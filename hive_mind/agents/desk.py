@@ -1,11 +1,11 @@
 """The desk: where agents lay down what a person is to decide, and where people decide it. It stands on a ledger.
 
 Asking twice asks once. The first decision counts, from any process; later ones are kept as comments.
-What was decided is followed by position, so a waiting run resumes after a restart and misses nothing.
+Decisions are followed by position, so a waiting run resumes after a restart and misses nothing.
 
 Which items are open now: kept in memory, and brought up to date by what was appended since.
 
-Whatever other tasks and processes do with the ledger is seen at the next look. An item that can't be read is logged and left out,
+Changes of the ledger by other tasks and processes are seen at the next look. An item that can't be read is logged and left out,
 so that it does not hide the others.
 """
 
@@ -54,7 +54,7 @@ def _wall_clock_ms() -> int:
 
 
 class LedgerDesk:
-    """A desk over an open ledger, which stays its owner's. `people`: whose decisions count; empty: everybody's."""
+    """A desk over an open ledger, which stays its owner's. `people`: those whose decisions count; empty: everybody's."""
 
     def __init__(self, ledger: Ledger, people: Collection[str] = (), clock_ms: Callable[[], int] = _wall_clock_ms) -> None:
         self._ledger, self._people, self._clock_ms = ledger, frozenset(people), clock_ms
@@ -78,7 +78,7 @@ class LedgerDesk:
             return True
 
     async def open(self, kind: str = "", agent: str = "") -> list[ItemView]:
-        """What waits, the oldest first; of one kind and one agent if they are given."""
+        """The waiting items, the oldest first; of one kind and one agent if they are given."""
         views = (await self._open.now()).values()
         wanted = [v for v in views if kind in ("", v.item.kind) and agent in ("", v.item.agent)]
         return sorted(wanted, key=lambda view: (view.item.opened_ms, view.item.id))
@@ -104,7 +104,7 @@ class LedgerDesk:
         return await self._decide(decision)
 
     async def reopen(self, item_id: str, by: str, because: str = "") -> bool:
-        """Let it be decided again. False where it is open already. What was decided and has happened is not undone."""
+        """Let it be decided again. False where it is open already. A decision that has taken effect is not undone."""
         while True:
             entries = await self._ledger.read(stream_of(item_id))
             view = folded(entries)
@@ -119,7 +119,7 @@ class LedgerDesk:
     async def mirror(self, item_id: str, entry: Entry) -> bool:
         """Take over what another desk keeps of an item, once, however often it comes. False: its agent has no room here now.
 
-        What is said of an item that is not here has no effect. Raises `WireError` for what can't be read.
+        Entries of an item that is not here have no effect. Raises `WireError` for what can't be read.
         """
         if entry.kind == OPENED:
             return await self.ask(item_of(entry))

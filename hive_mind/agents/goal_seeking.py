@@ -40,7 +40,7 @@ class InputSource(Protocol[_Input]):
 
 
 async def listed(inputs: Iterable[_Input]) -> AsyncIterator[_Input]:
-    """What is there already."""
+    """The given inputs, one by one."""
     for one in inputs:
         yield one
 
@@ -80,7 +80,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class _RunSteps:
-    """A task: nothing of it happens before `act`. What its worker has to know, it recalls itself."""
+    """A task: nothing of it happens before `act`. Its worker recalls the facts it needs by itself."""
 
     run: Callable[[WorkerSpec, Mapping[str, Any]], Awaitable[RunState]]
 
@@ -113,7 +113,7 @@ class GoalSeekingAgent(LearningAgent):
         self._runs = runs
 
     async def observe(self, given: Given) -> Pass:
-        """What it is: a text that ends with a question mark is a question, any other is learned. Raises `InvalidInput`."""
+        """The kind of input: a text that ends with a question mark is a question, any other is learned. Raises `InvalidInput`."""
         match _understood(given):
             case Task() as task:
                 return Pass("run", _RunSteps(self.run), task)
@@ -125,11 +125,11 @@ class GoalSeekingAgent(LearningAgent):
                 return Pass("learn", learning, await learning.observe(content))
 
     async def orient(self, observed: Pass) -> Pass:
-        """What it means: what a question asks for, what a text says."""
+        """Its meaning: the terms of a question, the statements of a text."""
         return replace(observed, value=await observed.steps.orient(observed.value))
 
     async def decide(self, oriented: Pass) -> Pass:
-        """What to keep, or which evidence to answer from. Changes nothing yet."""
+        """The facts to keep, or the evidence to answer from. Changes nothing yet."""
         return replace(oriented, value=await oriented.steps.decide(oriented.value))
 
     async def act(self, decided: Pass) -> Done:
@@ -184,14 +184,14 @@ class GoalSeekingAgent(LearningAgent):
 
     @property
     def parts(self) -> RunParts:
-        """What its runs stand on. Raises `InvalidInput` where it has none."""
+        """The parts that its runs need. Raises `InvalidInput` where it has none."""
         if self._runs is None:
             raise InvalidInput(f"agent {self.name!r} was opened without runs; open it with `open_goal_seeking`")
         return self._runs
 
 
 def as_task(given: Given) -> Task:
-    """What the bundled workers `learn` and `answer` are given for it; a task as it is. Raises `InvalidInput`."""
+    """The task for the bundled workers `learn` and `answer`; a task as it is. Raises `InvalidInput`."""
     match _understood(given):
         case Task() as task:
             return task
@@ -206,5 +206,5 @@ def _understood(given: Given) -> Content | Question | Task:
         return given
     text = given.strip()
     if not text:
-        raise InvalidInput("there is nothing in it: tell something, or ask")
+        raise InvalidInput("empty input: give a statement or a question")
     return Question(text) if text.endswith(("?", "？")) else Content(text, source="user")

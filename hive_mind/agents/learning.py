@@ -32,7 +32,7 @@ class LearningSettings:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a turn of learning did. `skipped` counts candidates not worth keeping; `missing` says what there was no getting.
+    """The result of a turn of learning. `skipped` counts candidates not worth keeping; `missing` names what could not be had.
 
     `former` counts facts that the source said before and says no longer. `left_out` are words that became no fact, and why.
     """
@@ -54,7 +54,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class LearningPlan:
-    """What to keep of some content."""
+    """The facts to keep of some content."""
 
     content: Content
     summary: str
@@ -83,7 +83,7 @@ class LearningSteps:
         return replace(given, text=given.text.encode("utf-8", "replace").decode("utf-8"))
 
     async def orient(self, observed: Content) -> tuple[Content, Extraction]:
-        """What it says, statement by statement, and when it was said."""
+        """Its statements, one by one, and when it was said."""
         extraction = await self.reader.extract(observed)
         return replace(observed, said_at=observed.said_at or extraction.said_at), extraction
 
@@ -113,7 +113,7 @@ class LearningSteps:
                 self.progress(len(facts), len(decided.candidates))
         learned = {fact.id: fact for fact in facts}
         added = sum(1 for named in learned if earlier[named] is None)
-        # What was erased is not kept: it is in neither.
+        # Erased facts are not kept: they are in neither.
         confirmed = sum(
             1 for named, fact in learned.items() if (was := earlier[named]) is not None and was.sources != fact.sources
         )

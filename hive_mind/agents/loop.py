@@ -1,6 +1,6 @@
 """The OODA loop (observe, orient, decide, act; Boyd) as four steps that can each be called alone.
 
-An agent's turn is one pass. What the steps are is the business of `learning` and `answering`; here is only their order.
+An agent's turn is one pass. The steps themselves are the business of `learning` and `answering`; here is only their order.
 """
 
 from typing import Protocol, TypeVar

@@ -60,7 +60,7 @@ class Watcher:
         return await self._desk.ask(item_of(ticket, self._name, self._clock_ms()))
 
     async def _silences(self, silent: Collection[str]) -> dict[str, int]:
-        """Who is silent now, and for which time: who speaks again and falls silent again is another case."""
+        """The silent members, each with a number of this silence: one that speaks and falls silent again is another case."""
         heads = {head.stream.removeprefix(_SILENT): head for head in await self._ledger.heads(_SILENT)}
         for name in {*silent, *heads}:
             head, kind = heads.get(name), "silent" if name in silent else "heard"
@@ -99,7 +99,7 @@ class Watcher:
         return msgspec.json.decode(kept[-1].body, type=HealthSummary) if kept else None
 
     async def _note(self, summary: HealthSummary) -> None:
-        """What this look saw, where anything is new."""
+        """Record this look, where anything is new."""
         stream = f"{_SEEN}{summary.agent}/{summary.run}"
         kept = await self._ledger.read(stream)
         body = msgspec.json.encode(msgspec.structs.replace(summary, stall_ms=0))

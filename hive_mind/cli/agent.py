@@ -94,7 +94,7 @@ def agent(context: typer.Context, config: Config = None) -> None:
     """Run an agent as a process of its own, in a hive with others; or with --config all that a configuration describes."""
     if context.invoked_subcommand is not None:
         if config is not None:
-            raise typer.BadParameter("--config says all there is to say: give no subcommand with it")
+            raise typer.BadParameter("--config can't be combined with a subcommand")
         return
     if config is None:
         say("error: give --config FILE, or the subcommand run", style="red")
@@ -154,7 +154,7 @@ class _Ways:
 
 
 async def _run(plan: MemberPlan, settings: Settings, ways: _Ways) -> list[signal.Signals]:
-    """Be a member until a signal comes, or who is served goes away. Which signals came."""
+    """Be a member until a signal comes, or the served client goes away. Which signals came."""
     stop, received = asyncio.Event(), list[signal.Signals]()
     async with AsyncExitStack() as stack:
         stack.enter_context(set_by_signals(stop, received))

@@ -86,7 +86,7 @@ class Commands(TyperGroup):
         return list(MODULES)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """What is called, and what is left of the line. A mistyped name is compared with all names, loaded or not."""
+        """The command that is called, and the rest of the line. A mistyped name is compared with all names, loaded or not."""
         if args[0] not in MODULES:
             self.list_commands(ctx)
         return super().resolve_command(ctx, args)
@@ -125,7 +125,7 @@ def options(
     *,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    """What stands before a subcommand."""
+    """The options before a subcommand."""
     del version
 
 

@@ -98,7 +98,7 @@ def _store(home: Path | None) -> CredentialStore:
 
 
 def _value(name: str) -> str:
-    """What is typed, or all of standard input without its last line end. Raises `InvalidInput`."""
+    """The value that is typed, or all of standard input without its last line end. Raises `InvalidInput`."""
     if sys.stdin.isatty():
         try:
             return getpass.getpass(f"Value of {name} (it is not shown): ")

@@ -203,13 +203,13 @@ _SHOWN_MAX = 10
 
 
 async def problems_of(settings: Settings, path: Path) -> Sequence[str]:
-    """What is damaged in a record, each by its name."""
+    """The damaged parts of a record, each by its name."""
     found: Sequence[str] = await asyncio.to_thread(backends.load("store", settings.store).problems, path)
     return found
 
 
 async def repaired(settings: Settings, path: Path) -> Any | None:
-    """What a repair did (`store.sqlite.repair.Repair`); None for a record that is whole."""
+    """The outcome of a repair (`store.sqlite.repair.Repair`); None for a record that is whole."""
     found = await problems_of(settings, path)
     if not found:
         return None
@@ -218,7 +218,7 @@ async def repaired(settings: Settings, path: Path) -> Any | None:
 
 
 def show_repair(path: Path, done: Any) -> None:
-    """What was kept, what was lost, and where the old file is."""
+    """Show the parts that were kept and lost, and where the old file is."""
     kept = ", ".join(f"{count:,} {name}" for name, count in done.kept.items())
     show(f"{path}: repaired; {kept} are kept. The damaged file is {done.kept_aside}")
     if done.lost:
@@ -228,7 +228,7 @@ def show_repair(path: Path, done: Any) -> None:
 
 
 def show_given_back(agent: str, back: GivenBack) -> None:
-    """What came back from hives."""
+    """Show the facts that came back from hives."""
     if not back.hives:
         show("There is no hive in this home that could give anything back.")
         return

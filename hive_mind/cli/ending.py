@@ -1,8 +1,8 @@
 """Being told to end: SIGTERM (systemd, docker, kill) and SIGHUP (a terminal that closes) do what Ctrl-C does.
 
-The first cancels what runs in the event loop, which finishes the write under way and says how far it came. Further ones change
-nothing: a terminal that closes sends two. Only a second Ctrl-C ends at once, and what was acknowledged is on disk then too. What
-is ignored when a command starts (by `nohup`, or by a shell for what runs in the background) stays ignored.
+The first cancels the work in the event loop, which finishes the write under way and says how far it came. Further ones change
+nothing: a terminal that closes sends two. Only a second Ctrl-C ends at once, and everything acknowledged is on disk then too. A
+signal ignored when a command starts (by `nohup`, or by a shell for a command in the background) stays ignored.
 """
 
 import asyncio

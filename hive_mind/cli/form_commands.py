@@ -1,8 +1,8 @@
 """The commands that every kind of file people write has: `validate`, `explain` and `schema`.
 
-What reads such files brings pydantic, which costs a fraction of a second to load: only these commands load it.
+The readers of such files bring pydantic, which costs a fraction of a second to load: only these commands load it.
 
-Files that people write, on the command line: the first one written, what is wrong with one, and what can stand in it.
+Files that people write, on the command line: the first one written, the mistakes in one, and the fields it can have.
 """
 
 import sys

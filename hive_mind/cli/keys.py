@@ -1,4 +1,4 @@
-"""`hive-mind keys`: who is who in a fleet. A root issues certificates; each process holds the key it proves itself with."""
+"""`hive-mind keys`: identities in a fleet. A root issues certificates; each process holds the key it proves itself with."""
 
 import time
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ _HELP = "Make, issue and revoke the keys by which members of a hive prove who th
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The process, or the node, that is to prove itself.")]
 Which = Annotated[str, typer.Argument(metavar="NAME|KEY", help="A name, or the first digits of a key as `list` shows it.")]
 Target = Annotated[Path, typer.Argument(metavar="DIR", help="A folder to copy to where the process runs.")]
-Fleet = Annotated[str, typer.Option("--fleet", help="Whose keys.", show_default="the fleet of this home")]
+Fleet = Annotated[str, typer.Option("--fleet", help="The fleet of the keys.", show_default="the fleet of this home")]
 Keys = Annotated[
     Path | None, typer.Option("--keys", help="The folder of keys, for a hive that no manifest describes.", file_okay=False)
 ]
 Also = Annotated[list[str], typer.Option("--agent", help="An agent on it, in whose name it may speak; repeat it for each.")]
 Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="How long the certificate holds.")]
-Voucher = Annotated[str, typer.Option("--voucher", help="Who answers for it: all of one voucher count as one voice.")]
+Voucher = Annotated[str, typer.Option("--voucher", help="The voucher for it: all of one voucher count as one voice.")]
 Since = Annotated[
     str, typer.Option("--since", help="Keep what it said before this time (2026-11-24T09:30, UTC).", show_default="keep nothing")
 ]
@@ -37,7 +37,7 @@ Since = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose keys, and in which form the result is printed."""
+    """The owner of the keys, and the form in which the result is printed."""
 
     fleet: Fleet = ""
     keys: Keys = None
@@ -90,7 +90,7 @@ async def issue(name: Name, agent: Also = NOBODY, days: Days = DAYS, voucher: Vo
 @group.command(epilog=examples("hive-mind keys rotate pumps", "hive-mind rollout restart"))
 @command
 async def rotate(name: Name, at: Whose) -> None:
-    """Make a new key for a process, under the same names. What it said so far stays; restart it to use the new one.
+    """Make a new key for a process, under the same names. Its former messages stay; restart it to use the new one.
 
     The former key is still believed until it is revoked.
     """
@@ -126,7 +126,7 @@ async def revoke(which: Which, since: Since = "", *, at: Whose) -> None:
 @group.command("list", epilog=examples("hive-mind keys list", "hive-mind keys list -o json"))
 @command
 async def list_keys(at: Whose) -> None:
-    """List every certificate: its key, whose names it may use, until when, and whether it was revoked."""
+    """List every certificate: its key, the names it may use, until when, and whether it was revoked."""
     folder = at.folder()
     revoked = folder.revoked
     rows = [_row(name, made, revoked.get(made.key_id)) for name, made in folder.certificates()]

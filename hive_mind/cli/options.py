@@ -1,4 +1,4 @@
-"""What commands have in common: which agent, which folder, which embedding model, which form of output."""
+"""The common options of commands: which agent, which folder, which embedding model, which form of output."""
 
 import sys
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class SearchMethod(StrEnum):
 
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="text for people, json for programs.")]
-Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory; each agent has a database of its own.")]
+Agent = Annotated[str, typer.Option("--agent", "-a", help="The agent; each has a database of its own.")]
 Home = Annotated[
     Path | None,
     typer.Option("--home", help="Folder that holds all agents.", show_default="HIVE_MIND_HOME, or .hive"),
@@ -51,7 +51,7 @@ Model = Annotated[
 ]
 Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are found; hybrid uses both others.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
-AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="What was held true then: a day or a time, ISO 8601.")]
+AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="The facts held true then: a day or a time, ISO 8601.")]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]

@@ -1,4 +1,4 @@
-"""What printing has in common, for a terminal or a pipe."""
+"""The common parts of printing, for a terminal or a pipe."""
 
 from typing import Protocol
 

@@ -29,9 +29,9 @@ class Ways:
 
 
 def ways_of(context: typer.Context, file: Path | None, method: str, limit: int) -> Ways:
-    """What a file says, and what the command line says instead. Raises `WorkspaceError` with all that is wrong with it.
+    """The ranking of a file, with what the command line sets instead. Raises `WorkspaceError` with all that is wrong with it.
 
-    What of it a memory can't do is said; it is about documents, and no reason to refuse the rest.
+    Parts of it that a memory can't do are named; it is about documents, and no reason to refuse the rest.
     """
     if file is None:
         return Ways(method, limit)

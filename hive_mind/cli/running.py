@@ -27,7 +27,7 @@ from hive_mind.errors import ConfigError, HiveError
 
 FAILED, USAGE, STOPPED, NO_READER = 1, 2, 130, 141
 
-# What to do about a disk that is full or was mounted to be read, and about a place that is not this user's: those are no defects.
+# The remedy for a disk that is full or was mounted to be read, and for a place that is not this user's: those are no defects.
 _ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "make room there, and run it again") | {
     errno.EACCES: "name another place, or change its permissions"
 }
@@ -101,7 +101,7 @@ def _exit_codes(ending: Ending) -> Iterator[None]:
 
 
 def _write_to_nowhere() -> None:
-    """What is still buffered has no reader; without this Python would complain about it at exit."""
+    """Drop the text still buffered, which has no reader; without this Python would complain about it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,6 +1,6 @@
 """`hive-mind simulate`: run whole hives under every fault, in virtual time, and look whether a promise is broken.
 
-Each seed is a run of its own, so several processes can share them. What breaks a promise is shown with the one command that
+Each seed is a run of its own, so several processes can share them. A broken promise is shown with the one command that
 repeats it.
 """
 
@@ -65,7 +65,7 @@ class Totals:
 
 
 class _Order(NamedTuple):
-    """What the command line says about every run."""
+    """The settings of every run, from the command line."""
 
     nodes: int
     faults: str

@@ -34,7 +34,7 @@ def columns() -> int:
 
 
 def print_indented(text: str, style: str, lead: str) -> None:
-    """What does not fit the terminal goes on under its beginning."""
+    """Print a text; the part that does not fit the terminal goes on under its beginning."""
     table = Table.grid(padding=0)
     table.add_column(width=INDENT)
     table.add_column(overflow="fold")

@@ -2,7 +2,7 @@
 
 A call reserves the most it can cost and settles what it did cost, so calls that run side by side can't overspend together.
 
-What a language model's tokens cost in money, by the providers' published prices; nothing where no price is known.
+The price of a language model's tokens, as the providers publish it; nothing where no price is known.
 
 The prices come with the extra `llm` (genai-prices) and are those of the installed version: nothing is looked up over the network.
 """
@@ -84,7 +84,7 @@ class Budget:
 async def reply_of(
     model: LanguageModel, prompt: Prompt, budget: Budget, retry: RetrySettings, *, rng: Random, sleep: Sleep = asyncio.sleep
 ) -> str:
-    """What a model replies, asked again while trouble may pass. Every call is counted. Raises `BudgetExceeded` before one that
+    """A model's reply, asked again while trouble may pass. Every call is counted. Raises `BudgetExceeded` before one that
     does not fit, and `BackendError`."""
 
     async def attempt() -> str:
@@ -103,7 +103,7 @@ def estimated_input_tokens(prompt: Prompt) -> int:
 
 
 def used_by(prompt: Prompt, completion: Completion) -> Usage:
-    """What a call used: as the provider counts, or estimated where it does not count."""
+    """The usage of a call: as the provider counts, or estimated where it does not count."""
     if completion.usage.tokens:
         return completion.usage
     return Usage(estimated_input_tokens(prompt), len(completion.text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1, 1)

@@ -42,7 +42,7 @@ GENERAL = "general"
 _CONCEPT_CHARS_MAX = 80
 _PRONOUNS = ("he ", "she ", "they ", "it ", "his ", "her ", "their ", "its ", "this ", "these ", "that ")
 
-# A map is read at a glance. What is left out is counted on the last line.
+# A map is read at a glance. Omissions are counted on the last line.
 _CONCEPTS_MAX = 40
 _LINKS_MAX = 8
 
@@ -144,9 +144,9 @@ class _Before:
         self._last: Piece | None = None
 
     def of(self, piece: Piece) -> str:
-        """What stands just before this piece; unless it is a row or a log line, it is remembered for the next.
+        """The text just before this piece; unless the piece is a row or a log line, it is remembered for the next.
 
-        What stands first in a section has the titles above it: "Fix" says nothing without what is broken.
+        The first text of a section has the titles above it: "Fix" says nothing without the thing that is broken.
         """
         last, is_stated = self._last, piece.block.layout in STATED
         self._last = last if is_stated or piece.is_covered else piece
@@ -170,7 +170,7 @@ def _states(sentence: str, piece: Piece) -> bool:
         return any(map(str.isalnum, sentence))
     if block.layout is Layout.CODE or is_statement(sentence):
         return any(map(str.isalnum, sentence))
-    # What it means is said by what it hangs on.
+    # Its meaning comes from the item it hangs on.
     hangs = bool(block.headings or block.lead) and block.layout in (Layout.PROSE, Layout.ITEM)
     return hangs and is_brief_statement(sentence)
 
@@ -186,7 +186,7 @@ def _why_not(piece: Piece) -> str:
 
 
 def _said(piece: Piece) -> str:
-    """What the piece says itself: the time and the level of a log line are about it."""
+    """The piece's own text: the time and the level of a log line are about it."""
     return message_of(piece.text) if piece.block.layout is Layout.LOG else piece.text
 
 

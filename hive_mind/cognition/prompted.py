@@ -1,7 +1,7 @@
 """The reader that asks a language model: when a text was said, what facts it holds, what it is about, what answers a question.
 
 Every call passes one place that checks the budget first, tries again when the provider is in trouble, and asks once more when
-a reply is not what was asked. What the prompts say is in `prompts/*.md`; what a reply may be is in `replies`.
+a reply is not what was asked. The prompts are in `prompts/*.md`, the forms of replies in `replies`.
 
 Batches: a long text cut into parts that fit one request, without overlap, where a reader would pause.
 
@@ -122,7 +122,7 @@ class PromptedReader:
             return not_known(shown)
         sources = tuple(shown[number - 1] for number in reply.citations)
         confidence = sum(hit.fact.confidence for hit in sources) / len(sources)
-        # Whatever the model made of it.
+        # Added whatever the model made of it.
         disputes = [f"“{hit.fact.content}” is {dispute}" for hit in sources if (dispute := dispute_text(hit))]
         return Answer("\n".join([reply.answer, *disputes]), sources, "reasoned", round(confidence, 2))
 

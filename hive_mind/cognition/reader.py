@@ -1,4 +1,4 @@
-"""What a reader must do: take statements out of content, sum content up, and word an answer from what was found.
+"""The interface of a reader: take statements out of content, sum content up, and word an answer from the facts that were found.
 
 The default reader (`extractive`) needs no key and never invents; `prompted` asks a language model. An agent knows only this
 protocol.
@@ -23,10 +23,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was taken out of content. `said_at` is the content's own time (004's temporal metadata), ISO 8601 or "".
+    """The statements taken out of content. `said_at` is the content's own time (004's temporal metadata), ISO 8601 or "".
 
     `dropped` counts statements that a language model returned and that could not be kept (no text, a confidence of 8100).
-    `left_out` is what the reader did not take, in the order of the content; a language model doesn't say.
+    `left_out` are the texts that the reader did not take, in the order of the content; a language model doesn't say.
     """
 
     candidates: tuple[Candidate, ...]

@@ -50,7 +50,7 @@ class AnswerReply(msgspec.Struct, frozen=True):
 
 
 class VerdictReply(msgspec.Struct, frozen=True):
-    """What a judge says of a result, with a score for each criterion and a word on each constraint; None where it can't tell."""
+    """A judge's verdict on a result, with a score for each criterion and a word on each constraint; None where it can't tell."""
 
     action: Literal["accept", "retry", "replan", "escalate"]
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -60,7 +60,7 @@ class VerdictReply(msgspec.Struct, frozen=True):
 
 
 class FactVerdict(msgspec.Struct, frozen=True):
-    """What a judge says of one of the facts it was shown."""
+    """A judge's verdict on one of the facts it was shown."""
 
     number: int
     action: Literal["share", "keep", "ask"]
@@ -89,7 +89,7 @@ class _Concepts(msgspec.Struct):
 
 
 def said_at_reply(text: str) -> str:
-    """What a model says about the time of a text; not checked to be a time."""
+    """A model's reply about the time of a text; not checked to be a time."""
     return _decoded(text, _Temporal).said_at
 
 

@@ -1,4 +1,4 @@
-"""The console as an application of aiohttp: which pages there are, who may see them, and what a browser may do with them.
+"""The console as an application of aiohttp: its pages, their readers, and the rights of a browser on them.
 
     POST /ui/link          with the worker's token and {"evaluations": FOLDER} or nothing
                            → {"path": …}: a link that lets one browser in, once

@@ -1,4 +1,4 @@
-"""What people decided on pages: a line of JSON each, in a file of the fleet, on disk before the page says that it is done.
+"""People's decisions on pages: a line of JSON each, in a file of the fleet, on disk before the page says that it is done.
 
 Of the person who decided only the session is known, and of that a digest is kept.
 """

@@ -1,7 +1,7 @@
 """Runs of evaluations in folders of this machine: their scorecards, and the reports that were written beside them.
 
-Folders are those that a program with the worker's token named. What lies there is read as it is: nothing is computed, and nothing
-else can be reached by a name.
+Folders are those that a program with the worker's token named. The files there are read as they are: nothing is computed, and
+nothing else can be reached by a name.
 """
 
 import os
@@ -28,7 +28,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class CellSeen(msgspec.Struct, frozen=True):
-    """What is shown of a cell of a scorecard."""
+    """The shown part of a scorecard's cell."""
 
     id: str
     status: str
@@ -38,7 +38,7 @@ class CellSeen(msgspec.Struct, frozen=True):
 
 
 class CardSeen(msgspec.Struct, frozen=True):
-    """What is shown of a scorecard."""
+    """The shown part of a scorecard."""
 
     cells: tuple[CellSeen, ...] = ()
 

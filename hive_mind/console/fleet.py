@@ -1,4 +1,4 @@
-"""What pages know of a fleet, and how they ask it: over `/v1` of its processes, as any other program with their tokens.
+"""The fleet as pages know it, and how they ask it: over `/v1` of its processes, as any other program with their tokens.
 
 The processes of a fleet on one machine say in one folder how to reach them. In a container a process is alone there, and its
 pages show itself.
@@ -21,7 +21,7 @@ from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
 
-# What several pages look at in the same moment is asked once.
+# A request of several pages in the same moment is asked once.
 _FRESH_S = 1.0
 # A process that sends no status within this time is shown as silent, and holds no page up.
 _STATUS_S = 2.0
@@ -57,7 +57,7 @@ class Fleet(Protocol):
         ...
 
     def events(self, agent: str, since: int) -> AsyncGenerator[ServerEvent, None]:
-        """What happens in its runs, behind this event. Raises `HiveError`."""
+        """The events in its runs, behind this one. Raises `HiveError`."""
         ...
 
     async def close(self) -> None: ...

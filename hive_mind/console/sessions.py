@@ -1,6 +1,6 @@
-"""Who may look at pages: a browser that followed a link which was good once. Kept in memory, so it ends with the process.
+"""Sessions that may look at pages: browsers that followed a link which was good once. In memory, so they end with the process.
 
-Only a program with the worker's token gets such a link. What is compared is compared in constant time.
+Only a program with the worker's token gets such a link. Comparisons take constant time.
 """
 
 import hmac
@@ -55,7 +55,7 @@ class Sessions:
         return session
 
     def find(self, cookie: str) -> Session | None:
-        """Whose cookie it is; None where it is nobody's any more."""
+        """The session of a cookie; None where it has none any more."""
         found = next((one for known, one in self._sessions.items() if _same(known, cookie)), None)
         if found is not None and self.clock_s() >= found.until_s:
             del self._sessions[found.cookie]

@@ -20,7 +20,7 @@ from hive_mind.errors import BackendUnavailable, HiveError, InvalidInput
 from hive_mind.runtime.runs.events import beating
 
 _AGENTS_OFFERED_MAX = 1000
-# A reader who went away is only noticed by writing to it.
+# A reader that went away is only noticed by writing to it.
 _BEAT_S = 2.0
 
 Handler = Callable[["Visit"], Awaitable[web.StreamResponse]]
@@ -38,7 +38,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """What all pages share. `closing`: no more is sent to who listens; `name`: the fleet's."""
+    """The state that all pages share. `closing`: no more is sent to listeners; `name`: the fleet's."""
 
     fleet: Fleet
     decisions: Decisions
@@ -58,7 +58,7 @@ class Visit:
 
     @property
     def fleet(self) -> Fleet:
-        """Whom pages ask."""
+        """The fleet that pages ask."""
         return self.console.fleet
 
     def given(self, name: str, default: str = "") -> str:
@@ -71,7 +71,7 @@ class Visit:
         return max(1, min(most, int(text))) if text.isdecimal() and len(text) < 10 else default
 
     async def form(self) -> dict[str, str]:
-        """What a form sends."""
+        """The fields of a form."""
         return {name: value.strip() for name, value in (await self.request.post()).items() if isinstance(value, str)}
 
     async def agents(self) -> list[str]:
@@ -146,7 +146,7 @@ def _event_bytes(event: Any) -> bytes:
 
 
 async def together(*asked: Awaitable[Any]) -> list[Any]:
-    """What all of them answer, put side by side. Raises what the first of them raised, when none is under way any more."""
+    """The answers of all of them, put side by side. Raises as the first of them did, when none is under way any more."""
     answers = await asyncio.gather(*asked, return_exceptions=True)
     for one in answers:
         if isinstance(one, BaseException):

@@ -1,8 +1,9 @@
-"""Carrying out a plan: what to do in which order so that no fact has nowhere to be and no agent runs twice.
+"""Carrying out a plan, in an order such that no fact has nowhere to be and no agent runs twice.
 
-What gives away an agent stops first; then what is new starts; then what is dead, all at once; then what changes is restarted,
-a few at a time; and only when what is to stay is of use, those that go hand over and stop. What is remembered is written before
-it is done: an interruption at any step leaves a fleet from which the next plan leads on, and nothing that was done is undone.
+A process that gives away an agent stops first; then new ones start; then dead ones, all at once; then changed ones are
+restarted, a few at a time; and only when those that stay are of use, those that go hand over and stop. Each step is written down
+before it is done: an interruption at any step leaves a fleet from which the next plan leads on, and nothing that was done is
+undone.
 """
 
 import asyncio
@@ -83,13 +84,13 @@ class Applying:
         together = [name for name in names if not hear_each_other(running.get(name), wanted.processes[name])]
         await self._side_by_side(self._stopped(name) for name in together)
         await self._side_by_side(self._started(wanted.processes[name]) for name in together)
-        # Who is dead has nobody to spare, and comes back sooner with those whom it would wait for.
+        # A dead process has nobody to spare, and comes back sooner with those that it would wait for.
         fallen = [name for name in names if name not in together and not ((seen := running.get(name)) and seen.is_alive)]
         await self._side_by_side(self._restarted(name, wanted) for name in fallen)
         rolling = [name for name in names if name not in (*together, *fallen)]
         if rolling:
             await self._settled(fallen, patience)
-        # What is of no use already goes first: it can only get better.
+        # A process that is of no use already goes first: it can only get better.
         useful = {name for name in rolling if is_of_use(running.get(name))}
         rolling = [
             *(name for name in rolling if name not in useful),

@@ -1,7 +1,7 @@
-"""HiveController: makes one fleet what its manifest says, and keeps it so.
+"""HiveController: brings one fleet to the state in its manifest, and keeps it there.
 
 It remembers little and observes the rest, so it can end at any moment and another one goes on; several may look at a fleet, one
-at a time changes it. What it does in which order is in `converging` and `applying`; what is decided, in `planning`.
+at a time changes it. Its steps and their order are in `converging` and `applying`, its decisions in `planning`.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class HiveController:
         return read_text(text, Path(folder), name)
 
     async def plan(self, source: Source) -> Plan:
-        """What `apply` would do. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""
+        """The steps that `apply` would take. Raises `ManifestError`, and `BackendNotInstalled` for the bus."""
         self._check(source)
         return (await (await self._converging(source)).look(is_before_apply=True)).plan
 
@@ -152,7 +152,7 @@ class HiveController:
             return evicted
 
     async def remains(self) -> Remains:
-        """What `refound` would begin with, as it is now. Raises `HiveError`."""
+        """The remains that `refound` would begin with, as they are now. Raises `HiveError`."""
         self._refuse_unknown()
         return await remains(self._folder.home, self._folder.state())
 
@@ -232,7 +232,7 @@ class HiveController:
             return await converging.drain(self.process_of(process), patience)
 
     async def watch(self, stop: asyncio.Event, *, period_s: float = PERIOD_S) -> None:
-        """Keep it so, until told to stop. Whatever goes wrong is reported and tried again."""
+        """Keep it so, until told to stop. Failures are reported and tried again."""
         watching = Watching(self._report)
         while not stop.is_set():
             try:

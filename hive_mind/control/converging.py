@@ -38,7 +38,7 @@ _TRIES_MAX = 3
 
 
 class ConvergenceResult(msgspec.Struct, frozen=True):
-    """What was done, and what did not get where it should."""
+    """The steps that were taken, and those that did not succeed."""
 
     actions: tuple[Action, ...] = ()
     problems: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class DataLoss(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What should be, what is, and the difference."""
+    """The desired state, the observed one, and the difference."""
 
     wanted: Desired
     running: Mapping[str, Running]
@@ -141,7 +141,7 @@ class Converging:
         return await self.look()
 
     async def step(self, look: Look, actions: Sequence[Action], patience: Patience) -> list[str]:
-        """Some of a plan, without waiting for more than they need. What went wrong."""
+        """Some of a plan, without waiting for more than they need. Returns the failures."""
         applying = self._applying(look.wanted)
         await self._act(look, actions, applying, patience)
         return applying.problems
@@ -170,7 +170,7 @@ class Converging:
         return ConvergenceResult((Action("delete", name, "drained"),), tuple(applying.problems), state.revision)
 
     def _left(self, look: Look) -> list[Action]:
-        """What is still worth trying."""
+        """The actions that are still worth trying."""
         left = [action for action in look.plan.actions if self._tries[_key(action)] < _TRIES_MAX]
         if look.wanted.move:
             return [action for action in left if action.kind == "move"]

@@ -65,7 +65,7 @@ async def _look(controller: Controller, state: FleetState, wanted: Sequence[Eras
 
 async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased, timeout_s: float) -> None:
     await _look(controller, state, wanted, erased)
-    # The texts found now are searched for at the end; nodes report who has erased them.
+    # The texts found now are searched for at the end; nodes report the confirmations.
     erased.texts.update(erased.facts)
     erased.confirmed.clear()
     erased.owed.clear()

@@ -1,4 +1,5 @@
-"""Putting a member out of a hive: who there is, as all nodes that answer see it, and what would be lost with one of them.
+"""Putting a member out of a hive: the members, as all nodes that answer see them, and the facts that would be lost with one of
+them.
 
 A member that can be heard would ask to be taken in again; and of a partition that nobody else has, what the member
 held is gone unless it comes back, so both need a person's word. Members are asked
@@ -42,11 +43,11 @@ class HiveMember(msgspec.Struct, frozen=True):
     partitions: int = 0
     """How many it is to hold."""
     only_holder_of: tuple[str, ...] = ()
-    """Those of them that nobody else who can be heard has."""
+    """Those of them that no other reachable node holds."""
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """The result of an eviction."""
 
     member: str
     by: str
@@ -59,7 +60,7 @@ class Evicted(msgspec.Struct, frozen=True):
 
 
 def hive_members(views: Sequence[MembersSeen]) -> list[HiveMember]:
-    """Everybody that any node knows of, by name; who is a member is as the newest topology says."""
+    """Everybody that any node knows of, by name; the members are those of the newest topology."""
     newest = _newest(views)
     if newest is None:
         return []
@@ -86,7 +87,7 @@ def lost_with(name: str, views: Sequence[MembersSeen]) -> list[str]:
 
 
 def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_forced: bool) -> list[str]:
-    """What is lost with a member, where that is wanted. Raises `InvalidInput` or `EvictionRefused`."""
+    """The losses with a member, if its eviction is forced. Raises `InvalidInput` or `EvictionRefused`."""
     views = [view for view in views if view.node != name] or views
     if _newest(views) is None:
         raise EvictionRefused("no node of this fleet answers and is a member, so nobody can put another out: hive-mind status")
@@ -99,12 +100,12 @@ def refuse_harm(name: str, views: Sequence[MembersSeen], process: str, *, is_for
     if _is_heard(name, views):
         key = process or name
         raise EvictionRefused(
-            f"{name} can be heard, so it would ask to be taken in again: stop it (hive-mind drain {key}), or, if it is hostile, "
-            f"let nobody believe it any more (hive-mind keys revoke {key}); --force puts it out all the same"
+            f"{name} is alive and would rejoin: stop it (hive-mind drain {key}), or, if it is hostile, "
+            f"revoke its key (hive-mind keys revoke {key}); --force puts it out all the same"
         )
     if lost:
         raise EvictionRefused(
-            f"nobody else who can be heard has {_listed(lost)}: what {name} held there is lost unless it comes back, and answers "
+            f"no reachable node holds {_listed(lost)}: facts that {name} held there are lost unless it comes back, and answers "
             f"go on saying that it is missing. Start {name} again, or say --force"
         )
     return []
@@ -136,7 +137,7 @@ def _member(name: str, views: Sequence[MembersSeen], newest: MembersSeen, *, is_
     held = sum(name in holders for holders in newest.holders.values())
     alone = tuple(lost_with(name, views)) if held else ()
     group = seen.group if seen is not None else ""
-    # What it says of itself is newer than its last beat.
+    # Its own report is newer than its last beat.
     own = [view.epoch for view in views if view.node == name]
     epoch = max([*own, seen.epoch if seen is not None else 0])
     return HiveMember(name, state, is_member, silent_s, epoch, group, held, alone)
@@ -166,7 +167,7 @@ class Members:
         self._platform, self._now = platform, now
 
     async def seen(self, found: Mapping[str, Running]) -> Views:
-        """What each process says that answers; those that don't are left out."""
+        """The views of the processes that answer; others are left out."""
         names = [name for name, one in found.items() if one.is_alive]
         asked = (self._platform.members(name, _PATIENCE_S) for name in names)
         answers = await asyncio.gather(*asked, return_exceptions=True)

@@ -15,7 +15,7 @@ _DAYS_LEFT = 30
 
 
 def issue_for(config: WorkerConfig, keys: KeyFolder | None = None) -> None:
-    """What it needs to prove who it is, where it has to; into `keys` where its own folder is in a container.
+    """Issue the keys with which it proves its identity, where it has to; into `keys` where its own folder is in a container.
 
     Raises `ConfigError` where the root's key is not here.
     """
@@ -36,7 +36,7 @@ def issue_for(config: WorkerConfig, keys: KeyFolder | None = None) -> None:
 
 
 def issued_for(configs: Mapping[str, WorkerConfig], keys: KeyFolder, *, is_given: bool) -> Keys:
-    """What processes in containers need to prove who they are; `is_given`: a person issues, and brings each its key.
+    """The keys with which processes in containers prove their identity; `is_given`: a person issues, and brings each its key.
 
     Raises `ConfigError` where the root's key, or all of it, is not here.
     """
@@ -73,7 +73,7 @@ def renew(processes: Iterable[WorkerConfig], report: Callable[[str], None]) -> N
 
 
 def movers_seal(config: WorkerConfig) -> Seal:
-    """The seal of who moves facts to the hive of this process, under the names of all their authors."""
+    """The seal of the mover of facts to the hive of this process, under the names of all their authors."""
     if not config.hive.is_sealed:
         return UNSEALED
     keys = KeyFolder(Path(config.identity.folder), config.fleet)

@@ -1,6 +1,6 @@
-"""What a hive can be founded again from, when members lost their homes, or what they know of each other is damaged.
+"""The remains that a hive can be founded again from, when members lost their homes, or their knowledge of each other is damaged.
 
-Founding it again is a move to its own topology: see `planning.resettling` and `relocation`. Here is only what there is before.
+Founding it again is a move to its own topology: see `planning.resettling` and `relocation`. Here is only the state before.
 """
 
 from pathlib import Path

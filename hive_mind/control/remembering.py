@@ -1,11 +1,11 @@
-"""What is remembered of a fleet, kept up to date: each change is on disk before what it stands for is done.
+"""The memory of a fleet, kept up to date: each change is on disk before the action that it stands for.
 
 Besides the state that is the configuration of every process with nodes in the hive. A process that was stopped half-way through a
 change, or never begun, is a member all the same: with its configuration it can be started to hand over what it holds.
 
-What was rendered before is what a fleet in a cloud remembers of itself: its hive as founded, and who is where.
+A fleet in a cloud remembers itself by what was rendered before: its hive as founded, and the place of each agent.
 
-A hive is founded once. Who renders again, from a folder that has the files of last time, must tell its members the same, and
+A hive is founded once. Rendering again into the same folder must give its members the same founding data, and tell
 newcomers that they join; so the folder belongs into version control, like the manifest.
 """
 
@@ -51,7 +51,7 @@ class Remembered:
             self.state = state
 
     def intend(self, wanted: Desired, *, is_new_generation: bool = False) -> None:
-        """What is about to be made so. In a new generation nobody has to leave the former one."""
+        """Remember a state that is about to be made. In a new generation nobody has to leave the former one."""
         state, hive = self.state, wanted.hive
         has_hive = is_shared(hive.topology)
         nodes = tuple(wanted.allocation.nodes) if has_hive else ()
@@ -100,7 +100,7 @@ class Remembered:
         self.keep(allocation=allocation, restarts=restarts, drained=drained)
 
     def with_members(self, running: Mapping[str, Running], wanted: Iterable[str]) -> dict[str, Running]:
-        """What runs, and members that do not run and are not wanted: they are still to leave."""
+        """The running processes, and members that do not run and are not wanted: they are still to leave."""
         names, found = set(wanted), dict(running)
         for path in sorted(self.folder.members.glob("*.json")):
             known = found.get(path.stem)

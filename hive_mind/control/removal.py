@@ -32,7 +32,7 @@ def purge(folder: FleetFolder) -> None:
 
 
 def to_purge(folder: FleetFolder) -> Iterator[Path]:
-    """What is of this fleet outside its own folder."""
+    """The paths of this fleet outside its own folder."""
     state = folder.state()
     others: set[str] = set()
     for other in fleets(folder.home):

@@ -1,4 +1,4 @@
-"""What a controller remembers of its fleet between two commands, and the folder where it does.
+"""The state that a controller keeps of its fleet between two commands, and the folder where it does.
 
 Nothing here is needed to find out what runs (platforms observe that), but without it nobody would know which hive the journals
 belong to, where an agent was, or how often a process crashed. Names are checked where a path is made.
@@ -39,7 +39,7 @@ class Restarts(msgspec.Struct, frozen=True):
 
 
 class FleetState(msgspec.Struct, frozen=True):
-    """What is remembered. `agents` and `hives` are all names that this fleet ever used: `purge` removes no others."""
+    """The state of a fleet. `agents` and `hives` are all names that this fleet ever used: `purge` removes no others."""
 
     generation: int = 1
     hive: HiveConfig | None = None
@@ -90,12 +90,12 @@ class FleetFolder:
 
     @property
     def run(self) -> Path:
-        """What workers say of themselves while they run."""
+        """The folder where workers describe themselves while they run."""
         return self.path / "run"
 
     @property
     def logs(self) -> Path:
-        """What workers log."""
+        """The folder of workers' logs."""
         return self.path / "logs"
 
     @property

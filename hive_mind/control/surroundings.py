@@ -1,4 +1,4 @@
-"""What a controller touches besides its own files: platforms, the private Redis server, journals, clock and chance.
+"""The world that a controller touches besides its own files: platforms, the private Redis server, journals, clock and chance.
 
 Handed in, so a test can put another world around the same decisions.
 """
@@ -73,7 +73,7 @@ async def open_platform(kind: str, folder: FleetFolder) -> Platform:
 
 
 async def move(asked: "Move") -> "Moved":
-    """See `runtime.members.generations`. What reads journals is loaded when one has to be read."""
+    """See `runtime.members.generations`. The modules that read journals are loaded when one has to be read."""
     from hive_mind.runtime.members.generations import move as moved
 
     return await moved(asked)

@@ -1,4 +1,4 @@
-"""What a store of credentials does, and the value it gives: a `Secret`, which shows itself to nobody by mistake.
+"""The interface of a store of credentials, and its value: a `Secret`, which shows itself to nobody by mistake.
 
 A credential has a name, which may be shown, and a value, which may not. Files, logs and manifests hold `${credential:NAME}`; the
 value is read from a store at the moment of use. Looking references up is left to `runtime.secrets.references`.
@@ -29,7 +29,7 @@ class Secret:
         self.name, self._hidden = name, value
 
     def reveal(self) -> str:
-        """The value itself. Give it to whom it is meant for, and keep it nowhere."""
+        """The value itself. Give it to its recipient, and keep it nowhere."""
         return self._hidden
 
     def __repr__(self) -> str:
@@ -57,8 +57,8 @@ class Secret:
 class CredentialStore(Protocol):
     """Safe to use from several threads and processes at once.
 
-    Opened by `open(path, key, write)` of a back end. What needs the key raises `CredentialUnreadable` for a wrong one, everything
-    does for a damaged file; then nothing is changed.
+    Opened by `open(path, key, write)` of a back end. Methods that need the key raise `CredentialUnreadable` for a wrong one, all
+    do for a damaged file; then nothing is changed.
     """
 
     def get(self, name: str) -> Secret | None:
@@ -83,7 +83,7 @@ class CredentialStore(Protocol):
 
 
 def reference_to(name: str) -> str:
-    """What stands for a credential wherever its value may not."""
+    """The text that stands for a credential wherever its value may not."""
     return f"${{credential:{name}}}"
 
 

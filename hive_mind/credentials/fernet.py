@@ -30,7 +30,7 @@ class _Book(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Sealed(msgspec.Struct):
-    """What a token holds."""
+    """The contents of a token."""
 
     name: str
     value: str
@@ -94,7 +94,7 @@ class FernetFile:
 
     @contextmanager
     def _taken(self, *, is_making: bool = False) -> Iterator[_Book]:
-        """The file as it is, and nobody else changes it or its key in the block. What the disk refuses is a `BackendError`."""
+        """The file as it is, and nobody else changes it or its key in the block. An error of the disk is a `BackendError`."""
         with _explaining_errors(self._path):
             if is_making:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

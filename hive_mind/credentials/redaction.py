@@ -1,7 +1,7 @@
 """Texts and JSON without the values of credentials: each occurrence becomes its reference, `${credential:NAME}`.
 
 Pure. A value is found as it is, as JSON and URLs spell it, also twice over (JSON in JSON), and in base64 wherever in the encoded
-bytes it begins. What overlaps goes as one piece, so no end of one value is left because another began inside it. Not found are
+bytes it begins. Overlapping values go as one piece, so no end of one value is left because another began inside it. Not found are
 values that were hashed, encrypted, or broken over lines.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 from hive_mind.credentials.base import Secret, reference_to
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
-# What encoders leave as it is: Python's, JavaScript's encodeURIComponent and encodeURI.
+# Characters that encoders leave as they are: Python's, JavaScript's encodeURIComponent and encodeURI.
 _LEFT_IN_URLS = ("", "/", "!'()*", ";/?:@&=+$,#!'()*")
 # Go and many a web framework write these in JSON as numbers.
 _NUMBERED_IN_JSON = {ord(character): f"\\u{ord(character):04x}" for character in "<>&'"}
@@ -114,7 +114,7 @@ def _places(form: _Form, text: str) -> Iterator[_Place]:
 
 
 def _replaced(text: str, places: Iterable[_Place]) -> str:
-    """`places` in their order. What overlaps is one piece, with the references of all."""
+    """`places` in their order. Overlapping values are one piece, with the references of all."""
     parts: list[str] = []
     references: list[str] = []
     done = 0

@@ -84,7 +84,7 @@ class Broker:
             timer.cancel()
 
     def connection_string(self, entity: str = "", *, is_emulator: bool = True) -> str:
-        """What a client needs. As that of an emulator it makes clients speak without TLS, and to this port."""
+        """The connection string for a client. As that of an emulator it makes clients speak without TLS, and to this port."""
         host = "127.0.0.1" if self.host in ("", "0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound to
         parts = [
             f"Endpoint=sb://{f'[{host}]' if ':' in host else host}:{self.port}",

@@ -1,6 +1,6 @@
 """Microsoft's Config.json, the file that tells their emulators which hubs, queues, topics and subscriptions there are.
 
-Both emulators' files are read, or one file with both parts. What is wrong is named by its place in the file.
+Both emulators' files are read, or one file with both parts. A mistake is named by its place in the file.
 """
 
 from collections.abc import Iterator, Mapping

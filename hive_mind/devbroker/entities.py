@@ -41,13 +41,13 @@ class Entities:
         return hub
 
     def find(self, path: str, *, prefers_hub: bool = False) -> Entity | None:
-        """What is at a path. `prefers_hub` counts where a hub and something else are."""
+        """The entity at a path. `prefers_hub` counts where a hub and something else are."""
         hub = self._hubs.get(hub_of(path)) if is_hub_path(path) or "/" not in path else None
         other = None if is_hub_path(path) else self.namespace.find(path)
         return hub or other if prefers_hub else other or hub
 
     def make(self, path: str, *, is_hub: bool) -> Entity | None:
-        """What is to be at a path where nothing is; None where nothing is made."""
+        """The new entity for a path without one; None where none is made."""
         if not self._auto_partitions or self._made >= _MADE_MAX:
             return None
         subscription = _SUBSCRIPTION.fullmatch(path)
@@ -65,7 +65,7 @@ class Entities:
             self._count_made()
 
     def _make_topic(self, name: str) -> None:
-        # Who can't know whether a message arrived sends it again under the same id.
+        # A sender that can't know whether a message arrived sends it again under the same id.
         self.namespace.add_topic(name, {"RequiresDuplicateDetection": True})
         self._count_made()
 

@@ -1,4 +1,4 @@
-"""What stands between the router and an entity (a hub, a queue, a topic, a subscription): three small protocols.
+"""The protocols between the router and an entity (a hub, a queue, a topic, a subscription): three small ones.
 
 The engine speaks AMQP and knows nothing of queues; an entity keeps messages and knows nothing of frames. An entity refuses by
 raising `AmqpError`: from `on_attach` the link is refused, from `on_message` the delivery is rejected, from `settle` the outcome
@@ -17,7 +17,7 @@ OutcomeKind = Literal["accepted", "rejected", "released", "modified"]
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOutcome:
-    """What a receiver says about a delivery. `info` is the map in the error of a rejection (reason of a dead letter)."""
+    """A receiver's outcome for a delivery. `info` is the map in the error of a rejection (reason of a dead letter)."""
 
     kind: OutcomeKind
     condition: str = ""
@@ -43,7 +43,7 @@ class Timer(Protocol):
 
 
 class EntityHost(Protocol):
-    """What an entity may ask of the broker."""
+    """The methods of the broker that an entity may call."""
 
     def now(self) -> float:
         """Seconds since 1970; tests may turn this clock."""
@@ -76,7 +76,7 @@ class Link(Protocol):
     """The filters of the client's source, without their descriptors: by the client's names for them and by their kinds."""
     properties: Mapping[str, Any]
     capabilities: frozenset[str]
-    """What the client desires."""
+    """The capabilities that the client desires."""
     unsettled: dict[int, Any]
     """Delivery id → what `send` was given as `held`. An entity may take out what it no longer waits for."""
 
@@ -98,7 +98,7 @@ L = TypeVar("L", bound=Link, contravariant=True)
 
 
 class Endpoint(Protocol[L]):
-    """What a link leads to."""
+    """The target of a link."""
 
     def on_attach(self, link: L) -> None:
         """A client attaches, with its token already checked. Raises `AmqpError` to refuse."""

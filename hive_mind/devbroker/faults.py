@@ -15,7 +15,7 @@ ACTIONS: tuple[str, ...] = get_args(FaultAction)
 
 _DELAY_MAX_S = 3600
 
-# What an error may be, by the last part of its condition.
+# The kinds of an error, by the last part of its condition.
 _CONDITIONS = {
     name.rpartition(":")[2]: name
     for name in (

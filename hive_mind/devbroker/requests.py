@@ -18,7 +18,7 @@ from hive_mind.devbroker.entity import DeliveryOutcome, ManagementReply
 
 CBS, MANAGEMENT = "$cbs", "$management"
 READ = "READ"
-"""What clients of Event Hubs ask first, and no others."""
+"""The operation that clients of Event Hubs ask first, and no others."""
 
 # Audiences of one connection, and answers that its client does not fetch.
 _AUDIENCES_MAX, _ANSWERS_MAX, _ANSWERS_BYTES_MAX = 1024, 256, 4 << 20

@@ -1,7 +1,7 @@
 """Authorisation: shared access signatures, checked as the service checks them.
 
-A signature is an HMAC over a resource and an expiry; it opens the resource and all paths below. It says nothing of who sends or
-listens: every key of this broker may do both.
+A signature is an HMAC over a resource and an expiry; it opens the resource and all paths below. It says nothing of senders and
+listeners: every key of this broker may do both.
 """
 
 import base64

@@ -1,1 +1,1 @@
-"""What all drawings have in common: colours and shapes, and how a figure of matplotlib becomes a file or a part of a page."""
+"""The common parts of all drawings: colours and shapes, and how a figure of matplotlib becomes a file or a part of a page."""

@@ -53,7 +53,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def canvas(height: float = HEIGHT, width: float = WIDTH) -> Iterator[Figure]:
-    """An empty figure. What is drawn and saved inside the block is in our style."""
+    """An empty figure. Everything drawn and saved inside the block is in our style."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)

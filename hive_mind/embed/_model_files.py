@@ -39,7 +39,7 @@ _LOGGERS = ("sentence_transformers", "transformers", "huggingface_hub")
 
 
 Kind = Literal["SentenceTransformer", "CrossEncoder"]
-"""What the library calls a model that embeds, and one that reads two texts together."""
+"""The library's names for a model that embeds, and one that reads two texts together."""
 _OTHERWISE = {"SentenceTransformer": "choose embedder 'none'", "CrossEncoder": "do without a cross-encoder"}
 
 _BGE_ENGLISH = regex(r"bge-(small|base|large)-en(-v1(\.5)?)?", re.IGNORECASE)
@@ -75,7 +75,7 @@ def is_cached(model: str) -> bool:
 
 
 def identity_of(model: str) -> str:
-    """What a database remembers a model by: its name on the hub, or for a folder its last name and a digest of what is in it.
+    """The identity of a model for a database: its name on the hub, or for a folder its last name and a digest of its contents.
 
     So a folder may be moved, copied or linked and stays the same model. Weights count by their size.
     """
@@ -90,7 +90,7 @@ def identity_of(model: str) -> str:
 
 
 def _folder(model: str) -> Path | None:
-    """The folder of this name, if there is one. What no file system takes as a name (too long, an unknown user's) is none."""
+    """Folder of this name, if there is one. A text that no file system takes as a name (too long, an unknown user's) is none."""
     try:
         folder = Path(model).expanduser()
         return folder if model and folder.is_dir() else None
@@ -182,7 +182,7 @@ def _shown(model: str) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What went wrong first. The clients in between only repeat it in their own words, with addresses and retries."""
+    """The error that came first. The clients in between only repeat it in their own words, with addresses and retries."""
     seen = {id(error)}
     while (earlier := error.__cause__ or error.__context__) is not None and id(earlier) not in seen:
         seen.add(id(earlier))

@@ -1,8 +1,8 @@
-"""What an embedder must do: turn texts into unit vectors, rounded so that every copy of them compares equal.
+"""The interface of an embedder: turn texts into unit vectors, rounded so that every copy of them compares equal.
 
 Each text goes to a model once per call: repeated texts share a row, blank ones get the zero row without being sent.
 
-A model's arithmetic depends a little on what else is in the batch, so sharing the row is also what makes two equal
+A model's arithmetic depends a little on the rest of the batch, so sharing the row is also what makes two equal
 texts of one call exactly equal. Sending is left to the back ends.
 """
 

@@ -220,7 +220,7 @@ def _remedy(status: int) -> str:
 
 
 def reason_in(body: bytes, secret: str) -> str:
-    """What an error body says, on one line of at most 200 characters, without the key should the server repeat it."""
+    """The text of an error body, on one line of at most 200 characters, without the key should the server repeat it."""
     try:
         error = json.loads(body)["error"]
         text = f"{error['message']} {error.get('code') or ''}" if isinstance(error, dict) else str(error)

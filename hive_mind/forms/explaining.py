@@ -1,4 +1,4 @@
-"""What can stand in a kind of file, from its models themselves: for people, section by section."""
+"""The fields of a kind of file, from its models themselves: for people, section by section."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Explained:
 
 
 def explained(path: str, form: Form[Any]) -> Explained:
-    """What stands at a path such as "spec.topology"; "" is the whole file. Raises `InvalidInput` for one that does not exist."""
+    """The field at a path such as "spec.topology"; "" is the whole file. Raises `InvalidInput` for one that does not exist."""
     wanted = re.sub(r"\[\d*\]", "", path).strip(".")
     if not wanted:
         whole = " ".join((form.model.__doc__ or "").split())

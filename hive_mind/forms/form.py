@@ -20,7 +20,7 @@ SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[M]):
-    """What the reading of a file depends on. Names of fields are those that stand in the file."""
+    """The parameters of reading a file. Names of fields are those that stand in the file."""
 
     name: str
     """In messages, and the path of what is about the whole file: "manifest"."""
@@ -36,11 +36,11 @@ class Form(Generic[M]):
     levels: str = "six"
     """How deep it gets in earnest."""
     fewer: str = ""
-    """What to do about too many values."""
+    """The remedy for too many values."""
     secret: frozenset[str] = frozenset()
     """Keys whose value is not repeated: what stands there by mistake may be the secret itself."""
     patterns: Mapping[str, str] = field(default_factory=dict)
-    """What text has to look like, in words, for each regular expression of the model."""
+    """The form of text, in words, for each regular expression of the model."""
     in_short: Mapping[str, str] = field(default_factory=dict)
     """Sections that may be written as one word, by their path, and the field that word is."""
 
@@ -53,7 +53,7 @@ class Form(Generic[M]):
 
 
 def schema_of(form: Form[Any]) -> dict[str, Any]:
-    """What may stand in such a file. What contradicts itself is not in it."""
+    """The schema of such a file. Contradictions are not in it."""
     schema = _untitled(form.model.model_json_schema(by_alias=True))
     if form.syntax == "json":
         schema["properties"][SCHEMA_KEY] = {"type": "string", "description": "For editors: where this schema is."}

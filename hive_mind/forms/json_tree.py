@@ -18,7 +18,7 @@ from hive_mind.regex import regex
 
 _SPACE = regex(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = regex(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-# Whatever somebody may have meant as one word or number.
+# Anything that somebody may have meant as one word or number.
 _WORD = regex(r"""[^\s,:{}\[\]"'/]+""")
 # Half of a pair of UTF-16, which no file and no terminal takes.
 _HALF = regex("[\ud800-\udfff]")
@@ -106,7 +106,7 @@ class _Scanner:
         return Tree([part.value for part in parts.values()], line, parts=parts)
 
     def _entries(self, end: str, entry: Callable[[], None]) -> None:
-        """What stands between two brackets, with commas between."""
+        """The entries between two brackets, with commas between."""
         opened = self._line()
         self._step()
         while self._here() != end:

@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Read(Generic[M]):
-    """What a text says: a value, or why there is none. The tree has the lines of both."""
+    """The value of a text, or why there is none. The tree has the lines of both."""
 
     value: M | None
     tree: Tree | None

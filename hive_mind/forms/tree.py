@@ -1,4 +1,4 @@
-"""What stands in a file, as a tree of plain values that remember their lines.
+"""The contents of a file, as a tree of plain values that remember their lines.
 
 Something that is wrong in a file, before its line is known.
 """
@@ -22,7 +22,7 @@ class Tree:
     parts: dict[str | int, "Tree"] = field(default_factory=dict)
 
     def at(self, path: Path) -> tuple["Tree", Path]:
-        """What is there, or the nearest around it, and the way to it. Where one may stand for a list of one, it is its first."""
+        """A path's part, or the nearest around it, and the way to it. Where one may stand for a list of one, it is its first."""
         tree, way = self, list[str | int]()
         for step in path:
             if step == 0 and not isinstance(tree.value, list):

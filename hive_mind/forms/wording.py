@@ -1,4 +1,4 @@
-"""What pydantic finds wrong in a file, in our own words: where, what, and what to do."""
+"""The mistakes that pydantic finds in a file, in our own words: where, which, and the remedy."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ _MESSAGES: Mapping[str, Callable[[Any], str]] = {
     "string_too_long": lambda ctx: f"is longer than {ctx['max_length']} characters; shorten it",
     "too_short": lambda _: "is an empty list; name at least one",
     "too_long": lambda ctx: f"has more than {ctx['max_length']:,} entries, which is the most",
-    # What a model of ours refuses, in its own words.
+    # The refusal of a model of ours, in its own words.
     "value_error": lambda ctx: str(ctx["error"]),
 }
 
@@ -115,7 +115,7 @@ def _taken_for(value: object) -> str:
 
 
 def _shown(found: Tree, form: Form[Any]) -> str:
-    """What stands there; text in short, since it may be long."""
+    """The value that stands there; text in short, since it may be long."""
     if isinstance(found.value, dict):
         return "a mapping" if form.syntax == "yaml" else "an object"
     if isinstance(found.value, list):

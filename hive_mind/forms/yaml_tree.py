@@ -94,7 +94,7 @@ class _Planting:
 
     def tree(self, node: Node, path: Path, line: int) -> Tree:
         self._count += 1
-        # What an alias stands for has the lines of its anchor; how far we are in the file says where it is used.
+        # The target of an alias has the lines of its anchor; how far we are in the file says where it is used.
         self._reached = max(self._reached, line)
         self._form.bound(self._reached, len(path), self._count)
         if node.tag not in _OWN_TAGS:
@@ -135,7 +135,7 @@ class _Planting:
                 yield key, value
 
     def _merged(self, pairs: list[tuple[Node, Node]], path: Path) -> dict[str | int, Tree]:
-        """What `<<: *alias` brings in; of several the first wins, and what is written out wins over all."""
+        """The pairs that `<<: *alias` brings in; of several the first wins, and those written out win over all."""
         parts: dict[str | int, Tree] = {}
         for key, value in pairs:
             if isinstance(key, ScalarNode) and key.value == _MERGE and not key.style:
@@ -154,7 +154,7 @@ class _Planting:
 
 
 def _meant(node: ScalarNode) -> object:
-    """What a plain word or number means; in quotes it is text."""
+    """The value of a plain word or number; in quotes it is text."""
     text: str = node.value
     if node.style:
         return text

@@ -1,1 +1,1 @@
-"""What is wanted and what may not be: goals, criteria, constraints, and the language their conditions are written in. Pure."""
+"""Goals, criteria and constraints of agents, and the language their conditions are written in. Pure."""

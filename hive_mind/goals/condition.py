@@ -3,7 +3,7 @@
     Condition("'eval(' in result.get('code', '')").holds(result={"code": "print(1)"})      # False
 
 They are compiled once, where the rule or goal is loaded; what does not compile is refused there. Evaluating costs some
-microseconds. Whatever is wrong with a condition, or with the data it is put to, is a `ConditionError` and nothing else.
+microseconds. Any fault of a condition, or of the data it is put to, is a `ConditionError` and nothing else.
 """
 
 import ast
@@ -17,7 +17,7 @@ from hive_mind.goals.meter import Meter
 
 CHARS_MAX = 2_000
 
-# What Python raises for data that does not fit: 1/0, [][3], "a" < 1, [[...]].
+# The errors of Python for data that does not fit: 1/0, [][3], "a" < 1, [[...]].
 _OF_DATA = (ArithmeticError, LookupError, TypeError, ValueError, RecursionError)
 
 

@@ -21,11 +21,11 @@ _GROWTH = 5
 _SPLIT_COST = 8
 
 TYPES: Mapping[str, type] = {"dict": dict, "list": list, "tuple": tuple, "str": str, "int": int, "float": float, "bool": bool}
-"""What stands behind `isinstance`."""
+"""The types behind `isinstance`."""
 
 
 def elements(meter: Meter, value: object) -> Sequence[object]:
-    """What a text, list or mapping is gone through by: characters, elements, keys. Raises `ConditionError` for anything else."""
+    """The elements of a text, list or mapping: characters, elements, keys. Raises `ConditionError` for anything else."""
     if isinstance(value, dict):
         meter.pay_for_copy(value)
         return list(value)

@@ -1,8 +1,8 @@
-"""What an agent is to reach and what it may not do on the way: goals with weighted criteria and constraints.
+"""The aims of an agent and its bounds on the way: goals with weighted criteria and constraints.
 
 Goal(id="report", success_criteria=[SuccessCriterion(id="cited", metric="output_contains", target="[1]")])
 
-What people write in files: unknown fields are refused, and names stand there in camelCase.
+People write them in files: unknown fields are refused, and names stand there in camelCase.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ class SuccessCriterion(GoalSection):
     """One thing that is wanted, and how it is seen."""
 
     id: str = _Id
-    description: str = Field("", description="What is wanted, in words; a judge reads it.")
+    description: str = Field("", description="The desired result, in words; a judge reads it.")
     weight: float = Field(1.0, gt=0, description="How much it counts beside the others.")
     metric: Metric = Field("llm_judge", description="How it is checked: by a model or a person, or by code.")
     target: Any = Field(
@@ -65,7 +65,7 @@ class Constraint(GoalSection):
     """One thing that must not happen."""
 
     id: str = _Id
-    description: str = Field("", description="What must not happen, in words; a judge reads it.")
+    description: str = Field("", description="The forbidden event, in words; a judge reads it.")
     constraint_type: Literal["hard", "soft"] = Field("hard", description="hard: no rule and no model accepts over it.")
     category: str = Field("general", description="A label of your own, such as security or cost.")
     check: str = Field(
@@ -84,17 +84,17 @@ _Named = SuccessCriterion | Constraint
 
 
 class Goal(GoalSection):
-    """What is wanted. Its criteria say how much of it is reached, its constraints what no success makes good."""
+    """The desired result. Its criteria say how much of it is reached, its constraints name faults that no success makes good."""
 
     id: str = _Id
-    name: str = Field("", description="What people call it.")
-    description: str = Field("", description="What is wanted, in words.")
+    name: str = Field("", description="Its name for people.")
+    description: str = Field("", description="The desired result, in words.")
     kind: str = Field("general", description="Goals of one kind are judged alike: thresholds are learned per kind.")
     success_criteria: Sequence[SuccessCriterion] = Field((), description="Without any, the goal is judged as a whole.")
-    constraints: Sequence[Constraint] = Field((), description="What must not happen.")
+    constraints: Sequence[Constraint] = Field((), description="Events that must not happen.")
     context: dict[str, Any] = Field(default_factory=dict, description="Knowledge and preferences: worker and judge read them.")
-    inputs: Sequence[str] = Field((), description="What a run is given.")
-    outputs: Sequence[str] = Field((), description="What a run has to set.")
+    inputs: Sequence[str] = Field((), description="The inputs of a run.")
+    outputs: Sequence[str] = Field((), description="The values that a run has to set.")
     accept_at: float = Field(0.9, ge=0, le=1, description="The score at which it counts as reached.")
 
     @field_validator("success_criteria", "constraints")
@@ -116,7 +116,7 @@ class Goal(GoalSection):
 
     @property
     def criteria(self) -> Sequence[SuccessCriterion]:
-        """What is scored: the goal itself where no criteria are given."""
+        """The criteria that are scored: the goal itself where none are given."""
         if self.success_criteria:
             return self.success_criteria
         return (SuccessCriterion(id=self.id, description=self.description or self.name or self.id),)

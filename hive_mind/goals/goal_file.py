@@ -60,12 +60,12 @@ spec:
 
 
 class GoalFile(BaseModel):
-    """What is wanted of a run, what must not happen in it, and how both are seen."""
+    """The goal of a run, its constraints, and how both are checked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
-    kind: Literal["Goal"] = Field(description="What the file describes.")
+    kind: Literal["Goal"] = Field(description="The kind of the file.")
     spec: Goal
 
 
@@ -74,7 +74,7 @@ GOAL = Form(
     GoalFile,
     begin="begin with `hive-mind goal init`",
     help="hive-mind goal explain",
-    # What stands in `context` and `target` may be deep; the rest has four levels.
+    # The values of `context` and `target` may be deep; the rest has four levels.
     levels="four",
 )
 

@@ -1,4 +1,4 @@
-"""What an evaluation has left to spend: every step is paid for before it is taken, so that no condition runs long or grows large.
+"""The budget of an evaluation: every step is paid for before it is taken, so that no condition runs long or grows large.
 
 A step is about the cost of one comparison. Making, copying or searching a text costs its length; searching a list costs its
 number of elements. 20,000 steps bound the time (some 20 ms) and, since everything made is paid for, the memory.

@@ -1,4 +1,4 @@
-"""What conditions calculate and compare, each paid for. Numbers are added as numbers and texts as texts; nothing is repeated."""
+"""Arithmetic and comparisons of conditions, each paid for. Numbers add as numbers and texts as texts; nothing is repeated."""
 
 import ast
 import operator

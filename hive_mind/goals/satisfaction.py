@@ -1,4 +1,5 @@
-"""How much of a goal a result reaches, as far as code can see and a judge has graded. What nobody checked is never taken for met.
+"""How much of a goal a result reaches, as far as code can see and a judge has graded. Criteria that nobody checked are never
+taken for met.
 
 score = Σ weight · grade / Σ weight        with the grade of an unchecked criterion as 0 in `score` and 1 in `possible`
 """
@@ -75,7 +76,7 @@ def as_text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What a result is seen to be: a grade from 0 to 1, or None where nobody can say."""
+    """A result with its checks: a grade from 0 to 1, or None where nobody can say."""
 
     result: Result
     graded: Grades

@@ -23,7 +23,7 @@ _MILD_FIRST = (JudgmentAction.ACCEPT, JudgmentAction.RETRY, JudgmentAction.REPLA
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """What the signals come to. Where they contradict each other it is ESCALATE, and `confidence` is None."""
+    """The combined verdict of the signals. Where they contradict each other it is ESCALATE, and `confidence` is None."""
 
     action: JudgmentAction
     confidence: float | None
@@ -46,10 +46,10 @@ class _Voice(NamedTuple):
 
 
 def pooled(signals: Iterable[Signal], weights: Mapping[str, float] | None = None) -> Pooled | None:
-    """What signals with an action and a confidence say together; None if there are none.
+    """The combined verdict of the signals with an action and a confidence; None if there are none.
 
     Of each origin one counts. `weights` are by origin, equal where none are given; an origin that is not among them counts like
-    the lightest. A side is ACCEPT, or all that is not; who is less sure than 0.5 of the opposite changes nothing.
+    the lightest. A side is ACCEPT, or all that is not; one that is less sure than 0.5 of the opposite changes nothing.
     """
     voices = [_weighted(voice, origin, weights or {}) for origin, voice in _voices(signals).items()]
     sides = [side for side in (_side(voices, accepting=False), _side(voices, accepting=True)) if side]

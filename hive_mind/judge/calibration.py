@@ -27,7 +27,7 @@ _BANDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a judge said and how sure it was, and what a person said. `weight`: for how many cases this one stands."""
+    """A judge's verdict and its confidence, and a person's verdict. `weight`: for how many cases this one stands."""
 
     action: JudgmentAction
     confidence: float
@@ -72,12 +72,12 @@ class _Counted(NamedTuple):
         return _Counted(self.right + right, self.all + fsum(weights), self.squares + fsum(weight**2 for weight in weights))
 
     def at_least(self) -> float:
-        """What the accuracy is at least."""
+        """The lower bound of the accuracy."""
         return wilson_bounds(self.right / self.all * self.effective, self.effective)[0] if self.all else 0.0
 
 
 def compared(precedents: Iterable[Precedent], weights: Mapping[str, Mapping[str, float]] | None = None) -> list[Comparison]:
-    """What the signals of each case come to with the weights of today, beside the decision; without those that contradict."""
+    """The combined signals of each case with the weights of today, beside the decision; without those that contradict."""
     comparisons = []
     for one in precedents:
         together = pooled(one.signals, (weights or {}).get(one.kind))

@@ -34,7 +34,7 @@ class Capability:
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """What is compared: its words, letter case and endings aside, and itself: a domain called "IT" is no stop word."""
+    """The terms to compare: its words, letter case and endings aside, and itself: a domain called "IT" is no stop word."""
     return frozenset((*tokenize(text), text.strip().casefold()))
 
 
@@ -61,7 +61,7 @@ def _share(task: frozenset[str], domain: str) -> float:
 
 
 def chosen(words: Iterable[str], candidates: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """The name of who fits best, of equals the first; "" where nobody comes into question."""
+    """The name that fits best, of equals the first; "" where none comes into question."""
     task = tuple(words)
     found = [(can_handle(task, domains), name) for name, domains in candidates]
     able = [(capability.confidence, name) for capability, name in found if capability.may]

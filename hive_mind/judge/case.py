@@ -1,4 +1,4 @@
-"""What is judged: a result against a goal, or a fact at the gate, with all that a verdict may depend on; named by its digest."""
+"""A case: a result against a goal, or a fact at the gate, with all that a verdict may depend on; named by its digest."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def names(self) -> Mapping[str, object]:
-        """What conditions may read."""
+        """The names that conditions may read."""
         plain = dict(self.result)
         return {"result": plain, "output": plain, "goal": {"id": self.goal.id if self.goal else "", "kind": self.goal_kind}}
 

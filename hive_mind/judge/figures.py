@@ -14,7 +14,7 @@ _BANDS = 10
 
 @dataclass(frozen=True, slots=True)
 class JudgeFigures:
-    """What can be counted of judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None."""
+    """Figures that come from judgements alone; how right they are says `CalibrationMetrics`. Rates of nothing are None."""
 
     judged: int
     escalated: int
@@ -38,7 +38,7 @@ class JudgeFigures:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What judgements cost. `unpriced`: those of models without a known price, which `usd` leaves out."""
+    """The cost of judgements. `unpriced`: those of models without a known price, which `usd` leaves out."""
 
     asked: int
     """Judgements that a model was asked for."""

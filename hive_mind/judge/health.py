@@ -18,7 +18,7 @@ Cause = Literal["", "stall", "loop", "retries", "dead"]
 
 
 class HealthSummary(Struct, frozen=True, kw_only=True):
-    """What a journal tells of a run. `window` is the same for one and the same trouble."""
+    """The health of a run, from its journal. `window` is the same for one and the same trouble."""
 
     agent: str
     run: str
@@ -45,7 +45,7 @@ class HealthSettings:
 
 
 class HealthFinding(Struct, frozen=True):
-    """What is wrong with a run, and since when: `window`."""
+    """A fault of a run, and since when: `window`."""
 
     severity: Severity
     cause: Cause
@@ -56,7 +56,7 @@ HEALTHY = HealthFinding("ok", "", "")
 
 
 def examined(now: HealthSummary, before: HealthSummary | None, settings: HealthSettings) -> HealthFinding:
-    """What this look finds. `before`: what the last one saw, None on the first."""
+    """The findings of this look. `before`: the summary of the last one, None on the first."""
     if now.is_idle:
         return HEALTHY
     if now.stall_ms >= settings.stall_min * 60_000:

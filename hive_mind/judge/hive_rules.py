@@ -23,7 +23,7 @@ Mode = Literal["active", "shadow", "retired"]
 
 @dataclass(frozen=True, slots=True)
 class RulesAtWork:
-    """What decides now. `unreadable`: why some rule of the hive can't be asked here, "" where all can.
+    """The rules that decide now. `unreadable`: why some rule of the hive can't be asked here, "" where all can.
 
     `is_known`: False as long as nobody has said which rules the hive has.
     """
@@ -39,7 +39,7 @@ def key_of(rule_id: str) -> str:
 
 
 def value_of(rule: EvaluationRule) -> str:
-    """What the registry keeps of it."""
+    """The value of a rule in the registry."""
     return msgspec.json.encode(rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)).decode()
 
 

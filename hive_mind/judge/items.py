@@ -3,7 +3,7 @@
 An item is named after its kind, its subject and the case it shows, so whatever asks twice asks once. Of the decisions the first
 counts until somebody opens the item again; the later ones are kept beside it. Nothing is accepted because nobody looked.
 
-What an item shows: named texts, cut so that they fit, the longest first, saying how much is left out and where it is.
+The texts of an item: named, cut so that they fit, the longest first, saying how much is left out and where it is.
 
 An item travels to the person who decides; so it is bounded, and shows the beginning of everything rather than all of one thing.
 """
@@ -62,7 +62,7 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody decided. ACCEPT approves, ESCALATE rejects; `edit` is the answer to a question, or the value to use instead.
+    """A person's decision. ACCEPT approves, ESCALATE rejects; `edit` is the answer to a question, or the value to use instead.
 
     `by` is claimed. `wrong` names facts among the cited ones that are false.
     """
@@ -134,7 +134,7 @@ def entry_of(value: Item | Decision | Reopening, at_ms: int, kind: str) -> Entry
 
 
 def folded(entries: Iterable[Entry]) -> ItemView | None:
-    """What a stream means; None for an empty one. Raises `WireError` for what no version up to this one writes."""
+    """The item of a stream; None for an empty one. Raises `WireError` for entries that no version up to this one writes."""
     view: ItemView | None = None
     for entry in entries:
         view = _after(view, entry)
@@ -142,17 +142,17 @@ def folded(entries: Iterable[Entry]) -> ItemView | None:
 
 
 def item_of(entry: Entry) -> Item:
-    """What an `OPENED` entry says. Raises `WireError`."""
+    """The item of an `OPENED` entry. Raises `WireError`."""
     return _read(entry, Item)
 
 
 def reopening_of(entry: Entry) -> Reopening:
-    """What a `REOPENED` entry says. Raises `WireError`."""
+    """The reopening of a `REOPENED` entry. Raises `WireError`."""
     return _read(entry, Reopening)
 
 
 def decision_of(entry: Entry) -> Decision:
-    """What a `DECIDED` or `COMMENTED` entry says. Raises `WireError`."""
+    """The decision of a `DECIDED` or `COMMENTED` entry. Raises `WireError`."""
     return _read(entry, Decision)
 
 

@@ -1,4 +1,4 @@
-"""What a judge may do: how sure it has to be, who is asked, and what happens where nobody is."""
+"""The limits of a judge: how sure it has to be, which people are asked, and what happens where there are none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

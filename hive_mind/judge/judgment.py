@@ -23,7 +23,7 @@ Confidence = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
 class JudgmentAction(StrEnum):
-    """What becomes of what was judged."""
+    """The action that follows from a judgement."""
 
     ACCEPT = "accept"
     RETRY = "retry"
@@ -33,7 +33,7 @@ class JudgmentAction(StrEnum):
 
 
 class Signal(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one source says about a case. `origin` is its family: signals of one family are not independent.
+    """The statement of one source about a case. `origin` is its family: signals of one family are not independent.
 
     Raises `InvalidInput` for a confidence outside [0, 1], and for one that is missing or broken and says something all the same.
     """
@@ -54,7 +54,7 @@ class Signal(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was decided about a case, and by what. Raises `InvalidInput` for a confidence or threshold outside [0, 1].
+    """The decision about a case, and its source. Raises `InvalidInput` for a confidence or threshold outside [0, 1].
 
     `confidence` is None where nobody measured one: a rule or a person decided. `feedback` is for the next attempt. `score` is
     how much of the goal is reached; `unchecked` and `violated` name criteria and constraints.
@@ -70,7 +70,7 @@ class Judgment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rule: str = ""
     """The id of the rule that decided."""
     threshold: Confidence | None = None
-    """What the confidence was held against."""
+    """The threshold that the confidence was compared with."""
     score: float | None = None
     shadows: tuple[str, ...] = ()
     """Rules on trial that would have decided."""

@@ -2,7 +2,8 @@
 
 Patterns come from templates: a call or dotted name in a text, the type of an error, the kind of goal, a word of a fact. Their
 values are written by `repr` and each condition is compiled, so no text that was judged can become code. One is proposed where
-enough decisions match it, they are alike, and chance does not explain it. What would accept is never proposed unless asked for.
+enough decisions match it, they are alike, and chance does not explain it. Rules that would accept are never proposed unless asked
+for.
 """
 
 import re
@@ -108,7 +109,7 @@ def _frequent(precedents: Sequence[Precedent], at_least: int, consistency: float
 
 
 def _best(found: Iterable[_Found], at_least: int) -> Iterator[_Found]:
-    """What spares most first, and after it only what spares enough besides."""
+    """The finding that spares most first, then those that spare enough besides."""
     covered: set[int] = set()
     for one in sorted(found, key=lambda one: (-one.agreed, one.pattern.breadth, len(one.pattern.condition), one.pattern)):
         if len(one.matched - covered) >= at_least:
@@ -117,7 +118,7 @@ def _best(found: Iterable[_Found], at_least: int) -> Iterator[_Found]:
 
 
 def _tried(pattern: _Pattern, precedents: Sequence[Precedent], at_least: int, consistency: float) -> _Found | None:
-    """What the condition itself matches, which may be more than the word it was made of."""
+    """The matches of the condition itself, which may be more than those of the word it was made of."""
     matched = _matched(pattern.condition, precedents)
     if matched is None or len(matched) < at_least:
         return None

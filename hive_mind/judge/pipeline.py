@@ -24,19 +24,19 @@ TOOLS: Final = "tools"
 TOO_UNSURE = "Confidence too low for autonomous decision"
 
 _RETRY_FROM, _REPLAN_FROM = 0.75, 0.5
-# What a person has to look at, whatever `unattended` says.
+# Causes that a person has to look at, whatever `unattended` says.
 _NEVER_ALONE = frozenset(("constraint", "unchecked", "rule", "broken", "person"))
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What has to be there before anything can be decided: a signal, or the end of tools that are at work."""
+    """The need before anything can be decided: a signal, or the end of tools that are at work."""
 
     signal: Literal["custom", "model", "tools"]
 
 
 def next_judgment(case: Case, rules: RuleSet, settings: JudgeSettings, given: Sequence[Signal] = ()) -> Judgment | Need:
-    """What is decided of a case by the signals there are, or what is needed first. For plain data it raises nothing."""
+    """The decision on a case from the signals there are, or the need that comes first. For plain data it raises nothing."""
     judged = _Judged(case, rules, settings, tuple(given))
     for step in _STEPS:
         found = step(judged)
@@ -83,7 +83,7 @@ class _Judged:
         return [id for id in seen.unchecked if id in hard]
 
     def left_to_grade(self, seen: Satisfaction) -> list[str]:
-        """What only a judge can say: criteria without a check, and constraints, soft ones where that costs no question."""
+        """Parts only a judge can grade: criteria without a check, and constraints, soft ones where that costs no question."""
         hard = self.unchecked(seen)
         return [
             id for id in seen.unchecked if id in hard or id in {one.id for one in self.case.criteria} or self.settings.has_model
@@ -166,7 +166,7 @@ def _by_rules(judged: _Judged) -> Judgment | None:
 
 
 def _by_criteria(judged: _Judged) -> Judgment | None:
-    """What code decides, where nothing is left to grade."""
+    """The judgement of code, where nothing is left to grade."""
     seen = judged.case.satisfaction()
     if seen is None or judged.left_to_grade(seen):
         return None
@@ -202,7 +202,7 @@ def _by_judge(judged: _Judged) -> Judgment | Need | None:
 
 
 def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
-    """What a judge says, as far as the goal, the other signals and the threshold let it."""
+    """A judge's verdict, as far as the goal, the other signals and the threshold let it."""
     seen = judged.seen()
     if seen and seen.broken:
         return _escalated(f"{seen.broken[0].id} can't be checked: {seen.broken[0].why}", "broken")
@@ -223,7 +223,7 @@ def _weighed(judged: _Judged, signal: Signal, cause: Cause) -> Judgment:
 
 
 def _stopped(judged: _Judged, seen: Satisfaction, signal: Signal) -> Judgment | None:
-    """What keeps an ACCEPT of a judge from counting. A custom judge answers for what it does not grade, a model grades all."""
+    """The obstacle to an ACCEPT of a judge. A custom judge answers for the parts it does not grade, a model grades all."""
     if unchecked := judged.unchecked(seen):
         return _unchecked(unchecked)
     ungraded = [one.id for one in judged.case.criteria if one.id in seen.unchecked]

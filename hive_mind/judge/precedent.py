@@ -1,6 +1,6 @@
 """Precedents: what a person decided about a case, beside what the signals said. All that a judge learns from.
 
-What is kept of a judgement: what was judged, by which signals and which model, and what it cost.
+The record of a judgement: the case, the signals and the model, and the cost.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ class Judged(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usd: float | None = None
     """None where no price is known."""
     weights: dict[str, float] = {}
-    """What the signals counted for, by origin, where that was learned."""
+    """The weights of the signals, by origin, where they were learned."""
     audit: float = 0.0
     """It was accepted and is looked at by a person, as this share of such judgements is; 0: it is not."""
 

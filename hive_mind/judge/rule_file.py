@@ -15,7 +15,7 @@ from hive_mind.judge.rules import EvaluationRule
 
 
 class RuleFileSpec(BaseModel):
-    """What is decided without asking anybody."""
+    """Rules that decide without asking anybody."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
@@ -28,7 +28,7 @@ class RuleFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
-    kind: Literal["Rules"] = Field(description="What the file describes.")
+    kind: Literal["Rules"] = Field(description="The kind of the file.")
     spec: RuleFileSpec
 
 

@@ -44,7 +44,7 @@ def _action(given: Any) -> JudgmentAction:
 
 
 class EvaluationRule(GoalSection):
-    """What to do where a condition holds. A condition that does not compile is refused."""
+    """The action where a condition holds. A condition that does not compile is refused."""
 
     id: str = Field(min_length=1, max_length=100, description="Its name in judgements and for people.")
     condition: str = Field(description="When it matches: a condition over result, output and goal.")
@@ -106,7 +106,7 @@ class RuleSet:
         return None
 
     def shadows(self, names: Mapping[str, object], on: Subject = "output", case_digest: str = "") -> list[Match]:
-        """What the rules that do not decide this case would have said."""
+        """The matches of the rules that do not decide this case."""
         asked = [(rule, condition) for rule, condition in self._asked[on] if not _decides(rule, case_digest)]
         return [match for rule, condition in asked if (match := _match(rule, condition, names))]
 

@@ -23,7 +23,7 @@ class Tried:
 
 @dataclass(slots=True)
 class Trial:
-    """What one rule came to. `first` counts the cases that no rule before it decides.
+    """The result of one rule. `first` counts the cases that no rule before it decides.
 
     `rightly` and `wrongly` are those of which people decided the same, or otherwise. `broken` counts cases that it can't be put
     to, and `why` says it of the first.

@@ -15,7 +15,7 @@ from hive_mind.judge.agreement import leanings
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 
-# What 20 decisions tell of a signal with log odds of about 1 and a chance of 1/2: each adds 1² · 1/2 · 1/2.
+# The information of 20 decisions on a signal with log odds of about 1 and a chance of 1/2: each adds 1² · 1/2 · 1/2.
 _PULL = 20 * 0.25
 # Newton's method takes about five; a step is bounded, for where it would overshoot.
 _STEPS, _STEP_MAX = 25, 1.0

@@ -52,7 +52,7 @@ def parameters_of(turn: Turn) -> ModelRequestParameters:
 
 
 def reply_of(response: ModelResponse, turn: Turn) -> Reply:
-    """What it said, with the names that the tools of the turn have here."""
+    """The reply of a response, with the names that the tools of the turn have here."""
     names = {_sent(one.name): one.name for one in turn.tools}
     calls = tuple(
         ToolCall(part.tool_call_id, names.get(part.tool_name, part.tool_name), _arguments(part))

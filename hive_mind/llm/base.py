@@ -1,4 +1,4 @@
-"""What a language model must do: take one prompt or a conversation, give one reply, and say what it cost."""
+"""The interface of a language model: take one prompt or a conversation, give one reply, and say its cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

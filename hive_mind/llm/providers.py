@@ -46,7 +46,7 @@ _OPENAI = frozenset(("openai", "openai-chat"))
 # OpenAI sends these with 429 as well, but waiting changes nothing: somebody has to pay.
 _QUOTA_CODES = frozenset(("insufficient_quota", "billing_hard_limit_reached"))
 
-# What is sent where a key is required by the client and not by the server.
+# The key that is sent where the client needs one and the server does not.
 _NO_KEY = "none"
 
 

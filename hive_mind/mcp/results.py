@@ -1,6 +1,6 @@
-"""What the tools give: plain values with a schema, made of the answers of `runtime.calls`.
+"""The results of the tools: plain values with a schema, made of the answers of `runtime.calls`.
 
-`ServedAgent` is what the server needs of the process that has the memory open.
+`ServedAgent` is the process that has the memory open, as the server needs it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.fact_replies import fact_of
 
-# What models count as one token is about this much of an English text.
+# One token of a model is about this much of an English text.
 _CHARACTERS_PER_TOKEN = 4
 
 OnProgress = Callable[[int, int], Awaitable[None]]
@@ -258,7 +258,7 @@ async def _line(agent: ServedAgent, ids: Sequence[str], seen: set[str], *, is_ba
         if not id or id in seen:
             continue
         seen.add(id)
-        # What a text replaced by no longer saying it leads nowhere.
+        # A fact replaced because its text no longer says it leads nowhere.
         with suppress(InvalidInput):
             one = why_of(await agent.call("why", fact_id=id))
             found.append(one)

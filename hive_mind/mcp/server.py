@@ -100,7 +100,7 @@ class _Tools:
         self,
         query: Annotated[str, Field(description="A question or key words.")],
         limit: Annotated[int, Field(ge=1, le=100)] = LIMIT,
-        as_of: Annotated[str, Field(description="What was held true then: a day or a time, ISO 8601.")] = "",
+        as_of: Annotated[str, Field(description="The facts held true then: a day or a time, ISO 8601.")] = "",
         max_tokens: Annotated[int, Field(ge=0, description="Room for the facts' texts; 0: no limit.")] = 0,
     ) -> Recall:
         """Search memory. Gives an answer that rests on facts alone, and the facts with their sources, the best first."""
@@ -112,7 +112,7 @@ class _Tools:
         self,
         context: Context,
         text: Annotated[str, Field(description="Statements, or a document.")],
-        source: Annotated[str, Field(description="Who or what says so.")] = "mcp",
+        source: Annotated[str, Field(description="The source of the statement.")] = "mcp",
         share: Annotated[bool, Field(description="false: for this agent alone.")] = True,
     ) -> Remembered:
         """Keep what a text says. Secrets and what nobody could use are held back from other agents; the result says why."""
@@ -132,7 +132,7 @@ class _Tools:
     async def correct(
         self,
         id: Id,
-        text: Annotated[str, Field(description="What holds now.")],
+        text: Annotated[str, Field(description="The statement that holds now.")],
         reason: Annotated[str, Field(description="Stands in its source.")] = "",
     ) -> Changed:
         """Put a newer statement in the place of a fact, which stays as a former one."""
@@ -154,7 +154,7 @@ def _retracting(agent: ServedAgent) -> Tool:
     async def retract(
         id: Id, reason: Annotated[str, Field(description="For the log.")], confirmation: Annotated[Confirmed, confirmed]
     ) -> Changed:
-        """Take a fact back that was never true, here and in the hive. What has changed since is to be corrected instead."""
+        """Take a fact back that was never true, here and in the hive. A fact that has changed since needs `correct` instead."""
         if not confirmation.take_back:
             raise InvalidInput("the person did not confirm it: the fact stays")
         return changed_of(await agent.call("retract", fact_id=id, text=reason))
@@ -170,7 +170,7 @@ def _progress_in(context: Context) -> OnProgress:
 
 
 def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None:
-    @server.resource("hive://status", mime_type="application/json", description="Whose memory this is, and how it is.")
+    @server.resource("hive://status", mime_type="application/json", description="The agent of this memory, and its state.")
     async def status() -> str:
         return await _json(tools.status())
 
@@ -178,7 +178,7 @@ def _add_resources(server: MCPServer, tools: _Tools, agent: ServedAgent) -> None
     async def one_agent(name: str) -> str:
         return await _json(agent.status_of(name))
 
-    @server.resource("hive://facts/{id}/history", mime_type="application/json", description="What replaced it, and what it did.")
+    @server.resource("hive://facts/{id}/history", mime_type="application/json", description="Its successors and predecessors.")
     async def history(id: str) -> str:
         return await _json(history_of(agent, id))
 
@@ -215,7 +215,7 @@ def _readable(tool: Tool) -> Tool:
 
 
 class Confirmed(BaseModel):
-    """What a person answers."""
+    """The answer of a person."""
 
     take_back: bool = Field(description="Take it back, here and in the hive.")
 
@@ -239,7 +239,7 @@ def retraction_confirmed(agent: ServedAgent) -> Callable[[str, str, Context], Aw
 def add(server: MCPServer) -> None:
     """Offer all of them."""
 
-    @server.prompt(name="brief", description="What is known about a topic, with its evidence.")
+    @server.prompt(name="brief", description="The facts known about a topic, with their evidence.")
     def brief(topic: str) -> str:
         return _BRIEF.format(topic=topic)
 

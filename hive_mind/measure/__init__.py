@@ -1,1 +1,1 @@
-"""What is measured, and how sure one may be of it: pure functions of lists and numbers."""
+"""The metrics, and how sure one may be of them: pure functions of lists and numbers."""

@@ -1,8 +1,8 @@
 """Which differences are real? Paired by question, with bootstrap intervals, randomisation p and Holm's correction.
 
-Two systems that answered the same questions differ less by luck than two means do, because how hard a question is goes away. Who
-looks at many differences finds some by chance; Holm's correction keeps the chance of even one such find at 5 %. Differences over
-the same questions are tested together, by the same flips of signs, which is what makes a whole scorecard a matter of seconds.
+Two systems that answered the same questions differ less by luck than two means do, because how hard a question is goes away.
+Among many differences some occur by chance; Holm's correction keeps the chance of even one such find at 5 %. Differences over the
+same questions are tested together, by the same flips of signs, which is what makes a whole scorecard a matter of seconds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ comparisons, and an interval is too narrow."""
 Pairs = Sequence[tuple[float | None, float | None]]
 """New and old value of each question."""
 Sense = Literal["better", "worse", "neither"]
-"""What more of a metric means."""
+"""The meaning of more of a metric."""
 
 # Cut metrics without their "@k". How many answers are "unknown", and how alike results are on average, is no merit in itself.
 _SENSES: Mapping[str, Sense] = {
@@ -107,7 +107,7 @@ class MetricChange:
 
 
 def metric_changes(columns: Sequence[tuple[str, Pairs, Sequence[str]]]) -> Iterator[MetricChange]:
-    """What became of metrics, each given by its name, values and groups: all of them one family for Holm."""
+    """The changes of metrics, each given by its name, values and groups: all of them one family for Holm."""
     found = differences([pairs for _, pairs, _ in columns], [groups for _, _, groups in columns])
     for (name, pairs, _), difference in zip(columns, found, strict=True):
         both = [(new, old) for new, old in pairs if new is not None and old is not None]
@@ -189,7 +189,7 @@ def _hoeffding(differences: Values) -> float:
 
 
 def _drawn_ps(together: Values) -> list[float]:
-    """By flipping signs at random, the same for all columns. What was found is one of the ways itself, so p is never 0."""
+    """By flipping signs at random, the same for all columns. The observed signs are one of the ways, so p is never 0."""
     size, rng = len(together), np.random.default_rng(SEED)
     count: NDArray[np.int64] = np.zeros(together.shape[1], np.int64)
     rows = max(1, BLOCK_NUMBERS // size)

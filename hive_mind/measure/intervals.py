@@ -6,7 +6,7 @@ of counts serves all of them. Where questions come in groups, such as conversati
 and the seed is fixed, so the same values always have the same interval, in whichever order they come. Times have medians, whose
 intervals need no chance. Undefined values (None) are left out, never taken for 0.
 
-What a share of few may really be: bounds for a count of questions, exact or by score.
+The range of a share of few: bounds for a count of questions, exact or by score.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -194,7 +194,7 @@ def share_ruled_out(found: int, asked: int, confidence: float = 0.95) -> float:
 
 
 def wilson_bounds(found: float, asked: float, confidence: float = 0.95) -> tuple[float, float]:
-    """What a share is at least, and what it is at most, each with this confidence (score interval, Wilson 1927), in [0, 1].
+    """The lower and upper bound of a share, each with this confidence (score interval, Wilson 1927), in [0, 1].
 
     Both may be effective numbers of a weighted sample. Of nothing asked everything is possible. Raises `ValueError` for more
     found than asked.

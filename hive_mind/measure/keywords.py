@@ -4,7 +4,7 @@
     "D4"      is in  "valve D4, open", "d4"                          and not in  "D40", "D4.1", "ID4"
     "1200"    is in  "1,200 litres"                                  and not in  "1,200.5", "12005"
 
-Nothing is stemmed and no synonym is known: who labels a question lists the wordings that will do.
+Nothing is stemmed and no synonym is known: the author of a label lists the wordings that will do.
 """
 
 import re
@@ -16,7 +16,7 @@ from itertools import pairwise
 # A word or number; dots, colons and at signs inside of one hold it together: 75.1725, 192.168.1.45, 14:30, ann@example.org.
 # A number takes no unit along. Signs stand alone where they mean something beside a word: 42 %, 5 °C, $12, C++, C#.
 _TOKEN = re.compile(r"\d+(?:[.:]\d+)*(?=[^\W\d_]{2,}(?![\w.:@]*\d))|\w+(?:[.:@]\w+)*|[−%‰°€$£¥+#]")
-# What may stand between two words, besides what stands there in the keyword.
+# The separators allowed between two words, besides the keyword's own.
 _BETWEEN = r"\s,'\"*_/()\[\]\-"
 _BETWEEN_MAX = 4
 # Thai, kana and Han are written without spaces, so a word has no edge there.

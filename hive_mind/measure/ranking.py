@@ -78,13 +78,13 @@ def udcg_by_k(ranked: Sequence[str], judgements: Judgements, k: int) -> list[flo
 
 
 def contributions(ranked: Sequence[str], judgements: Judgements, k: int) -> list[float]:
-    """What each of the first k places adds to UDCG, or takes from it."""
+    """The contribution of each of the first k places to UDCG, which may be negative."""
     worth = utilities(ranked, judgements)[: _positive(k)]
     return [utility / log2(place + 1) for place, utility in enumerate(worth, 1)]
 
 
 def utilities(ranked: Sequence[str], judgements: Judgements) -> list[float]:
-    """What each place of a list of chunks is worth, before discounting: +1, -1 or 0."""
+    """The worth of each place of a list of chunks, before discounting: +1, -1 or 0."""
     seen: set[str] = set()
     worth = []
     for document in ranked:

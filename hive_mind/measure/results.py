@@ -1,4 +1,4 @@
-"""What results are worth beside their order (document 003): coverage gap, diversity of their sources, near-duplicates.
+"""The worth of results beside their order (document 003): coverage gap, diversity of their sources, near-duplicates.
 
 Unit rows: vectors made comparable by cosine, whatever their lengths.
 """

@@ -1,4 +1,4 @@
-"""`accepted`: the steps that an event means. What comes late, or for the second time, means none."""
+"""`accepted`: the steps that an event means. An event that comes late, or for the second time, means none."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -83,7 +83,7 @@ def _said(writing: Writing, effect: e.AwaitDecision, event: e.PersonDecided) -> 
 
 
 def _failed(writing: Writing, effect: e.Effect, event: e.Failed) -> None:
-    """Whatever could not be had is a person's business."""
+    """Ask a person about an effect that could not be had."""
     said = Judgment(action=JudgmentAction.ESCALATE, reasoning=plain(event.why), cause="broken")
     if isinstance(effect, e.Share):
         writing.end("failed", said.reasoning)

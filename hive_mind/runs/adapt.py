@@ -19,7 +19,7 @@ _HEADING = regex(r"^## ", re.MULTILINE)
 
 
 def seeded(identity: str, accounts: Iterable[str] = ()) -> str:
-    """The first text: who the agent is, and the names of what it may use."""
+    """The first text: the agent's identity, and the names of its accounts."""
     known = "".join(f"- account: {name}\n" for name in accounts)
     return f"## Identity\n{identity.strip() or 'An agent of hive-mind.'}\n{known}\n## Rules\n\n{_OUTPUTS}\n"
 
@@ -41,7 +41,7 @@ def with_output(text: str, key: str, value: Any) -> str:
 
 
 def _around(text: str) -> tuple[str, str, str]:
-    """What stands before the section of outputs, the section with its heading, and what comes behind it."""
+    """The text before the section of outputs, the section with its heading, and the text behind it."""
     start = next((found.start() for found in re.finditer(r"^## Outputs\s*$", text, re.MULTILINE)), None)
     if start is None:
         gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"

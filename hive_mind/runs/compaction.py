@@ -58,7 +58,7 @@ def compacted(messages: Sequence[Message], file: str, count: int, tier: int) -> 
 
 
 def transcript(messages: Iterable[Message]) -> str:
-    """What goes to the file: every word, and the calls between them."""
+    """The text for the file: every word, and the calls between them."""
     return "\n".join(_message_text(message) for message in messages)
 
 

@@ -1,4 +1,4 @@
-"""What a judgement or a person's decision means for a run: go on, try again, plan anew, or ask.
+"""The effect of a judgement or a person's decision on a run: go on, try again, plan anew, or ask.
 
 A planner's input after a plan has failed: document 001's feedback context.
 """

@@ -13,7 +13,7 @@ AskKind = Literal["judgment", "tool", "question"]
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """What a run has to know of a tool. Whatever is not idempotent is never called twice without a person's word."""
+    """Properties of a tool that a run has to know. One that is not idempotent is never called twice without a person's word."""
 
     is_idempotent: bool = True
     needs_approval: bool = False
@@ -123,7 +123,7 @@ Effect = CallModel | CallTool | AskJudge | Choose | AskPerson | AwaitDecision | 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave: `text` for the conversation, `value` for an output, and what it wants kept."""
+    """The result of a call: `text` for the conversation, `value` for an output, and the files it wants kept."""
 
     text: str
     value: Any = None

@@ -14,7 +14,7 @@ from hive_mind.runs.compaction import compacted
 from hive_mind.runs.graphs.spec import WorkerSpec
 from hive_mind.runs.state import TURNS, ActiveNode, BranchFrame, Call, Phase, RunState, Waiting, digest_of
 
-# What came before them was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
+# The time before these steps was no work, or nobody here knows when it ended: others may write these, by clocks of their own.
 _AFTER_A_WAIT = (steps.Started, steps.Resumed, steps.Paused, steps.Continued)
 
 

@@ -1,4 +1,4 @@
-"""What a run may spend: turns, tokens, money and time. The last turn of a budget can only report what is known."""
+"""The spending limits of a run: turns, tokens, money and time. The last turn of a budget can only report the facts known."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Left:
 
 
 def left_of(state: RunState) -> Left:
-    """What has not been counted as used."""
+    """The budget that has not been counted as used."""
     limits = state.spec.limits
     return Left(limits.tokens - state.tokens, None if limits.usd is None else limits.usd - state.usd)
 
@@ -37,7 +37,7 @@ def is_spent(state: RunState) -> str:
 
 
 def part_of(limits: Limits, left: Left, among: int) -> Limits:
-    """What each of `among` concurrent workers may spend: an equal part of what is left, and never nothing."""
+    """The limits of each of `among` concurrent workers: an equal part of the rest, and never nothing."""
     tokens = max(1, left.tokens // among)
     usd = None if left.usd is None else max(_LEAST_USD, left.usd / among)
     return limits.model_copy(update={"tokens": tokens, "usd": usd})

@@ -43,7 +43,7 @@ def number_of(file: str) -> int:
 
 
 def shown(tool: str, text: str, file: str) -> str:
-    """What the conversation has of a result that was saved; of one that was not, where `file` is ""."""
+    """The text in the conversation for a result that was saved; for one that was not, where `file` is ""."""
     if not file:
         return text if len(text) <= CHARACTERS_MAX else f"{text[:CHARACTERS_MAX]}\n[Only first {CHARACTERS_MAX:,} chars shown]"
     if len(text) <= CHARACTERS_MAX:
@@ -54,7 +54,7 @@ def shown(tool: str, text: str, file: str) -> str:
 
 
 def without_pointer(text: str) -> str:
-    """What `shown` shows without the file's name: the same result in two files is one."""
+    """The text of `shown` without the file's name: the same result in two files is one."""
     return _SHOWN_POINTER.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""The prompt of a turn, made anew each time: who the worker is, how far it has come, what to do now, and what there is.
+"""The prompt of a turn, made anew each time: the worker's identity, its progress, what to do now, and what there is.
 
 The next node's account of the one before it: a marker in one conversation, or a hand-over to a new one.
 """
@@ -31,7 +31,7 @@ _LAST_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """What a prompt tells beside the run: the agent's memory, and the files in the run's folder."""
+    """The context of a prompt beside the run: the agent's memory, and the files in the run's folder."""
 
     adapt: str = ""
     data_files: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""What the steps of a run come to: where it is, what was said there, what waits, and what is known so far.
+"""The state that the steps of a run come to: where it is, its conversation, the effects that wait, and the values known so far.
 
 Going in circles: the same calls with the same arguments and the same results, turn after turn.
 """
@@ -66,7 +66,7 @@ class ActiveNode(msgspec.Struct, frozen=True):
     calls: Mapping[str, Call] = msgspec.field(default_factory=dict)
     outputs: Mapping[str, Any] = msgspec.field(default_factory=dict)
     known: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """What others have shared of its inputs."""
+    """The inputs that others have shared."""
     errors: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
     """Digests of the last turns: calls, arguments, results."""
@@ -144,7 +144,7 @@ class RunState(msgspec.Struct, frozen=True):
         return self.worker
 
     def known_at(self, place: ActiveNode) -> Mapping[str, Any]:
-        """What a node may be shown: what the run knows, and what others share of its inputs."""
+        """The values that a node may be shown: those of the run, and those of its inputs that others share."""
         return {**self.buffer, **place.known}
 
     @property

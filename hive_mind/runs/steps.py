@@ -102,7 +102,7 @@ class Replied(_Step, frozen=True):
 
 
 class Spent(_Step, frozen=True):
-    """What a model took to choose among edges."""
+    """The usage of a model that chose among edges."""
 
     place: str
     tokens: int
@@ -110,7 +110,7 @@ class Spent(_Step, frozen=True):
 
 
 class Known(_Step, frozen=True):
-    """What others have shared of a node's inputs, as it was when the node began."""
+    """The inputs of a node that others have shared, as they were when the node began."""
 
     place: str
     values: Values = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Intended(_Step, frozen=True):
 
 
 class Returned(_Step, frozen=True):
-    """What a call gave. `text` is what the conversation shows; `value` what an output of a tool node is set to."""
+    """The result of a call. `text` is for the conversation; `value` for an output of a tool node."""
 
     place: str
     call: str
@@ -141,7 +141,7 @@ class Returned(_Step, frozen=True):
     completes: bool = False
     """Nothing more is to be done at this place: it is judged now."""
     tokens: int = 0
-    """What a sub-agent's turns took."""
+    """The tokens of a sub-agent's turns."""
     usd: float = 0.0
 
 
@@ -162,7 +162,7 @@ class Reported(_Step, frozen=True):
 
 
 class Judged(_Step, frozen=True):
-    """What a judge said about a place; about the whole run where `place` is ""."""
+    """A judge's verdict on a place; on the whole run where `place` is ""."""
 
     place: str
     action: JudgmentAction
@@ -191,7 +191,7 @@ class Parked(_Step, frozen=True):
 
 
 class Answered(_Step, frozen=True):
-    """What a person decided about an item. `edit` is an answer, or a value to use instead."""
+    """A person's decision on an item. `edit` is an answer, or a value to use instead."""
 
     item: str
     action: JudgmentAction
@@ -285,7 +285,7 @@ def entry_of(step: Step, at_ms: int) -> Entry:
 
 
 def step_of(entry: Entry) -> Step:
-    """What an entry of a run says. Raises `WireError`."""
+    """The step of a run's entry. Raises `WireError`."""
     try:
         return _DECODER.decode(entry.body)
     except msgspec.MsgspecError as error:
@@ -295,7 +295,7 @@ def step_of(entry: Entry) -> Step:
 def plain(value: Any, depth: int = DEPTH_MAX) -> Any:
     """A value with such halves replaced by "?", also in lists and mappings, and with "…" for what is nested deeper.
 
-    Whatever else it holds stays as it is.
+    Everything else in it stays as it is.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()

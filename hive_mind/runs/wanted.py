@@ -29,7 +29,7 @@ from hive_mind.runs.state import ActiveNode, Call, RunState, is_circling
 PERSON_TOOLS = {"ask_person": "question", "wait_for_response": "message"}
 """Tools that are answered by a person, and the argument that says what is asked."""
 REPORTING_TOOLS = ("set_output", "report_to_parent", "mark_complete", "ask_person", "wait_for_response")
-"""What the last turn of a budget may call."""
+"""The tools that the last turn of a budget may call."""
 _KNOWN = ToolTraits()
 
 

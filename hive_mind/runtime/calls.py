@@ -1,6 +1,6 @@
-"""What can be asked of an agent that runs, by name: store, learn, search, ask, facts, …; and what it answers, as plain values.
+"""The requests to a running agent, by name (store, learn, search, ask, facts, …), and its answers, as plain values.
 
-An agent of a hive and one that is alone are asked the same; the one that is alone refuses what needs others.
+An agent of a hive and one that is alone take the same requests; the one that is alone refuses those that need others.
 """
 
 import logging
@@ -100,7 +100,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         self._put_again, self._register = PutAgain(), requests_of(type(self))
 
     async def do(self, call: Call, on_event: OnEvent | None = None) -> Any:
-        """What it answers; `on_event` gets what is known before that, where somebody wants it. Raises `HiveError`."""
+        """The answer to a request; `on_event` gets what is known before that, if it is given. Raises `HiveError`."""
         if (asked := self._register.get(call.do)) is None:
             raise InvalidInput(f"there is no {call.do[:40]!r}; known: {', '.join(self._register)}")
         asked.refuse_kind(call.kind)
@@ -236,7 +236,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     @request(needs=("erasures",), gives=WouldErase)
     async def _do_would_erase(self, call: Call) -> Any:
-        """What an erasure would take of what this agent holds."""
+        """Everything an erasure would take from this agent."""
         wanted, shared = _erasures(call), self._shared
         memory = shared.local if shared else cast(CognitiveMemory, self._agent.memory)
         found = await would_erase(memory, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
@@ -251,7 +251,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     @request(needs=("erasures",), gives=Erased)
     async def _do_erased(self, call: Call) -> Any:
-        """Who has confirmed, as far as this node knows: by node the last confirmation, None where one is missing."""
+        """The confirmations that this node knows of: by node the last one, None where one is missing."""
         node, wanted = self._member.member.node, _erasures(call)
         names = {key.split("/", 2)[1] for key in node.registry.in_force("erased")}
         confirmations = {
@@ -392,7 +392,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 def _erasures(call: Call) -> list[Erasure]:
     found = [one for key in call.erasures if (one := read_key(key)) is not None]
     if len(found) != len(call.erasures) or not found:
-        raise InvalidInput("`erasures` are keys such as subject/2/3f…, at least one")
+        raise InvalidInput("`erasures` needs at least one key, such as subject/2/3f…")
     return found
 
 
@@ -410,7 +410,7 @@ def _held(fact: Fact) -> Reply:
 
 
 def _request(call: Call) -> str:
-    """What a memory knows a request by; "" for one that won't be put again."""
+    """The key under which a memory knows a request; "" for one that won't be put again."""
     return f"{call.do} {call.fact_id} {call.key}" if call.key else ""
 
 

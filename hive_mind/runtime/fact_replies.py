@@ -99,12 +99,12 @@ def fact_of(reply: Mapping[str, Any]) -> Fact:
 
 
 def found_reply(found: SearchResult, agent: str) -> FoundReply:
-    """What an agent found."""
+    """The facts that an agent found."""
     return {"hits": _hits(found, found.gathered, agent), **_reached(found)}
 
 
 def answer_reply(answer: Answer, agent: str) -> Answered:
-    """What an agent answered."""
+    """The answer of an agent."""
     return {
         "answer": answer.text,
         "is_known": answer.is_known,

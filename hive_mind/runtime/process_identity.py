@@ -23,7 +23,7 @@ class Identity(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a process has used so far."""
+    """The resources that a process has used so far."""
 
     memory_bytes: int = 0
     cpu_s: float = 0.0
@@ -59,7 +59,7 @@ def send(one: Identity, what: signal.Signals) -> bool:
 
 
 def use_of(one: Identity) -> Use:
-    """What it uses; nothing where it is gone or may not be asked."""
+    """The resources it uses; none where it is gone or may not be asked."""
     found = _found(one)
     try:
         if found is None:
@@ -72,7 +72,7 @@ def use_of(one: Identity) -> Use:
 
 
 def command_of(one: Identity) -> list[str]:
-    """What it was started with; nothing where it is gone or may not be asked."""
+    """The command it was started with; nothing where it is gone or may not be asked."""
     found = _found(one)
     try:
         return [] if found is None else found.cmdline()

@@ -18,7 +18,7 @@ Reply = dict[str, Any]
 
 
 class AgentProcess:
-    """One `hive-mind agent run --serve`. What it says goes to `log`, or nowhere."""
+    """One `hive-mind agent run --serve`. Its output goes to `log`, or nowhere."""
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path | None = None) -> None:
         self.name, self._arguments, self._log = name, arguments, log

@@ -1,6 +1,6 @@
 """A reader that answers by quotation where its language model can't: no key, a server that is away, a budget that is spent.
 
-Only answers fall back. What is learned stays for good and must not depend on whether a server could be reached that day.
+Only answers fall back. Learned facts stay for good and must not depend on whether a server could be reached that day.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What an agent of another process answered, and the errors that an answer may stand for."""
+"""The answers of an agent of another process, and the errors that an answer may stand for."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from hive_mind.retry import RetrySettings, retried
 
 T = TypeVar("T")
 
-# Half a minute in all: who asked still waits for the answer.
+# Half a minute in all: the client still waits for the answer.
 _WHILE_BUSY = RetrySettings(attempts_max=8, delay_max_s=8.0)
 
 

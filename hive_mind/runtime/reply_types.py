@@ -1,4 +1,4 @@
-"""What the requests of `runtime.calls` give, besides what `runtime.fact_replies` has."""
+"""The answers to the requests of `runtime.calls`, besides those in `runtime.fact_replies`."""
 
 from typing import Any, NotRequired, TypedDict
 
@@ -45,7 +45,7 @@ class Former(TypedDict):
 
 
 class Sources(TypedDict):
-    """What was learned from where."""
+    """The sources that an agent learned from."""
 
     sources: list[KnownSource]
 
@@ -144,7 +144,7 @@ class Voucher(TypedDict):
 
 
 class EvidenceTold(TypedDict):
-    """What stands behind a fact: `trust` is that of its most trusted voucher, `status` what the hive makes of it.
+    """Evidence for a fact: `trust` is that of its most trusted voucher, `status` what the hive makes of it.
 
     `kept_by` are the nodes that are to keep it, `silent` those of them not heard now. `disputed` can't be true beside it.
     """
@@ -182,7 +182,7 @@ class Quarantined(TypedDict):
 
 
 class Inbox(TypedDict):
-    """What waits for people at the desk of `agent`: items as `hive_mind.judge.items` has them."""
+    """The items that wait for people at the desk of `agent`, as `hive_mind.judge.items` has them."""
 
     items: list[dict[str, Any]]
     count: int
@@ -210,7 +210,7 @@ class DeadLetterTold(TypedDict):
 
 
 class QueueTold(TypedDict):
-    """What lies on the bus for a node; null where the broker does not tell."""
+    """Messages on the bus for a node; null where the broker does not tell."""
 
     name: str
     waiting: int | None
@@ -219,7 +219,7 @@ class QueueTold(TypedDict):
 
 
 class DeadLetters(TypedDict):
-    """What was put aside in the hive, oldest first, and what lies on its bus for whom."""
+    """The messages put aside in the hive, oldest first, and those on its bus for each node."""
 
     letters: list[DeadLetterTold]
     queues: list[QueueTold]
@@ -252,7 +252,7 @@ class Erased(TypedDict):
 
 
 class Told(TypedDict):
-    """Who a message went to."""
+    """The agents that a message went to."""
 
     told: list[str]
 
@@ -290,13 +290,13 @@ class RunsTold(TypedDict):
 
 
 class Tools(TypedDict):
-    """What tools are for, by name."""
+    """Descriptions of tools, by name."""
 
     tools: dict[str, dict[str, Any]]
 
 
 class Stats(TypedDict):
-    """What an agent holds (`memory.base.MemoryStatistics`); in a hive, also how its node is."""
+    """Counts of an agent's memory (`memory.base.MemoryStatistics`); in a hive, also the state of its node."""
 
     facts: int
     superseded: int

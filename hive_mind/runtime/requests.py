@@ -1,6 +1,6 @@
-"""What a request to an agent looks like, and the register of them: each handler names its fields and what it gives.
+"""The form of a request to an agent, and the register of them: each handler names its fields and its answer.
 
-The register is the one source: of what is refused, and of the OpenAPI document.
+The register is the one source of refusals and of the OpenAPI document.
 
 A request that is put again under its key, because its answer was lost on the way: it waits for that answer, and does nothing.
 
@@ -30,7 +30,7 @@ _PREFIX = "_do_"
 _COMMON = ("id", "key")
 
 PUT_AGAIN = frozenset({"learn", "store", "correct", "retract"})
-"""What changes something and is asked by programs that put it again."""
+"""The requests that change something and that clients put again."""
 
 KEY_CHARACTERS_MAX = 200
 _KEPT = 1024
@@ -141,7 +141,7 @@ class PutAgain:
         self._asked: dict[str, tuple[object, asyncio.Task[Any]]] = {}
 
     async def once(self, key: str, request: object, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """What the work gives, or gave for this request. What failed is done again the next time.
+        """The result of the work for this request, made now or before. Failed work is done again the next time.
 
         Raises what it raises, and `InvalidInput` for the key of another request. Without a key nothing is known of it.
         """
@@ -153,7 +153,7 @@ class PutAgain:
         if earlier != request:
             raise InvalidInput("another request was put under this key: give each request a key of its own")
         if asked is None or (asked.done() and (asked.cancelled() or asked.exception())):
-            # A task of its own: one who gives up waiting stops nothing.
+            # A task of its own: a caller that gives up waiting stops nothing.
             asked = asyncio.create_task(work())
             self._asked[key] = request, asked
             self._forget_oldest()

@@ -38,12 +38,12 @@ class Routed:
 
     @property
     def parts(self) -> tuple[EventBus, EventBus]:
-        """What must not be lost goes over the first, what is live over the second."""
+        """The durable bus for messages that must not be lost, then the live one."""
         return self._durable, self._live
 
     @property
     def capabilities(self) -> BusCapabilities:
-        """What must not be lost is as safe as the durable bus makes it; anything must fit both."""
+        """Those of the durable bus for messages that must not be lost; but any message must fit both."""
         durable, live = self._durable.capabilities, self._live.capabilities
         bounds = [one.envelope_bytes_max for one in (durable, live) if one.envelope_bytes_max is not None]
         return replace(
@@ -79,7 +79,7 @@ class Routed:
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
         durable = await self._durable.subscribe(subscription, on_ready)
         try:
-            # What is live and was sent before this node came is of no use to it.
+            # Live messages sent before this node came are of no use to it.
             live = await self._live.subscribe(replace(subscription, start="new"), on_ready)
         except BaseException:
             await durable.close()
@@ -117,7 +117,7 @@ class Routed:
 
 
 class Lines:
-    """What a node sends, in a line of its own for each bus: where one is gone, the other does not wait for it."""
+    """The lines of a node's messages, one for each bus: where one is gone, the other does not wait for it."""
 
     def __init__(self, node: str, bus: EventBus, settings: OutgoingSettings, on_back: Callable[[], None]) -> None:
         buses = bus.parts if isinstance(bus, Routed) else (bus,)
@@ -156,7 +156,7 @@ class Lines:
 
 
 class _Both:
-    """An inbox over two. What is live goes first: it can't wait."""
+    """An inbox over two. Live messages go first: they can't wait."""
 
     def __init__(self, durable: Inbox, live: Inbox) -> None:
         self._durable, self._live = durable, live

@@ -1,4 +1,4 @@
-"""What a person can set, and the only place that reads the environment.
+"""The settings that a person can make, and the only place that reads the environment.
 
 Every setting has a default that works without a key or a broker; without the embedding model keywords have to do.
 """
@@ -90,7 +90,7 @@ def variable(name: str) -> str | None:
 
 
 def environment_with(values: Mapping[str, str]) -> dict[str, str]:
-    """What a program that is started from here is to see: all that this process sees, and these."""
+    """The environment of a program that is started from here: all variables of this process, and these."""
     return {**os.environ, **values}
 
 
@@ -102,7 +102,7 @@ def replace_variables(values: Mapping[str, str]) -> None:
 
 @contextmanager
 def variables_set(values: Mapping[str, str]) -> Iterator[None]:
-    """What is started meanwhile sees these variables, too."""
+    """Add these variables to the environment of programs started meanwhile."""
     before = dict(os.environ)
     os.environ.update(values)
     try:

@@ -1,6 +1,6 @@
 """Putting an agent together: settings in, a memory or an agent out. The one place that knows every part.
 
-What is missing but not essential (an embedding model, an extra) is skipped, with one line in the log.
+A missing part that is not essential (an embedding model, an extra) is skipped, with one line in the log.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _LOCK_POLL_S = 0.1
 
 
 def kept_facts(settings: Settings, agent: str) -> list[Fact]:
-    """What an agent's record holds at this moment, also while another process uses the agent; nothing where there is none.
+    """The facts in an agent's record at this moment, also while another process uses the agent; none where there is no record.
 
     Raises `DatabaseUnreadable` or `BackendError`.
     """

@@ -12,7 +12,7 @@ NEVER_MS = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Who says what on whose word: a later assertion of the same voice takes the place of the earlier one."""
+    """An agent and the source it quotes. A later assertion of the same voice replaces the earlier one."""
 
     fact_id: str
     agent: str
@@ -30,7 +30,7 @@ class Operation:
     ended_ms: int | None = None
     outcome: Outcome = ()
     dots: set[tuple[str, Dot]] = field(default_factory=set)
-    """What it made or took back, as seen on its node: partition and dot."""
+    """Its assertions and removals, as seen on its node: partition and dot."""
     partitions: dict[Voice, set[str]] = field(default_factory=dict)
     """Where each voice of a promotion was heard."""
     ahead_ms: int = 0
@@ -92,5 +92,5 @@ class History:
 
 
 def voice_of(promotion: Promotion) -> Voice:
-    """Whose assertion a promotion becomes."""
+    """The voice whose assertion a promotion becomes."""
     return Voice(fact_id(promotion.statement.content), promotion.agent, promotion.root)

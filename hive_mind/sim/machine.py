@@ -24,7 +24,7 @@ class PowerCut(Exception):
 
 
 class MachineWorld(Protocol):
-    """What a machine needs of the world around it."""
+    """The world around a machine, as it needs it."""
 
     def new_node(self, name: str) -> HiveNode:
         """The program, started anew."""
@@ -70,13 +70,13 @@ class Machine:
 
     @property
     def now(self) -> Now:
-        """What its two clocks show."""
+        """The time on its two clocks."""
         true_ms = self._schedule.now_ms
         return Now(START_MS + true_ms + self.clock_error_ms, true_ms - self._booted_ms)
 
     @property
     def true_ms(self) -> int:
-        """What its wall clock would show if it were right."""
+        """The time on its wall clock if it were right."""
         return START_MS + self._schedule.now_ms
 
     def start(self) -> None:
@@ -229,7 +229,7 @@ class Disk:
         return True
 
     def load(self) -> list[Put]:
-        """What a journal would load: the last value of each key, in the order of tables and keys."""
+        """The contents that a journal would load: the last value of each key, in the order of tables and keys."""
         kept: dict[tuple[str, bytes], Put] = {}
         for batch in self._batches:
             for record in batch:

@@ -29,7 +29,7 @@ class Packet(msgspec.Struct, frozen=True):
 
 
 class Fate(Enum):
-    """What became of a packet at its receiver."""
+    """The fate of a packet at its receiver."""
 
     TAKEN = auto()
     AWAY = auto()

@@ -39,7 +39,7 @@ _SAMPLES_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class SimulationPlan:
-    """What to run. `nodes` 0: as many as suit the topology."""
+    """The simulation to run. `nodes` 0: as many as suit the topology."""
 
     topology: str
     seed: int
@@ -50,7 +50,7 @@ class SimulationPlan:
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """What came of it. `samples`: minutes of virtual time, and the share of what anybody held that all its holders held."""
+    """The result. `samples`: minutes of virtual time, and the share of all held assertions that all their holders held."""
 
     plan: SimulationPlan
     violation: Violation | None
@@ -146,7 +146,7 @@ class Run:
         self.world.schedule.skip(_AGE_MS)
         self._settle()
         self._first(expired(self.world))
-        # With a liar among them, who is to hand over to it may never be rid of what it had: nobody searches there.
+        # With a liar among them, a node that is to hand over to it may never be rid of what it had: nobody searches there.
         self._first(settled(self.world, is_late=not self.world.liar))
         self._first(check_moderated(self.world))
 

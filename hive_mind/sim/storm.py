@@ -1,6 +1,6 @@
 """The bad part of a run: clients at work, while the world around them does what the weather wants.
 
-What a backup put back undoes: only what other machines have durably is still promised, the rest is in doubt.
+The effect of restoring a backup: only assertions that other machines have durably are still promised, the rest are in doubt.
 """
 
 from hive_mind.hive.chance import Chance
@@ -131,7 +131,7 @@ class Storm:
     def _leave(self, machine: Machine) -> None:
         topology = self._world.topology
         is_needed = machine.name in (MODERATORS_NODE, self._world.liar, self._world.victim) or machine.name not in topology.nodes
-        # With the last one who holds a partition that partition ends: nothing to hand over to, and nothing to simulate.
+        # With its last holder a partition ends: nothing to hand over to, and nothing to simulate.
         is_last = any(len(topology.holders(partition)) == 1 for partition in topology.held_by(machine.name))
         if not self._has_left and not is_needed and not is_last:
             self._has_left = True

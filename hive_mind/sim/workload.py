@@ -1,4 +1,4 @@
-"""What simulated agents do: promote, say it again, take it back, rate, ask. Few facts and few words, so that they collide."""
+"""Actions of simulated agents: promote, say it again, take it back, rate, ask. Few facts and few words, so that they collide."""
 
 import msgspec
 
@@ -42,7 +42,7 @@ class Workload:
         self._said: dict[str, list[str]] = {}
 
     def next(self, request: str, node: str, *, agents: tuple[str, ...], is_moderated: bool) -> Request:
-        """What an agent of `node` does now. `agents` are all there are; only a moderator's node redacts and pins."""
+        """The next action of an agent of `node`. `agents` are all there are; only a moderator's node redacts and pins."""
         draw = self._chance.random()
         if draw < 0.50:
             return self._promote(request, node)

@@ -1,6 +1,6 @@
 """The world of one run: machines, a network between them, their clients, and a trace of everything that happened.
 
-Whatever is left to chance comes from streams of one seed, one per purpose: so that another fault does not change what agents do.
+Everything left to chance comes from streams of one seed, one per purpose: so that another fault does not change what agents do.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -44,7 +44,7 @@ from hive_mind.sim.workload import Request
 NewChance = Callable[[str], Chance]
 """A stream of chance by its name; the same name gives the same stream."""
 
-# What a defect in a node looks like from outside. Anything else (a KeyboardInterrupt, no memory) is not the node's.
+# The signs of a defect in a node, seen from outside. Anything else (a KeyboardInterrupt, no memory) is not the node's.
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError)
 
 
@@ -65,7 +65,7 @@ class World:
         self.restored: set[str] = set()
         """Machines whose disks were set back."""
         self.victim, self.rekeyed_ms = "", 0
-        """Whose key was stolen, if any was, and when it got another."""
+        """The machine whose key was stolen, if any was, and when it got another."""
         self.genuine: set[tuple[str, bytes, bytes]] = set()
         """Assertions and entries that honest nodes wrote, as their journals have them."""
         self.violation: Violation | None = None
@@ -260,7 +260,7 @@ class World:
             self.network.send(sender, name, message, envelope)
 
     def _beat(self, machine: Machine) -> None:
-        """Say to all, again and again, whose keys are whose."""
+        """Send all, again and again, the keys of all."""
         if self.mail is not None and machine.node is not None and machine.stalled_ms <= self.schedule.now_ms:
             others = tuple(name for name in self.machines if name != machine.name)
             envelope = self.mail.beat(machine.name, others)
@@ -277,7 +277,7 @@ class World:
             self.on_answer(operation)
 
     def _check_order(self, event: Received, effects: Sequence[Effect]) -> None:
-        """What was acknowledged is not repeated: so it must be durable before."""
+        """An acknowledged event is not repeated: so it must be durable before."""
         if not event.delivery:
             return
         places = [n for n, effect in enumerate(effects) if isinstance(effect, Acknowledge) and effect.delivery == event.delivery]
@@ -295,7 +295,7 @@ class World:
             machine.handle(Rearrange(topology, machine.node.topology.epoch + 1 >= topology.epoch))
 
     def _expect_leavers(self, node: HiveNode) -> None:
-        """As the membership does: who has left may have something to hand over, also where nobody knew it as a member."""
+        """As the membership does: one that has left may have something to hand over, also where nobody knew it as a member."""
         node.partitions.expect(self.machines.keys() - self.topology.nodes)
 
 

@@ -13,7 +13,7 @@ TIMEOUT_S = 60.0
 
 
 class Revealed(Protocol):
-    """A credential: `reveal` it to whom it is meant for, and to nobody else."""
+    """A credential: `reveal` it to its recipient, and to nobody else."""
 
     def reveal(self) -> str:
         """Its value."""
@@ -49,7 +49,7 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """What a worker calls it."""
+        """The worker's name for it."""
         return self.spec.name
 
 
@@ -88,7 +88,7 @@ class Toolbox:
 
     @property
     def traits(self) -> Mapping[str, ToolTraits]:
-        """What a run has to know of each."""
+        """The properties of each that a run has to know."""
         return {name: tool.traits for name, tool in self._tools.items()}
 
     def __iter__(self) -> Iterator[Tool]:

@@ -117,7 +117,7 @@ def _reached(server: McpServer, log: TextIO) -> Transport | str:
 
 
 class _Lines(asyncio.Protocol):
-    """What a server writes to its standard error, as lines of our log: there nobody reads what must not be read."""
+    """A server's standard error as lines of our log, where values of credentials are kept out."""
 
     def __init__(self, name: str) -> None:
         self._name, self._rest = name, b""
@@ -165,7 +165,7 @@ def _text(block: ContentBlock) -> str:
 
 
 def _cause(error: BaseException | None) -> str:
-    """What is at the bottom of it: libraries wrap it into groups."""
+    """The error at the bottom of it: libraries wrap it into groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) if isinstance(error, HiveError | OSError) or str(error or "") else type(error).__name__ if error else ""

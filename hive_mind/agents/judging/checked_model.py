@@ -93,7 +93,7 @@ class CheckedModel:
     async def ask(
         self, instructions: str, data: str, read: Callable[[str], _T], spent: list[Spending], reply_tokens_max: int = 0
     ) -> _T:
-        """What `read` makes of a reply; it raises `UnusableReplyError` for one that can't be used. What it costs goes to `spent`.
+        """A reply as `read` gives it; `read` raises `UnusableReplyError` for one that can't be used. Its cost goes to `spent`.
 
         Raises `BackendError`, `BudgetExceeded`, and `ModelOutputError` when no reply could be used.
         """

@@ -18,7 +18,7 @@ PREFIX = "judged/"
 """of the streams of judgements, followed by a judgement's id: what is judged again is kept again"""
 _JUDGED = "judged"
 _KEY = "judge/key"
-# What a person can still look through; its digest is kept in any case.
+# An amount that a person can still look through; its digest is kept in any case.
 _RESULT_MAX_BYTES = 256_000
 
 
@@ -44,7 +44,7 @@ class LedgerLog:
         return [one async for one in self.each(since_ms)]
 
     async def each(self, since_ms: int = 0) -> AsyncIterator[Judged]:
-        """The same one by one. What can't be read is logged and left out."""
+        """The same one by one. Unreadable entries are logged and left out."""
         pos = 0
         while (page := await self.ledger.newer(pos, PREFIX)).upto != pos:
             for entry in page.entries:

@@ -2,7 +2,7 @@
 
 A fact as those who judge it see it.
 
-What people decided about facts, as rules are held against it.
+People's decisions about facts, as rules are compared with them.
 """
 
 import dataclasses
@@ -70,7 +70,7 @@ def _now_ms() -> int:
 
 
 def names_of(fact: Fact, agent: str) -> Mapping[str, Any]:
-    """What the conditions of rules see of a fact, as `result`."""
+    """The names of a fact that conditions of rules see as `result`."""
     seen = said_of(fact) | {name: list(getattr(fact, name)) for name in LISTS}
     return {"text": seen.pop("content"), **seen, "confidence": fact.confidence, "sources": list(fact.sources), "agent": agent}
 
@@ -98,14 +98,14 @@ def is_decided(view: ItemView) -> bool:
 
 
 def action_of(view: ItemView) -> JudgmentAction:
-    """What a rule would have had to say. To reject a fact is what rules call RETRY: it stays home."""
+    """The action that a rule would have had to give. Rejecting a fact is RETRY in a rule: it stays home."""
     assert view.decision is not None  # noqa: S101 - it is decided
     action = view.decision.action
     return action if action is JudgmentAction.ACCEPT else JudgmentAction.RETRY
 
 
 def shown(view: ItemView) -> dict[str, str]:
-    """What the person was shown of the fact, by the names that conditions use."""
+    """The parts of the fact that the person was shown, by the names that conditions use."""
     context = dict(view.item.context)
     return {
         "text": context.get("fact", view.item.title),

@@ -1,8 +1,8 @@
 """A language model as the judge of an agent's facts: some twenty to a call, each verdict kept before it counts.
 
-What was judged is read from the log when the agent starts, so nothing is paid for twice. A verdict is about the words of a fact,
-who said them and when, and what stands before them; a further source or a change of confidence does not call for another. From
-whatever goes wrong follows a judgement, too: that a person has to decide.
+Former judgements are read from the log when the agent starts, so nothing is paid for twice. A verdict is about the words of a
+fact, who said them and when, and what stands before them; a further source or a change of confidence does not call for another.
+From whatever goes wrong follows a judgement, too: that a person has to decide.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ _PASSED = Judgment(action=JudgmentAction.ACCEPT, reasoning="", cause="agreement"
 
 
 class _Said(NamedTuple):
-    """What a call said of each fact, and what it cost."""
+    """The signals of a call on each fact, and its cost."""
 
     signals: Sequence[Signal]
     usage: Usage
@@ -109,7 +109,7 @@ class FactJudge:
                 self._ruled[one.case] = one.judgment.rule
 
     def judgment(self, fact: Fact) -> Judgment | None:
-        """What was judged of it, of what passed only that; None where it was not yet."""
+        """The judgement of a fact, or of one that passed only that; None where there is none yet."""
         return self._kept.get(_digest(fact))
 
     def try_again(self, fact: Fact) -> None:
@@ -236,7 +236,7 @@ class FactJudge:
 
 
 def fact_judgment_id(agent: str, fact: str) -> str:
-    """What the judgements of an agent's fact are called."""
+    """The name of the judgements of an agent's fact."""
     return judgment_id(agent, fact, 0)
 
 

@@ -1,16 +1,16 @@
-"""Who judges an agent's facts before they are shared: rules at once, a model, people by way of the desk. Nothing waits for them.
+"""The review of an agent's facts before they are shared: rules at once, a model, people at the desk. Nothing waits for them.
 
     rule accepts, or none speaks against it     shared
     rule says RETRY or REPLAN                   stays home: "rule no_pumps (pumps are ours)"
     rule says ESCALATE, or people judge all     stays home: "asked a person (7f3a91c2)", and an item lies on the desk
     a person approves / rejects                 shared / stays home with who said so, and why
 
-A rule that breaks on a fact asks a person. A model is asked about what no rule decides, some twenty facts at once; what it is
-too unsure of, and whatever goes wrong with it, asks a person. What was shared before there was a model stays so until it is
-judged. Where the desk is full a fact awaits its turn. What people decided is read from the ledger, so it holds after a restart,
+A rule that breaks on a fact asks a person. A model is asked about facts that no rule decides, some twenty at once; a fact it is
+too unsure of, and any failure of it, asks a person. A fact shared before there was a model stays so until it is
+judged. Where the desk is full a fact awaits its turn. People's decisions are read from the ledger, so they hold after a restart,
 and a decision of another process is followed as it comes.
 
-What stands before a fact travels with it, so the rules judge that text, too. It is decided as one: a person who said that a text
+The text before a fact travels with it, so the rules judge that text, too. It is decided as one: a person who said that a text
 may go has said so for every fact it stands before.
 """
 
@@ -160,7 +160,7 @@ class GateReviewer:
     # ── what people are asked, and say ───────────────────────────────────────────────────────────────────────────────
 
     async def _have_judged(self, judge: FactJudge) -> None:
-        """Ask the model about what no rule decides, in batches. What is not judged yet stays home."""
+        """Ask the model about what no rule decides, in batches. Facts not judged yet stay home."""
         while True:
             await self._work.wait()
             self._work.clear()

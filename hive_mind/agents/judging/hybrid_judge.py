@@ -1,6 +1,6 @@
 """The judge of an agent: asks whatever signal the pipeline still needs, and keeps every judgement with what it rests on.
 
-What is decided is decided by `judge.pipeline`, which is pure; here only somebody is asked. A judge that fails has said
+The decision is made by `judge.pipeline`, which is pure; here only somebody is asked. A judge that fails has said
 nothing, and the pipeline hands the case to a person.
 """
 
@@ -27,7 +27,7 @@ _NO_RULES = RuleSet()
 
 @dataclass(frozen=True, slots=True)
 class JudgedTurn:
-    """What an agent did in the turn that is judged: what it said, which tools it called, which outputs it has to set."""
+    """An agent's actions in the turn that is judged: its text, the tools it called, the outputs it has to set."""
 
     text: str = ""
     calls: Sequence[str] = ()
@@ -118,7 +118,7 @@ class HybridJudge:
             asked.verdict = await self._model.verdict(case)
             asked.signals.append(asked.verdict.signal)
         else:
-            raise AssertionError(f"the pipeline asks for {need.signal}, which nobody here has")
+            raise AssertionError(f"no source is configured for signal {need.signal}")
 
     def _judged(self, judgment: Judgment, case: Case, digest: str, verdict: ModelVerdict | None) -> Judged:
         usage = verdict.usage if verdict else Usage()

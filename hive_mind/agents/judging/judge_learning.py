@@ -1,7 +1,7 @@
-"""What a judge of facts learns from people: how sure it has to be, kept in the ledger with each move, and undone by one entry.
+"""Calibration of a judge of facts by people: how sure it has to be, kept in the ledger with each move, and undone by one entry.
 
 People see every fact that the judge was too unsure of, and a share of those it let pass; so each of these counts for as many as
-it stands for. Only what it would have accepted is compared: withholding too much harms nobody.
+it stands for. Only facts it would have accepted are compared: withholding too much harms nobody.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ class _Move(msgspec.Struct, frozen=True):
 
 
 def precedent_of(view: ItemView, judged: Judged) -> Precedent | None:
-    """What a person decided about a fact beside what the model said; None where the model said nothing, or nobody decided.
+    """A person's decision on a fact beside the model's; None where the model gave none, or nobody decided.
 
     To reject a fact is to keep it home.
     """

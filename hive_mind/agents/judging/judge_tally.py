@@ -1,4 +1,4 @@
-"""What a judge of facts has done since its process began, counted as it does it: for those who watch."""
+"""Counts of the actions of a judge of facts since its process began, made as it acts: for monitoring."""
 
 from collections import Counter
 from dataclasses import dataclass, field

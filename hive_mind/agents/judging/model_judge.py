@@ -1,7 +1,7 @@
 """The language model as a signal: what it says of a result against a goal, or why nothing usable came from it.
 
-It is asked within a budget, tried again while its provider is in trouble, corrected twice where a reply is malformed. Whatever
-goes wrong becomes a broken signal, which a judge hands to a person. The result is fenced as data: it may say whatever it likes.
+It is asked within a budget, tried again while its provider is in trouble, corrected twice where a reply is malformed. Any
+failure becomes a broken signal, which a judge hands to a person. The result is fenced as data: it may say whatever it likes.
 """
 
 import json
@@ -21,7 +21,7 @@ from hive_mind.judge.pipeline import MODEL
 from hive_mind.llm.base import Usage
 
 ASKING_ERRORS = BackendError, ModelOutputError, BudgetExceeded
-"""What asking a model raises."""
+"""The errors of asking a model."""
 _SPENT = "the token budget of the judge is spent"
 
 
@@ -38,7 +38,7 @@ class ModelJudge(CheckedModel):
     """Asks one model. `budget` is for all its verdicts together."""
 
     async def verdict(self, case: Case) -> ModelVerdict:
-        """What the model says of all that neither code nor a person has looked at."""
+        """The model's verdict on all parts that neither code nor a person has looked at."""
         spent: list[Spending] = []
         try:
             signal = await self._asked(case, spent)

@@ -34,7 +34,7 @@ class AgentMemory:
         """All of it, as a prompt had it last."""
 
     def shown(self, *, may_seed: bool) -> str:
-        """What a prompt has of it; "" where there is none and none may be made."""
+        """The part for a prompt; "" where there is none and none may be made."""
         if may_seed and not self.path.exists():
             self.change(lambda now: now or self._seed)
         if not self.path.exists():

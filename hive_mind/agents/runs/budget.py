@@ -1,8 +1,8 @@
-"""What may still be taken of a run's tokens and money, while several of its turns and sub-agents are under way at once.
+"""The tokens and money left to a run, while several of its turns and sub-agents are under way at once.
 
-Each reserves what it may take before it begins, and holds it until the step that counts it is kept. Who finds too little left
-waits for the others; who is alone gets what is left, and at least one turn. After a crash nothing is held: what was under way is
-asked for again.
+Each reserves what it may take before it begins, and holds it until the step that counts it is kept. One that finds too little
+left waits for the others; one that is alone gets what is left, and at least one turn. After a crash nothing is held: turns under
+way are asked for again.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Budget:
             await self._changed.wait()
 
     def part(self, id: str, among: int) -> Limits:
-        """What one sub-agent may take, where this many turns and sub-agents have not reserved yet, itself included."""
+        """The limits of one sub-agent, where this many turns and sub-agents have not reserved yet, itself included."""
         limits = part_of(self.state().spec.limits, self._left(), among)
         self.hold(id, limits)
         return limits
@@ -51,7 +51,7 @@ class Budget:
         return id in self._held
 
     def release(self, id: str) -> None:
-        """What it took is counted, or it takes nothing any more."""
+        """Release its reservation: its use is counted, or it takes nothing any more."""
         if self._held.pop(id, None):
             self._changed.set()
             self._changed = asyncio.Event()

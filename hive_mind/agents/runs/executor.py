@@ -52,7 +52,7 @@ class RunExecutor:
         self._budget = Budget(lambda: self.state)
         self._changed = asyncio.Event()
         self._words: list[Word] = []
-        """Not heard yet: whom they are for may still be thinking."""
+        """Not heard yet: their recipient may still be thinking."""
         self._is_said = True
 
     @property
@@ -153,7 +153,7 @@ class RunExecutor:
         return True
 
     async def _keep(self, plan: WorkerPlan, event: Event) -> None:
-        """What it means; of one that is too large, that it is. A person decides then: it would be as large the next time."""
+        """Keep the steps of an event. One that is too large asks a person: it would be as large the next time."""
         if steps := accepted(self.state, plan, event):
             try:
                 await self.journal.append(steps)

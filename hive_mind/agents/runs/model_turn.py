@@ -44,7 +44,7 @@ class ModelTurns:
     listen: Listen
 
     async def reply(self, state: RunState, effect: CallModel) -> ModelSaid:
-        """What it said and what that cost. Raises `BackendError` when the model can't be had, however often it was tried."""
+        """The model's reply and its cost. Raises `BackendError` when the model can't be had, however often it was tried."""
         place = state.places[effect.place]
         node = state.spec.by_id[place.node]
         around = PromptContext(self.files.adapt(), self.files.data_files(), self.files.conversations())
@@ -52,7 +52,7 @@ class ModelTurns:
         specs = self.tools.offered(node, is_last=effect.is_last)
         reply = await self._paid(effect.id, Turn(prompt, messages(place), tuple(specs), _REPLY_TOKENS), node.id)
         if (count := len(reply.calls)) > CALLS_MAX:
-            raise ModelOutputError(f"{self.model.name} wants {count:,} calls in one turn; at most {CALLS_MAX} are done")
+            raise ModelOutputError(f"{self.model.name} gave {count:,} tool calls in one turn; the limit is {CALLS_MAX}")
         return ModelSaid(effect.id, reply, self._usd_of(reply))
 
     async def choose(self, state: RunState, effect: Choose) -> Chose:

@@ -75,7 +75,7 @@ async def _heads_of(ledger: Ledger, run: str) -> list[Head]:
 
 
 async def _items(ledger: Ledger) -> dict[str, list[Head]]:
-    """What runs asked and people have decided, by run."""
+    """The items that runs asked and people have decided, by run."""
     desk, found = LedgerDesk(ledger), dict[str, list[Head]]()
     ends = {head.stream: head for head in await ledger.heads("item/")}
     for id in await desk.ids():

@@ -49,7 +49,7 @@ class RunFiles:
             self.write(name, change(self.read(name)))
 
     def remove_halves(self) -> None:
-        """What a process that was killed had not written to its end. Raises `OSError`."""
+        """Remove files that a killed process had not written to their end. Raises `OSError`."""
         for half in self.folder.glob(f"{BEGUN}*{PART}") if self.folder is not None else ():
             half.unlink(missing_ok=True)
 
@@ -70,7 +70,7 @@ class RunFiles:
         return sorted(names, key=lambda name: (pointers.number_of(name) or 1 << 30, name))
 
     def conversations(self) -> list[str]:
-        """What was said before, the oldest first."""
+        """The former conversations, the oldest first."""
         names = [name for name in self._names() if name.startswith("conversation_")]
         return sorted(names, key=lambda name: (len(name), name))
 

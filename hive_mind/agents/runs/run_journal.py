@@ -42,7 +42,7 @@ class RunTaken(HiveError):
 
 
 class StepTooLarge(InvalidInput):
-    """What came of an effect is more than a ledger keeps; nothing of it is kept."""
+    """The result of an effect is larger than a ledger keeps; nothing of it is kept."""
 
 
 _NAME = regex("[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -105,7 +105,7 @@ async def run_called(ledger: Ledger, given: str) -> str:
     if given.strip() in ids:
         return given.strip()
     if len(ids) > 1:
-        raise InvalidInput(f"{given!r} begins several runs ({', '.join(ids[:5])}): give more of it")
+        raise InvalidInput(f"run id {given!r} is ambiguous: {', '.join(ids[:5])}; give more characters")
     if not ids and given.strip() and await ledger.read(PRUNED + given.strip()):
         raise InvalidInput(f"run {given.strip()} has ended and was pruned; its judgements are kept")
     if not ids:
@@ -126,7 +126,7 @@ async def is_known(ledger: Ledger, run: str) -> bool:
 
 
 async def health_of(ledger: Ledger, run: str, agent: str, now_ms: int) -> HealthSummary:
-    """What a journal tells somebody who only looks. Raises what a ledger raises, and `WireError`."""
+    """The state of health in a journal, for a reader alone. Raises as a ledger does, and `WireError`."""
     entries = await ledger.read(PREFIX + run)
     state, steps = folded(entries), [step_of(entry) for entry in entries]
     judged = [step for step in steps if isinstance(step, Judged)]

@@ -1,4 +1,4 @@
-"""What the runs of an agent share, and the names they are kept under."""
+"""The parts that the runs of an agent share, and the names they are kept under."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -60,11 +60,11 @@ class RunParts:
         return RunFiles(self.folder / "runs" / run, self.folder / FILE, identity, may_remember=is_main)
 
     def shared(self, run: str, stream: str) -> SharedValues:
-        """What a run shares with others."""
+        """The values that a run shares with others."""
         return SharedValues(run, stream, self.ledger, self.clock_ms, self.fleet_values)
 
     def judge_of(self, node: NodeSpec | None) -> HybridJudge:
-        """Who judges a node, or the whole. Raises `InvalidInput` for the name of a judge that is not there."""
+        """The judge of a node, or of the whole. Raises `InvalidInput` for the name of a judge that is not there."""
         if node is None or not node.judge:
             return self.judge
         if node.judge not in self.judges:

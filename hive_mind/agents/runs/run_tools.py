@@ -95,12 +95,12 @@ class RunTools:
     """Outputs that every node of the hive will hold."""
 
     def offered(self, node: NodeSpec, *, is_last: bool = False) -> list[ToolSpec]:
-        """What a model sees."""
+        """The tools that a model sees."""
         specs = [*self._built_in(node).values(), *(tool.spec for tool in self.toolbox.chosen(node.tools))]
         return [one for one in specs if one.name in REPORTING_TOOLS] if is_last else specs
 
     async def call(self, node: NodeSpec, call: ToolCall, number: int) -> ToolResult:
-        """What it gives; whatever goes wrong is a result, too, and says so."""
+        """The result of a call; any failure is a result, too, and says so."""
         if node.kind == "loop" and call.name in self._built_in(node):
             return await asyncio.to_thread(self._built_in_call, node, call)
         tool = self._allowed(node, call.name)
@@ -182,7 +182,7 @@ def _keepable(value: Any) -> Any:
 def _path(value: Any) -> str:
     if isinstance(value, PathLike):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no plain data")
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")
 
 
 def _delegate(node: NodeSpec) -> ToolSpec:

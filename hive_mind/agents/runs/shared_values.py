@@ -27,14 +27,14 @@ _DROP_EVERY = 64
 
 
 class Values(Struct, frozen=True):
-    """What one node of a run wrote; `by` names both."""
+    """The values that one node of a run wrote; `by` names both."""
 
     by: str
     values: Mapping[str, Any]
 
 
 class FleetValues(Protocol):
-    """What all agents of a hive share."""
+    """The values that all agents of a hive share."""
 
     async def read(self, keys: list[str]) -> Mapping[str, Any]:
         """Those of these that anybody has set. Raises `BackendError` where the hive can't be asked."""
@@ -46,7 +46,9 @@ class FleetValues(Protocol):
 
 
 class LedgerValues:
-    """Of one stream of an agent, in its ledger. What others wrote over is dropped, so a stream is as long as it has values."""
+    """Of one stream of an agent, in its ledger. Values that others overwrote are dropped, so a stream is as long as it has
+    values.
+    """
 
     def __init__(self, ledger: Ledger, name: str, clock_ms: Callable[[], int]) -> None:
         self._ledger, self._stream, self._clock_ms = ledger, VALUES + name, clock_ms
@@ -123,7 +125,7 @@ class SharedValues:
         return found
 
     async def write(self, place: str, keys: Mapping[str, Scope], given: Mapping[str, Any]) -> None:
-        """What a place of the run set; once, however often it is tried. Raises as `FleetValues.write` and as a ledger."""
+        """Write the values that a place set; once, however often it is tried. Raises as `FleetValues.write` and as a ledger."""
         for scope, values in self._scopes.items():
             if mine := {key: value for key, value in given.items() if keys[key] == scope}:
                 await values.write(Values(f"{self._run}/{place}", mine))

@@ -48,7 +48,7 @@ def file_tools(files: RunFiles) -> Sequence[Tool]:
 
 def _check(filename: str, text: str) -> None:
     if number_of(filename) or filename.startswith("conversation_"):
-        raise InvalidInput(f"{filename} is named like what the run keeps of itself, which stays as it is; give another name")
+        raise InvalidInput(f"{filename} is reserved for the run: choose another name")
     if filename == FILE and len(text) > CHARACTERS_MAX:
         raise InvalidInput(
             f"{FILE} would have {len(text):,} characters: at most {CHARACTERS_MAX:,}, as it stands in every prompt"

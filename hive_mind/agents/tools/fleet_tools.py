@@ -32,7 +32,7 @@ class FleetDirectory:
         self.queen, self.desk, self.domains, self._open_ledger = queen, desk, domains, open_ledger
 
     async def over(self, agent: str, work: Callable[[Ledger], Awaitable[Any]]) -> Any:
-        """What `work` makes of an agent's ledger. Raises `InvalidInput` for an agent that has none."""
+        """The result of `work` on an agent's ledger. Raises `InvalidInput` for an agent that has none."""
         ledger = await self._open_ledger(agent)
         if ledger is None:
             raise InvalidInput(f"agent {agent!r} has no runs here")
@@ -68,7 +68,7 @@ def fleet_tools(fleet: FleetDirectory) -> Sequence[Tool]:
 def _looking(fleet: FleetDirectory) -> Sequence[Tool]:
     @tool
     async def look_at_run(agent: str, run: str) -> dict[str, Any]:
-        """See where a run of an agent is, and for whom it waits."""
+        """See where a run of an agent is, and the people it waits for."""
         return await fleet.write(agent, run, lambda _: None) if run else {"agent": agent, "status": "silent"}
 
     @tool

@@ -1,6 +1,6 @@
 """The tools of the bundled worker: read a folder of notes, learn them, find what contradicts, settle it, and report with sources.
 
-None of it needs a language model. What the gate would not let out of the agent's memory does not stand in the report either.
+None of it needs a language model. Facts that the gate would not let out of the agent's memory are not in the report either.
 """
 
 import asyncio
@@ -133,7 +133,7 @@ def _loser(settled: JsonObject) -> str:
 
 
 def report_of(learned: JsonObject, conflicts: Sequence[JsonObject], settled: Sequence[JsonObject]) -> str:
-    """What was learned, by source, and what was found to contradict it."""
+    """The learned statements, by source, and the contradictions that were found."""
     lines = ["# Incident review"]
     by_source: dict[str, list[str]] = {}
     lost = {_loser(one) for one in settled if one["changed"]}

@@ -1,6 +1,6 @@
 """Tools over an agent's memory: recall, ask, learn, remember, correct, retract. Which topology is behind it, no tool knows.
 
-What a run states is vouched for by the run. What it says again of facts that it recalled is not kept once more: nobody confirms
+A run vouches for its own statements. Its repetitions of facts that it recalled are not kept once more: nobody confirms
 himself by way of a hive.
 """
 
@@ -39,7 +39,7 @@ def memory_tools(memory: Memory, reader: Reader, run: str, files: RunFiles | Non
 
 
 class _Recalled:
-    """What was recalled in a run, in this process and in those before it."""
+    """The facts that were recalled in a run, in this process and in those before it."""
 
     def __init__(self, files: RunFiles) -> None:
         self._files, self._texts, self._is_loaded = files, set[str](), False
@@ -62,7 +62,7 @@ def _recalled_before(files: RunFiles) -> Iterator[str]:
 
 
 def source_of(run: str) -> str:
-    """Who vouches for what a run states."""
+    """The source that vouches for a run's statements."""
     return f"run:{run}"
 
 
@@ -130,7 +130,7 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
 
 
 async def _news(plan: LearningPlan, recalled: _Recalled) -> LearningPlan:
-    """What a run itself says, without what it only says again."""
+    """A run's own statements, without those it only repeats."""
     again = [one for one in plan.candidates if await recalled.has(one.content)]
     left_out = (*plan.left_out, *(LeftOut(one.content, "it was recalled in this run") for one in again))
     return replace(plan, candidates=tuple(one for one in plan.candidates if one not in again), left_out=left_out)

@@ -44,7 +44,7 @@ def show_answer(answer: Reply, *, explain: bool = False, own: str = "") -> None:
 
 
 def show_note(found: Reply) -> None:
-    """What the ranking had to do without. A process of an earlier version says nothing of it."""
+    """Show the parts of the ranking that were not available. A process of an earlier version says nothing of it."""
     if note := found.get("note"):
         show(f"note: {note}", "yellow")
 
@@ -70,7 +70,7 @@ def _text(hit: Reply) -> str:
 
 
 def provenance(hit: Reply, own: str = "") -> str:
-    """Which file or person vouches for it, who told it in the hive, its score and its id."""
+    """The file or person that vouches for it, the agent that shared it in the hive, its score and its id."""
     authors = [] if hit["from"] == [own] else hit["from"]
     parts = [
         *_sources(hit["sources"]),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Called(Protocol):
-    """What answers the requests of `runtime.calls`."""
+    """A process or agent that answers the requests of `runtime.calls`."""
 
     async def call(self, what: str, /, **fields: object) -> Any:
         """Put a request to it. Raises `HiveError`."""

@@ -95,7 +95,7 @@ def _refuse_remote(host: str, *, allow_remote: bool) -> None:
     except ValueError:
         raise InvalidInput(f"--host is an address of this machine such as 127.0.0.1, not {host!r}") from None
     if not is_loopback and not allow_remote:
-        raise InvalidInput(f"{host} lets other machines in, and the key is a published one: say --allow-remote if that is meant")
+        raise InvalidInput(f"--host {host} exposes the broker with its well-known key: say --allow-remote if that is meant")
     if not is_loopback:
         say(f"WARNING: anyone who can reach {host} can read and write everything: its key is public", style="bold red")
 

@@ -45,7 +45,7 @@ Name = Annotated[str, typer.Option("--name", help="Node to subscribe as; not one
 
 @dataclass(slots=True)
 class BusCheck:
-    """What was found; in the order in which it was tried."""
+    """The findings, in the order in which they were tried."""
 
     bus: str
     connect_ms: float | None = None
@@ -120,11 +120,11 @@ async def _round_trip(opened: EventBus, inbox: Inbox, bell: asyncio.Event, hive:
                 bell.clear()
                 await bell.wait()
     except TimeoutError:
-        raise BackendTimeout("bus", f"what was sent to oneself did not arrive within {_ROUND_TRIP_S:g} s") from None
+        raise BackendTimeout("bus", f"the loop-back message did not arrive within {_ROUND_TRIP_S:g} s") from None
 
 
 async def _has_come(inbox: Inbox, envelope: Envelope) -> bool:
-    """What an earlier check left behind is taken off on the way."""
+    """Whether it has arrived; messages of an earlier check are taken off on the way."""
     is_there = False
     for delivery in inbox.take(100):
         is_there |= delivery.envelope.id == envelope.id

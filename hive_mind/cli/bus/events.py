@@ -24,7 +24,7 @@ from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 
-# Of bytes that are not a message; who needs more of them uses --output json.
+# Of bytes that are not a message; --output json shows more of them.
 _BYTES_SHOWN = 256
 
 _CLOSE_S = 2.0
@@ -47,7 +47,7 @@ dead = typer.Typer(
 group.add_typer(dead)
 
 Bus = Annotated[str, typer.Option("--bus", metavar="URL", help=in_words(), show_default="HIVE_MIND_BUS")]
-Hive = Annotated[str, typer.Option("--hive", help="Whose messages.")]
+Hive = Annotated[str, typer.Option("--hive", help="The hive of the messages.")]
 State = Annotated[
     Path | None,
     typer.Option("--state", help="Folder where a member keeps its dead letters, for a bus that keeps none (Event Hubs)."),
@@ -198,7 +198,7 @@ async def show_(
 async def replay(
     ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: options.Yes = False
 ) -> None:
-    """Deliver dead letters again, each to the name it was put aside for. What can't be read stays."""
+    """Deliver dead letters again, each to the name it was put aside for. Unreadable ones stay."""
     async with _opened(bus, state) as opened:
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
         _ask(f"deliver {counted(len(letters), 'message')} again?", is_needed=is_all and not is_sure)

@@ -44,7 +44,7 @@ async def show_fleet(plan: FleetPlan, settings: Settings, keep: Path | None, *, 
 
 
 async def _learn(agents: dict[str, LearningAgent]) -> dict[str, str]:
-    """Who learned which document."""
+    """Learn all documents; the agent of each."""
     contents = documents()
     learned: dict[str, str] = {}
     with progress("documents") as report:

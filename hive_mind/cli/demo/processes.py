@@ -1,4 +1,4 @@
-"""The demo over a real bus: several processes that learn apart and answer together, and who answered from whom."""
+"""The demo over a real bus: several processes that learn apart and answer together, and the agents behind each answer."""
 
 import asyncio
 import secrets
@@ -28,7 +28,7 @@ Reply = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ProcessesPlan:
-    """What to start. `names` are the agents; `options` go to each of them as they are."""
+    """The processes to start. `names` are the agents; `options` go to each of them as they are."""
 
     bus: str
     topology: str
@@ -84,7 +84,7 @@ async def _ready(agent: AgentProcess, plan: ProcessesPlan) -> None:
 
 
 async def _learn(agents: Mapping[str, AgentProcess]) -> dict[str, str]:
-    """Who learned which document; all at the same time."""
+    """Learn all documents at the same time; the agent of each."""
     contents, names = documents(), list(agents)
     with progress("documents") as report:
         done = 0

@@ -27,7 +27,7 @@ _NOTES = {
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What the run came to, what was asked, and how long it took."""
+    """The result of the run, the conflicts it asked about, and how long it took."""
 
     document: dict[str, Any]
     conflicts: int

@@ -29,7 +29,7 @@ after Holm's correction for all {tests} comparisons made here. Times: medians, a
 interval; they depend on the machine, so nothing is tested."""
 
 RunA = Annotated[str, typer.Argument(metavar="RUN_A", help="A run's folder, or one of its cells as RUN:CELL.")]
-RunB = Annotated[str, typer.Argument(metavar="RUN_B", help="What it is compared with, in the same form.")]
+RunB = Annotated[str, typer.Argument(metavar="RUN_B", help="The run to compare with, in the same form.")]
 Metrics = Annotated[list[str] | None, typer.Option("--metric", help="Only these; ndcg means ndcg@k. May be repeated.")]
 
 

@@ -20,7 +20,7 @@ _EPILOG = examples(
 )
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run to judge, or one of its cells as RUN:CELL.")]
-Against = Annotated[str, typer.Option("--against", metavar="BASELINE", help="What it must not fall behind, in the same form.")]
+Against = Annotated[str, typer.Option("--against", metavar="BASELINE", help="The baseline run, in the same form.")]
 
 
 group = typer.Typer()

@@ -65,7 +65,7 @@ def retrieval(
     limit: Annotated[int, typer.Option("--limit", "-k", min=1, max=1000, help="Measure the first k.")] = LIMIT,
     topology: Annotated[str, typer.Option(help=f"Several with commas: {', '.join(NAMES)}.")] = "single",
     agents: Annotated[int, typer.Option(min=1, max=1000, help="How many agents learn it, where there is a hive.")] = 10,
-    deal: Annotated[str, typer.Option(help=f"Who learns what: {', '.join(DEALS)}.")] = Arm().deal,
+    deal: Annotated[str, typer.Option(help=f"Distribution of documents: {', '.join(DEALS)}.")] = Arm().deal,
     group_size: Annotated[int, typer.Option(min=1, help="Agents in a group of a federated hive.")] = GROUP_SIZE,
     down: Annotated[int, typer.Option(min=0, help="Stop this many nodes before asking.")] = 0,
     config: ConfigFile = None,

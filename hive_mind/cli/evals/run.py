@@ -110,7 +110,7 @@ def _print_absent(found: "ReadExperiment") -> None:
 
 
 def goes_on(more: str = "") -> str:
-    """What becomes of a run that was stopped; `more` is what the same command needs besides."""
+    """How to continue a run that was stopped; `more` is the further option that the same command needs."""
     return f"what was asked so far is kept, and the same command{more} goes on"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hive_mind.measure.intervals import Estimate
 
 _NOTHING = "–"
-# What a terminal has room for beside the costs.
+# The columns that fit a terminal beside the costs.
 _FOUND = ("recall", "ndcg")
 _LEGEND = """\
 Means over questions; in brackets their 95 % bootstrap intervals, drawn by conversation where the data has several. \
@@ -139,7 +139,7 @@ def _row(setting: "Setting", cell: "CellCard", names: Sequence[str]) -> list[Cel
 
 
 def _show_answers(setting: "Setting") -> None:
-    """What answers were like, where somebody answered. A judge is named, because its figures are only its opinion."""
+    """Show the metrics of answers, where somebody answered. A judge is named, because its figures are only its opinion."""
     from hive_mind.evals.report.naming import cell_name, metric_name
     from hive_mind.evals.report.selecting import ANSWERS
 

@@ -17,7 +17,7 @@ from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.erasure.copies import note_copy
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")]
-Copy = Annotated[Path, typer.Argument(metavar="FILE", help="What `backup` wrote.")]
+Copy = Annotated[Path, typer.Argument(metavar="FILE", help="The file that `backup` wrote.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what the agent has now, which is kept beside it.")]
 
 

@@ -155,7 +155,7 @@ def _show(receipt: Receipt, path: Path, output: Format) -> None:
     show(f"receipt: {path}")
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="What `erase` wrote.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file that `erase` wrote.")]
 
 receipt_group = typer.Typer(name="receipt", help="Check the receipts of erasures.", no_args_is_help=True)
 group.add_typer(receipt_group)

@@ -61,7 +61,7 @@ async def list_facts(concept: Concept = "", limit: options.Limit = 20, *, at: An
 @group.command(epilog=examples('hive-mind facts search "cooling pump"', "hive-mind facts search D4 --method keyword --explain"))
 @command
 async def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The words to look for.")],
     limit: options.Limit = LIMIT,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
     former: Annotated[bool, typer.Option("--with-superseded", help="Also find what was true before.")] = False,

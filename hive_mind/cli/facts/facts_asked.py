@@ -27,7 +27,7 @@ _PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
 
 @dataclass(frozen=True, slots=True)
 class AskedFacts:
-    """What an agent knows; of one in a hive, what the hive knows, too."""
+    """The facts of an agent; of one in a hive, also those of the hive."""
 
     agent: AnsweringAgent
 
@@ -40,7 +40,7 @@ class AskedFacts:
         return _facts(await self.agent.call("named", fact_id=prefix))
 
     async def statistics(self) -> MemoryStatistics:
-        """What it holds itself."""
+        """Counts of its own memory."""
         return msgspec.convert(await self.agent.call("stats"), MemoryStatistics)
 
 
@@ -75,7 +75,7 @@ async def fact_called(memory: Facts[One], given: str) -> One:
         raise InvalidInput(f"{given!r} is not a fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
     facts = await memory.facts_with_prefix(prefix)
     if len(facts) > 1:
-        raise InvalidInput(f"{given!r} begins several ids ({', '.join(fact.id for fact in facts[:_SHOWN])}): give more of it")
+        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(fact.id for fact in facts[:_SHOWN])}; give more characters")
     if not facts:
         raise InvalidInput(f"there is no fact {given!r}: `hive-mind facts list` shows the ids")
     return facts[0]

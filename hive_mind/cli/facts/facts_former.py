@@ -22,8 +22,8 @@ from hive_mind.model.content import SOURCE
 Source = Annotated[
     str, typer.Option("--source", help="A file that was learned, or another source as `hive-mind sources` names it.")
 ]
-By = Annotated[str, typer.Option("--by", help="What holds now.")]
-SaidBy = Annotated[str, typer.Option("--source", help="Who says so.")]
+By = Annotated[str, typer.Option("--by", help="The statement that holds now.")]
+SaidBy = Annotated[str, typer.Option("--source", help="The source of the statement.")]
 
 
 group = typer.Typer()

@@ -26,7 +26,7 @@ from hive_mind.runtime.wiring import opened_store, unindexed
 from hive_mind.store.base import FactStore
 
 Target = Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")]
-Origin = Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; - for standard input.")]
+Origin = Annotated[str, typer.Argument(metavar="FILE", help="The file that `export` wrote; - for standard input.")]
 
 
 group = typer.Typer()
@@ -77,7 +77,7 @@ async def _import(file: str, lines: FileLines, settings: Settings, agent: str, o
             try:
                 done = await _taken_in(target, lines, report)
             except InvalidInput as error:
-                # What is wrong is in the file and not in the call.
+                # The fault is in the file and not in the call.
                 raise CommandError(f"{file}: {error}") from error
     if not done.lines:
         raise CommandError(f"{file}: is empty; give a file that `facts export` wrote")
@@ -107,7 +107,7 @@ async def _taken_in(target: Unindexed, lines: FileLines, report: ProgressPrinter
 
 
 class _Export:
-    """What a database holds as lines, and how many current facts there were."""
+    """The lines of a database, and how many current facts there were."""
 
     def __init__(self, store: FactStore) -> None:
         self._store, self.facts = store, 0

@@ -102,7 +102,7 @@ async def path(
 )
 @command
 async def query(
-    cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="What to look for; it can only read.")],
+    cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="The query; it can only read.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most this many rows.")] = 1000,
     timeout_s: Annotated[float, typer.Option("--timeout", min=0.1, max=3600, help="Seconds it may take.")] = 10.0,
     *,

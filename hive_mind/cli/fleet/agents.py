@@ -31,7 +31,7 @@ Agent = Annotated[
     typer.Option(
         "--agent",
         "-a",
-        help="Whose memory; each agent has a database of its own.",
+        help="The agent; each has a database of its own.",
         show_default="one that is ready, where a fleet runs here; else default",
         autocompletion=fleets.agent_names,
     ),

@@ -169,7 +169,7 @@ async def carry_out(at: fleets.OneFleet, change: "Callable[[HiveController], Awa
 
 
 async def show_outcome(controller: "HiveController", outcome: "ConvergenceResult", output: FleetFormat) -> None:
-    """What was done and what runs now. Ends with exit code 1 where something is not as it should be."""
+    """Show the actions taken and the processes running now. Ends with exit code 1 where something is not as it should be."""
     status = await controller.status()
 
     def show_table() -> None:

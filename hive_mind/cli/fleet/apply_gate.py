@@ -51,7 +51,7 @@ def _experiment(named: str, data: Path | None) -> "Experiment":
 
 
 def _print_change(change: "FleetChange") -> None:
-    """What is measured, and what can't be."""
+    """Print the parts that are measured, and those that can't be."""
     for one in change.unmeasured:
         say(f"note: --gate does not measure {one}", style="yellow")
     if change.applied is None:

@@ -40,7 +40,7 @@ def delete(
 ) -> Coroutine[Any, Any, None]:
     """Stop every process of a fleet, each after it has finished.
 
-    What agents learned stays and is there again after the next apply. With --purge it is gone for good.
+    Learned facts stay and are there again after the next apply. With --purge they are gone for good.
     """
     if name and file:
         raise InvalidInput("give the fleet's name or its manifest, not both")

@@ -1,4 +1,4 @@
-"""What commands about fleets share: which fleet is meant, how it is opened, and in which form a result is printed.
+"""The common parts of commands about fleets: which fleet is meant, how it is opened, and in which form a result is printed.
 
 Controllers, manifests and platforms bring libraries that cost a second to load: they are imported here, when a fleet is opened,
 and by no command as it is defined.
@@ -185,7 +185,7 @@ def source_of(file: str, home: Path | None = None) -> "Source":
 
 
 def say_without_effect(source: "Source") -> None:
-    """What a fleet does not heed of the retrieval configuration that its manifest names; no reason to refuse the rest."""
+    """Say which parts of the retrieval configuration that its manifest names a fleet ignores; no reason to refuse the rest."""
     from hive_mind.control.manifests.named_files import without_effect
 
     for clause in without_effect(source.manifest, source.folder):

@@ -1,6 +1,6 @@
-"""`hive-mind manifest`: begin one, look whether it is right, ask what can stand in it. None of it starts anything.
+"""`hive-mind manifest`: begin one, look whether it is right, ask which fields it can have. None of it starts anything.
 
-What reads manifests brings pydantic, which costs a fraction of a second to load: only these commands load it.
+The readers of manifests bring pydantic, which costs a fraction of a second to load: only these commands load it.
 """
 
 import re
@@ -22,7 +22,7 @@ _HELP = "Start a manifest, check it, and look up its fields."
 
 
 Kind = Annotated[TopologyName, typer.Option("--topology", "-t", help="How its agents share what they know.")]
-Name = Annotated[str, typer.Option("--name", help="What the fleet is called.")]
+Name = Annotated[str, typer.Option("--name", help="The name of the fleet.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Manifests.")]
 Form = Annotated[bool, typer.Option("--form", help="The text only: don't look for the variables, files and sources it names.")]
 Place = Annotated[

@@ -1,4 +1,4 @@
-"""`hive-mind members`: who is in the hive of a fleet, and putting one out that is dead or hostile."""
+"""`hive-mind members`: the members of the hive of a fleet, and evicting one that is dead or hostile."""
 
 import time
 from pathlib import Path
@@ -42,7 +42,7 @@ def members() -> None:
     """See the members of a fleet's hive, and evict dead or hostile ones.
 
     A member that is silent stays a member: it may come back, and copying all it held costs more than waiting. Somebody has to say
-    that it is gone for good; then others take its place and copy what it held from who has it.
+    that it is gone for good; then others take its place and copy its facts from other holders.
     """
 
 
@@ -94,9 +94,10 @@ def fleet_commands() -> None:
 async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at: fleets.OneFleet) -> None:
     """Found the hive again, with the same topology, from the journals that exist.
 
-    For when homes were lost, the last holder of something was put out, or members can't agree who is a member. Every fact that
-    any journal has is there again, with its author, sources and age; the former journals stay as they are. What no journal has is
-    lost, and is listed first. A journal that can't be read is named and stops it: move the file away, and it counts as missing.
+    For when homes were lost, the last holder of something was put out, or members can't agree on their members. Every fact that
+    any journal has is there again, with its author, sources and age; the former journals stay as they are. Facts that no journal
+    has are lost, and are listed first. A journal that can't be read is named and stops it: move the file away, and it counts as
+    missing.
     """
     async with at.opened(is_reporting=at.output.is_table) as controller:
         there = await controller.remains()

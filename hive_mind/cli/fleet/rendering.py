@@ -96,7 +96,7 @@ def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> It
 
     for name, process in wanted.items():
         path = folder / name
-        # Called after what is in it; by now it may be the user's who runs the containers.
+        # Called after what is in it; by now it may belong to the user that runs the containers.
         if not path.exists():
             write_whole(path, issuer.key_of(process)[1].encode())
             yield path
@@ -106,7 +106,7 @@ def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> It
 
 
 def _texts_in(folder: Path) -> dict[str, str]:
-    """What is in the folder and may have been rendered."""
+    """The texts in the folder that may have been rendered."""
     found = (path for path in sorted(folder.rglob("*")) if path.suffix in _SUFFIXES and path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in found}
 

@@ -1,4 +1,4 @@
-"""Files to learn: which ones a path means, and standard input. What is in them is read by `runtime.texts.text_files`.
+"""Files to learn: which ones a path means, and standard input. Their contents are read by `runtime.texts.text_files`.
 
 A folder gives its texts and documents, and nothing from outside it; a file that is named is taken whatever its name.
 
@@ -41,7 +41,7 @@ def files_of(paths: Iterable[str], *, may_be_none: bool = False) -> list[Path]:
 
 
 def passed_over(paths: Iterable[str]) -> dict[Path, str]:
-    """What `files_of` leaves out of the folders among these paths, and why."""
+    """The files that `files_of` leaves out of the folders among these paths, and why."""
     found = {file: _why_not(path, file) for path in map(Path, paths) if path.is_dir() for file in _files_below(path)}
     return {file: why for file, why in found.items() if why}
 

@@ -27,7 +27,7 @@ _EPILOG = examples(
 Paths = Annotated[
     list[str], typer.Argument(help="Files, folders (their texts and documents), or - for standard input.", metavar="PATH")
 ]
-Source = Annotated[str, typer.Option(help="Who or what vouches for it.", show_default="the file's path")]
+Source = Annotated[str, typer.Option(help="The source that vouches for it.", show_default="the file's path")]
 Replace = Annotated[
     bool | None,
     typer.Option(
@@ -63,7 +63,7 @@ def learn(
 ) -> Coroutine[Any, Any, None]:
     """Learn from files, folders or standard input.
 
-    Learning the same file again adds nothing; statements that an edited file no longer makes become former. What can't be read is
+    Learning the same file again adds nothing; statements that an edited file no longer makes become former. Unreadable files are
     named and skipped, and the exit code is then 1. Where a fleet runs in the home folder, one of its agents learns, and shares it
     with the others.
     """

@@ -1,4 +1,4 @@
-"""What `hive-mind learn` did, shown: facts of each file, what was left out and why; line by line where that is asked."""
+"""The output of `hive-mind learn`: facts of each file, omissions and their reasons; line by line where that is asked."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -62,5 +62,5 @@ def _figures(file: Reply) -> str:
 
 
 def left_out_text(reasons: Mapping[str, int]) -> str:
-    """What was left out and how often, "" for nothing; but what was too unsure."""
+    """The reasons for omissions and how often each occurred, "" for nothing; except those that were too unsure."""
     return ", ".join(counted(times, *_REASONS.get(reason, (reason,))) for reason, times in reasons.items() if reason != _UNSURE)

@@ -1,4 +1,4 @@
-"""Who learns: an agent of a fleet that runs, or the one whose database is here."""
+"""The learner: an agent of a fleet that runs, or the one whose database is here."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _PART_CHARACTERS = 200_000
 
 
 class LearnedFigures(Protocol):
-    """What learning did, as far as known."""
+    """The result of learning, as far as known."""
 
     @property
     def facts(self) -> Sequence[object]:
@@ -50,7 +50,7 @@ class LearnedFigures(Protocol):
 
     @property
     def missing(self) -> str:
-        """What there was no getting, "" for nothing."""
+        """The things that could not be had, "" for nothing."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class LearnedFigures(Protocol):
 
     @property
     def left_out(self) -> Sequence[LeftOut]:
-        """What was left out, where that is known."""
+        """The omissions, where they are known."""
         ...
 
 
@@ -77,7 +77,7 @@ class Learner(Protocol):
         ...
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
-        """What it learned from where, of sources whose name begins like this."""
+        """The sources that it learned from, of those whose name begins like this."""
         ...
 
     async def withdraw(self, source: str, /) -> int:
@@ -117,7 +117,7 @@ class LocalLearner:
 
 @dataclass(frozen=True, slots=True)
 class RemoteLearned:
-    """What an agent elsewhere said that it did."""
+    """The result of learning, as an agent elsewhere reported it."""
 
     facts: Sequence[str]
     added: int

@@ -1,4 +1,4 @@
-"""What is to be learned, piece by piece, and what became of it: each piece whole before the next one starts."""
+"""The pieces to learn, and the result of each: each piece whole before the next one starts."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Tally:
-    """What was done so far. `is_explained`: line by line. `passed_over`: files that a folder does not give, and why.
+    """The results so far. `is_explained`: line by line. `passed_over`: files that a folder does not give, and why.
 
     `withdrawn`: sources that say nothing any more.
     """
@@ -58,9 +58,9 @@ class Tally:
 
 
 def pieces_of(paths: Sequence[str], source: str, said_at: str, *, is_whole: bool | None = None) -> list[Piece]:
-    """What to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`.
+    """The pieces to learn. Files are read when their turn comes, standard input at once. Raises `InvalidInput`.
 
-    `is_whole` None: a file is all that its path says; what has a source of another name is one more thing that source says.
+    `is_whole` None: a file is all that its path says; one with a source of another name is one more thing that source says.
     """
     if STDIN not in paths:
         files = files_of(paths, may_be_none=bool(is_whole))
@@ -184,6 +184,6 @@ async def _learn_document(learner: Learner, piece: Piece, document: Document, ta
 
 
 def _lines(learned: LearnedFigures) -> list[dict[str, str]]:
-    """What became of each stretch of the content, as far as that is known."""
+    """The fate of each stretch of the content, as far as that is known."""
     kept = [{"what": "kept", "text": fact.content} for fact in learned.facts if isinstance(fact, Fact)]
     return [*kept, *({"what": f"left out ({one.reason})", "text": one.text} for one in learned.left_out)]

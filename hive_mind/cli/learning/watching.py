@@ -79,7 +79,7 @@ class FolderWatcher:
         self.handled[source] = seen
 
     def _is_gone(self, source: str, there: Iterable[Path], now: Mapping[str, FileSignature]) -> bool:
-        """Twice, for who replaces a file may remove it first."""
+        """Twice, for a program that replaces a file may remove it first."""
         is_ours = any(source.startswith(below(folder)) for folder in there)
         return is_ours and source not in now and source not in self._last and is_gone(source)
 

@@ -1,6 +1,6 @@
 """`hive-mind retrieval`: how to search, as files that are checked, measured, compared and only then deployed.
 
-Every command works in a workspace, a folder of files. What reads them brings pydantic, so the commands that need it load it.
+Every command works in a workspace, a folder of files. Their readers bring pydantic, so the commands that need it load it.
 """
 
 import typer

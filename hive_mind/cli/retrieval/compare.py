@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.measuring.comparing import Comparison, RankChange
     from hive_mind.retrieval.measuring.measured import Metric
 
-First = Annotated[str, typer.Argument(metavar="A", help="What to compare with.", autocompletion=workspaces.config_names)]
+First = Annotated[str, typer.Argument(metavar="A", help="The one to compare with.", autocompletion=workspaces.config_names)]
 Second = Annotated[
     str,
     typer.Argument(
-        metavar="B", help="What to look at.", show_default="A, and the active one in place of A",
+        metavar="B", help="The one to look at.", show_default="A, and the active one in place of A",
         autocompletion=workspaces.config_names,
     ),
 ]  # fmt: skip

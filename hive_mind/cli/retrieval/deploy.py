@@ -30,7 +30,7 @@ _LOSERS_SHOWN = 3
 Force = Annotated[bool, typer.Option("--force", help="Deploy although the measurements speak against it; needs --reason.")]
 Reason = Annotated[str, typer.Option("--reason", "-m", help="Why; it is kept in the history.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say whether it may; nothing is put into use.")]
-By = Annotated[str, typer.Option("--by", help="Who is responsible.", show_default="the user of this process")]
+By = Annotated[str, typer.Option("--by", help="The person responsible.", show_default="the user of this process")]
 
 
 group = typer.Typer()
@@ -73,7 +73,7 @@ async def deploy(
 
 
 def user() -> str:
-    """Who runs this process."""
+    """The user that runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

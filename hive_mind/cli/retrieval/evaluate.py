@@ -88,7 +88,7 @@ async def evaluate(
 
 
 async def evaluated(bench: "Bench", config: "RetrievalConfig", questions: Questions) -> "Evaluation":
-    """What was measured. What was done otherwise than configured is said."""
+    """The measurements. Deviations from the configuration are named."""
     from hive_mind.retrieval.measuring.evaluation import evaluate
 
     golden = workspaces.golden_of(bench.workspace, config)

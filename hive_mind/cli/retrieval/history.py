@@ -1,4 +1,4 @@
-"""`hive-mind retrieval history` and `rollback`: who put what into use, when and why; and the way back."""
+"""`hive-mind retrieval history` and `rollback`: deployments, with person, time and reason; and the way back."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +29,7 @@ async def history(
     workspace: workspaces.Folder = None,
     output: options.Output = Format.TEXT,
 ) -> None:
-    """Show what was put into use, the latest first: who, when, why, and by which figures."""
+    """Show the deployments, the latest first: person, time, reason and figures."""
     from hive_mind.retrieval.deploying.deploying import read_deployments
 
     folder = workspaces.opened(workspace)

@@ -40,7 +40,7 @@ _ROUNDS = {"search": 8, "llm": 8, "person": 24}
 
 
 class Keyboard:
-    """Standard input, line by line. Nothing else may read it, and who has given up waiting must not ask again."""
+    """Standard input, line by line. Nothing else may read it, and a reader that has given up waiting must not ask again."""
 
     def __init__(self) -> None:
         self._lines = _lines(sys.stdin)
@@ -81,7 +81,7 @@ def _lines(stdin: TextIO) -> Iterator[str]:
 
 
 def _block(stdin: TextIO) -> bytes:
-    """What came; b"" at the end, and where somebody has closed it meanwhile."""
+    """The bytes that came; b"" at the end, and where somebody has closed it meanwhile."""
     # A closed file has no number.
     with suppress(ValueError):
         try:
@@ -95,7 +95,7 @@ def _block(stdin: TextIO) -> bytes:
 
 
 class How(StrEnum):
-    """Who proposes what to try next."""
+    """The proposer of the next try."""
 
     SEARCH = "search"
     LLM = "llm"
@@ -163,7 +163,7 @@ async def tune(
 
 @asynccontextmanager
 async def _tuner(how: How, rounds: int, seed: int) -> "AsyncIterator[Tuner]":
-    """Who proposes. Raises `InvalidInput` where no language model is set."""
+    """The tuner that proposes. Raises `InvalidInput` where no language model is set."""
     if how is How.LLM:
         async with _llm_tuner() as tuner:
             yield tuner

@@ -1,4 +1,4 @@
-"""What the commands of `hive-mind retrieval` share: which workspace and configuration are meant, and where it is measured."""
+"""Common parts of `hive-mind retrieval`: which workspace and configuration are meant, and where it is measured."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hive_mind.retrieval.measuring.evaluation import Bench
 
 _FOLDER = "retrieval"
-# What stands for the configuration that is in use; no configuration can be called so.
+# The name of the configuration that is in use; no configuration can be called so.
 ACTIVE = "active"
 _FILE_SUFFIX = ".json"
 
@@ -95,7 +95,7 @@ def usable(workspace: "Workspace", config: "RetrievalConfig") -> "RetrievalConfi
     from hive_mind.retrieval.checking.validation import check_config
 
     if config not in readable(workspace, [config.name]):
-        # What was deployed and edited since was checked when it was deployed.
+        # A configuration edited since its deployment was checked when it was deployed.
         return config
     checked = check_config(workspace, config.name, has_embeddings=True)
     for one in checked.findings:
@@ -110,7 +110,7 @@ def golden_of(workspace: "Workspace", config: "RetrievalConfig") -> "Golden":
 
     if not workspace.golden_file.exists():
         raise InvalidInput(
-            f"there is no {workspace.golden_file}: write questions with the documents that answer them; see describe"
+            f"golden set {workspace.golden_file} is missing: write questions with the documents that answer them; see describe"
         )
     return check_golden(workspace, workspace.collection(config.collection)).accepted()
 
@@ -175,7 +175,7 @@ async def updated(index: "CollectionIndex") -> "Indexed":
 
 
 def index_summary(done: "Indexed") -> str:
-    """What an update did, in a line."""
+    """The result of an update, in a line."""
     counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"), (done.unchanged, "unchanged"))
     parts = [f"{count} {what}" for count, what in counts if count]
     embedded = f", {done.embedded} texts embedded" if done.embedded else ""

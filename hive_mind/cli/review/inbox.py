@@ -20,7 +20,7 @@ from hive_mind.judge.judgment import JudgmentAction
 
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="An item's id, or its first characters (6 or more).")]
 Because = Annotated[str, typer.Option("--because", help="Why; kept with the decision.")]
-As = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides.", show_default="your login")]
+As = Annotated[str, typer.Option("--as", metavar="NAME", help="The name to decide under.", show_default="your login")]
 Alike = Annotated[bool, typer.Option("--all", help="Decide all that wait for the same cause.")]
 
 group = typer.Typer(
@@ -118,7 +118,7 @@ def answer(
 @command
 def edit(
     id_: ItemId,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="What to use instead; - reads standard input.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value to use instead; - reads standard input.")],
     is_json: Annotated[bool, typer.Option("--json", help="VALUE is JSON, not text.")] = False,
     because: Because = "",
     name: As = "",
@@ -136,7 +136,7 @@ def edit(
 async def reopen(id_: ItemId, because: Because = "", name: As = "", *, at: AtDesk) -> None:
     """Let it be decided again.
 
-    What followed from the first decision is not undone.
+    Effects of the first decision are not undone.
     """
     async with desk_of(at.home, at.agent) as desk:
         view = await item_called(desk, id_)

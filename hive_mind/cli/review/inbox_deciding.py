@@ -25,7 +25,7 @@ ALL_BUT_QUESTIONS: Sequence[ItemKind] = (*WITH_VALUE, "audit", "ticket")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What somebody wants to become of an item. `kinds`: those it makes sense for; empty: all."""
+    """A decision that somebody wants on an item. `kinds`: those it makes sense for; empty: all."""
 
     action: JudgmentAction
     by: str
@@ -61,17 +61,17 @@ async def decide(at: AtDesk, given: str, wish: Wish) -> None:
             if counts:
                 show(f"{short_id(one.item.id)} is {outcome(one.item, decision)}: {one.item.title}")
     if late := [_first(one) for one, counts in zip(after, counting, strict=True) if not counts]:
-        raise CommandError(f"{'; '.join(late)}. What you said is kept as a comment; to decide again: hive-mind inbox reopen ID")
+        raise CommandError(f"{'; '.join(late)}. Your text is kept as a comment; to decide again: hive-mind inbox reopen ID")
 
 
 async def others_like(desk: LedgerDesk, view: ItemView) -> list[ItemView]:
-    """What else waits for the same cause."""
+    """The other items that wait for the same cause."""
     alike = await desk.open(view.item.kind, view.item.agent)
     return [one for one in alike if one.item.id != view.item.id and cause(one.item) == cause(view.item)]
 
 
 def value_of(given: str, *, is_json: bool = False) -> Any:
-    """What is given on the line or, for -, on standard input. Raises `InvalidInput`. Not for a coroutine."""
+    """The value on the line or, for -, on standard input. Raises `InvalidInput`. Not for a coroutine."""
     text = stdin_text() if given == STDIN else given
     if isinstance(text, Unreadable):
         raise InvalidInput(f"standard input {text.reason}")

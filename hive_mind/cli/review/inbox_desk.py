@@ -31,7 +31,7 @@ Agent = Annotated[
     typer.Option(
         "--agent",
         "-a",
-        help="What this agent asks.",
+        help="Only items of this agent.",
         show_default="all that is asked, where a fleet is judged here; else default",
         autocompletion=agent_names,
     ),
@@ -40,7 +40,7 @@ Agent = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AtDesk:
-    """Whose desk, and in which form the result is printed."""
+    """The owner of the desk, and the form in which the result is printed."""
 
     agent: Agent = ""
     home: options.Home = None
@@ -78,7 +78,7 @@ async def item_called(desk: LedgerDesk, given: str) -> ItemView:
     prefix = given.strip().lower()
     ids = [id for id in await desk.ids() if id.startswith(prefix)] if len(prefix) >= PREFIX_CHARACTERS_MIN else []
     if len(ids) > 1:
-        raise InvalidInput(f"{given!r} begins several ids ({', '.join(ids[:_SHOWN])}): give more of it")
+        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(ids[:_SHOWN])}; give more characters")
     view = await desk.view(ids[0]) if ids else None
     if view is None:
         least = f"the first {PREFIX_CHARACTERS_MIN} characters of an id, or more"
@@ -87,13 +87,13 @@ async def item_called(desk: LedgerDesk, given: str) -> ItemView:
 
 
 def person(name: str) -> str:
-    """Who decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
+    """The person that decides: the name that is given, or that of the login. Raises `InvalidInput` where there is none."""
     try:
         found = name.strip() or getpass.getuser()
     except (KeyError, OSError):
         found = ""
     if not found:
-        raise InvalidInput("nobody is logged in here under a name: say who decides with --as NAME")
+        raise InvalidInput("can't find out the user's name: use --as NAME")
     return found
 
 

@@ -20,7 +20,7 @@ _DONE = {
 
 
 def outcome(item: Item, decision: Decision) -> str:
-    """What becomes of the item, as a participle."""
+    """The fate of the item, as a participle."""
     if decision.edit is None:
         return _DONE[decision.action]
     return "answered" if item.kind == "question" else "changed and approved"
@@ -33,7 +33,7 @@ def done(item: Item, decision: Decision) -> str:
 
 
 def show_lines(lines: Sequence[Line]) -> None:
-    """What waits, a line for each cause."""
+    """Show the waiting items, a line for each cause."""
     show_table(["id", "kind", "agent", "asked", "what"], [_row(line) for line in lines])
 
 

@@ -21,11 +21,11 @@ from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.agent_files import ledger_path
 
-Agent = Annotated[str, typer.Argument(metavar="AGENT", help="Whose judge.", autocompletion=agent_names)]
+Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The agent of the judge.", autocompletion=agent_names)]
 
 
 class _Shows(TyperGroup):
-    """What is no command is an agent, or an option of `show`."""
+    """A word that is no command is an agent, or an option of `show`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """With `show` before it, where nothing else is called."""
@@ -73,7 +73,7 @@ async def reset_judge(agent: Agent = DEFAULT_AGENT, home: options.Home = None) -
     """
     settings = settings_for(home, embed="none")
     if not ledger_path(settings, agent).exists():
-        raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists who there is")
+        raise InvalidInput(f"nothing was ever judged for {agent!r} here; `hive-mind get agents` lists the agents")
     ledger = await ledger_of(settings, agent)
     try:
         await reset(ledger, time.time_ns() // 1_000_000)

@@ -115,7 +115,7 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
 async def propose(
     at_least: AtLeast = 10,
     out: Out = None,
-    agent: Annotated[str, typer.Option("--agent", "-a", help="What this agent asked.", show_default="all that was asked")] = "",
+    agent: Annotated[str, typer.Option("--agent", "-a", help="Items of this agent.", show_default="all that was asked")] = "",
     home: options.Home = None,
     output: options.Output = Format.TEXT,
 ) -> None:

@@ -26,12 +26,12 @@ From = Annotated[
 Share = Annotated[
     float | None, typer.Option("--of", min=0.01, max=1, help="The share of all cases.", show_default="the next of 0.1, 0.5 and 1")
 ]
-By = Annotated[str, typer.Option("--as", metavar="NAME", help="Who decides this.", show_default="who is logged in")]
+By = Annotated[str, typer.Option("--as", metavar="NAME", help="The name to decide under.", show_default="who is logged in")]
 
 
 @dataclass(frozen=True, slots=True)
 class OfFleet:
-    """Whose rules, and in which form the result is printed."""
+    """The fleet of the rules, and the form in which the result is printed."""
 
     fleet: Fleet = ""
     home: options.Home = None
@@ -79,7 +79,7 @@ async def approve(ids: Ids = None, source: From = None, share: Share = None, by:
 
 @command
 async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFleet) -> None:
-    """Put rules of the hive on trial: they look at every fact and decide nothing. What they held back is shared."""
+    """Put rules of the hive on trial: they look at every fact and decide nothing. Facts that they held back are shared."""
     from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("shadow", person(by)), ids or [], source, at)
@@ -89,7 +89,7 @@ async def shadow(ids: Ids = None, source: From = None, by: By = "", *, at: OfFle
 async def retire(
     ids: Annotated[list[str], typer.Argument(metavar="RULE", help="Ids of rules.")], by: By = "", *, at: OfFleet
 ) -> None:
-    """Retire rules of the hive. What they held back is shared."""
+    """Retire rules of the hive. Facts that they held back are shared."""
     from hive_mind.cli.review.inbox_desk import person
 
     await _decide(_Wish("retired", person(by)), ids, None, at)

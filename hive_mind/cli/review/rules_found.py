@@ -1,4 +1,4 @@
-"""What `hive-mind rules` works with: rules at work and in files, facts of an agent or of an export, what people decided."""
+"""The inputs of `hive-mind rules`: rules at work and in files, facts of an agent or of an export, people's decisions."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -92,7 +92,7 @@ def cases_in(file: str) -> list[Tried]:
 
 
 async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
-    """What an agent knows now, with what people decided about it."""
+    """The facts that an agent knows now, with people's decisions about them."""
     async with fleet_agent(settings.home, fleet, agent) as running:
         if running is not None:
             name, lines = running.name, (await running.call("export"))["lines"]
@@ -107,7 +107,7 @@ async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
 
 
 async def decided_facts(home: Path | None, agent: str) -> list[Precedent]:
-    """What people decided about facts."""
+    """People's decisions about facts."""
     async with desk_of(home, agent) as desk:
         return [
             Precedent(person=action_of(view), kind=FACT, result=shown(view), case=view.item.title)

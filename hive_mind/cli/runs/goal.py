@@ -1,6 +1,6 @@
 """`hive-mind goal`: begin one, look whether it is right, ask what can stand in it. None of it runs anything.
 
-What reads goals brings pydantic, which costs a fraction of a second to load: only these commands load it.
+The readers of goals bring pydantic, which costs a fraction of a second to load: only these commands load it.
 """
 
 from pathlib import Path

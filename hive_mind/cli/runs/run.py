@@ -110,7 +110,7 @@ async def driven(executor: "RunExecutor", agent: str, output: Format) -> None:
 
 
 def printer_for(output: Format) -> "StepPrinter":
-    """What shows each step as it comes, for people."""
+    """A printer of each step as it comes, for people."""
     from hive_mind.cli.runs.run_shown import StepPrinter
 
     return StepPrinter(is_silent=output is not Format.TEXT)

@@ -1,4 +1,4 @@
-"""What people see of a run: its steps as they come, where it is, what it came to, and why."""
+"""A run as people see it: its steps as they come, where it is, its outcome, and why."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ class StepPrinter:
             say(text, style="dim")
 
     def listen(self, node: str) -> Callable[[str], None] | None:
-        """What shows a model's words as they come; None where nobody watches."""
+        """A printer of a model's words as they come; None where nobody watches."""
         return partial(self._word, node) if sys.stderr.isatty() and not self._is_silent else None
 
     def _word(self, node: str, text: str) -> None:
@@ -55,7 +55,7 @@ class StepPrinter:
         sys.stderr.flush()
 
     def end_line(self) -> None:
-        """What is said next begins a line."""
+        """Let the next text begin a line."""
         if self._speaking:
             sys.stderr.write("\n")
         self._speaking = ""
@@ -70,7 +70,7 @@ class Heard:
         """By node: the turn, and how much of it."""
 
     def show_new(self, saying: Iterable[Mapping[str, Any]]) -> None:
-        """What is new of it."""
+        """Show the new part of it."""
         for one in saying:
             turn, shown = self._shown.get(one["node"], (one["turn"], 0))
             if turn != one["turn"]:
@@ -82,7 +82,7 @@ class Heard:
 
 
 def step_text(step: s.Step, nodes: dict[str, str]) -> str:
-    """What a step says; "" for what is no news. `nodes` learns which node each place is."""
+    """The text of a step; "" for one that is no news. `nodes` learns which node each place is."""
     match step:
         case s.Entered():
             nodes[step.place] = step.node

@@ -63,7 +63,7 @@ async def list_runs(limit: options.Limit = 20, *, at: options.OwnAgent) -> None:
 @group.command("show", epilog=examples("hive-mind runs show 4f1a2b3c"))
 @command
 async def show_one(run: RunId, at: options.OwnAgent) -> None:
-    """Show a run: where it stands, the values it set, whom it waits for."""
+    """Show a run: where it stands, the values it set, the people it waits for."""
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
     from hive_mind.agents.runs.run_parts import RunParts
@@ -130,7 +130,7 @@ async def resume(
 ) -> None:
     """Resume a run that was stopped or killed, or that waited for a person who has decided.
 
-    What was done is not done again; before a call that may have happened, and must not happen twice, a person is asked.
+    Finished steps are not done again; before a call that may have happened, and must not happen twice, a person is asked.
     """
     from hive_mind.agents.runs.executor import RunExecutor
     from hive_mind.agents.runs.run_journal import run_called
@@ -155,7 +155,7 @@ async def resume(
 @command
 async def cancel(
     run: RunId,
-    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Who cancels it.", show_default="your login")] = "",
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="The name to cancel under.", show_default="your login")] = "",
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
 ) -> None:

@@ -15,7 +15,7 @@ _SILENT_S = 60.0
 
 
 async def reply_in_events(name: str, url: str, token: str, what: str, fields: Mapping[str, object], progress: OnProgress) -> Any:
-    """What the agent answers. Raises what it refuses with, and `BackendUnavailable` where it ends before it has answered."""
+    """The agent's answer. Raises what it refuses with, and `BackendUnavailable` where it ends before it has answered."""
     headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream", "Content-Type": "application/json"}
     within = aiohttp.ClientTimeout(total=None, sock_read=_SILENT_S)
     try:

@@ -64,7 +64,7 @@ def _folder() -> Path:
 
 
 def _given() -> bytes:
-    """What the program says; nothing where it says nothing at once, for it may leave the pipe open."""
+    """The input from the program; nothing where it sends nothing at once, for it may leave the pipe open."""
     if sys.stdin.isatty():
         return b""
     try:

@@ -159,7 +159,7 @@ async def _over_stdio(server: "MCPServer") -> None:
             try:
                 await asyncio.wait([serving])
             finally:
-                # Who cancelled it would wait for the client's next line.
+                # Its canceller would wait for the client's next line.
                 lines.end()
                 await serving
             is_unheard = lines.is_unheard

@@ -1,7 +1,7 @@
 """`hive-mind ask` where the resident process has the memory open: put to it before the command line is loaded.
 
-The answer takes some tens of milliseconds; loading what reads any command takes several times that. What is not plainly such a
-question, and all that goes wrong, is left to the command itself, which asks anew and says what is the matter.
+The answer takes some tens of milliseconds; loading what reads any command takes several times that. Anything but such a
+question, and every failure, is left to the command itself, which asks anew and says what is the matter.
 """
 
 import json
@@ -57,7 +57,7 @@ def _given(arguments: Sequence[str]) -> dict[str, str] | None:
 
 
 def _reply(given: dict[str, str]) -> Any:
-    """What the resident process answers; None where there is none, or it does not."""
+    """The answer of the resident process; None where there is none, or it does not answer."""
     from hive_mind.cli.output import printable
 
     limit, agent = given.get("limit", "10"), given.get("agent") or _AGENT

@@ -15,7 +15,7 @@ from hive_mind.counted import counted
 
 _EPILOG = examples("hive-mind serve", "hive-mind serve --agent ines", "hive-mind serve --stop")
 
-Agent = Annotated[str, typer.Option("--agent", "-a", help="Whose memory.", show_default="default")]
+Agent = Annotated[str, typer.Option("--agent", "-a", help="The agent of the memory.", show_default="default")]
 Stop = Annotated[bool, typer.Option("--stop", help="End that process; what its agents know stays.")]
 
 

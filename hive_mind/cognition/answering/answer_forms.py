@@ -41,7 +41,7 @@ _QUANTITIES = (
     "headcount|pressure|weight|load|temperature|voltage|speed|power|output|consumption|volume|capacity|distance|length|height|width|"
     "depth|size|age|budget|amount|number|percentage|share"
 )
-# What an office or a maker numbers.
+# Things that an office or a maker numbers.
 _NUMBERED = "licen[cs]e|permit|authori[sz]ation|registration|invoice|serial"
 _CURRENCIES = "euros?|pounds?|dollars?|cents?|pence|francs?|kron(?:or|er)|yen|rupees?|EUR|USD|GBP|CHF"
 _LENGTHS = r"mm|cm|m|km|metres?|meters?|metern?|kilomet\w+|miles?|feet|foot|ft|inch\w*|yards?"
@@ -50,7 +50,7 @@ _COLOURS = (
     r"rot\w*|grün\w*|blau\w*|gelb\w*|schwarz\w*|weiß\w*|grau\w*|braun\w*|farb\w*|hell\w*|dunkel\w*|light|"
     r"colou?r\w*|paint\w*|dark|bright|transparent"
 )
-# Who is meant need not have a name.
+# The person meant need not have a name.
 _PEOPLE = (
     "team|staff|crew|committee|guard|deputy|everybody|nobody|somebody|(?:grand)?(?:mother|father)|uncle|aunt|neighbou?rs?|people|"
     "users?|root|they|caretaker|porter|we|i|brother|sister|wife|husband|son|daughter|child(?:ren)?|friends?|colleagues?|boss|mayor|"
@@ -72,7 +72,7 @@ class _Form(NamedTuple):
     titles: re.Pattern[str] | None = None
     """One of which a column has, where a bare field of its row may answer."""
     is_distinctive: bool = False
-    """What is of this form is rare: where a thing has one, it is the one that is asked for."""
+    """Texts of this form are rare: where a thing has one, it is the one that is asked for."""
     is_needed: bool = True
     """Without it a text does not answer."""
 
@@ -171,7 +171,7 @@ def _has_somebody(text: str, question: str) -> bool:
     """A name, or a word for people, that the question does not hold already."""
     asked = terms_in(question)
     words = _WORD.findall(text)
-    # What begins a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
+    # The first word of a sentence is a name where somebody does something: "Ana sold it", and not "Run it".
     is_subject = len(words) == 1 or (len(words) > 1 and _DOING.fullmatch(words[1]) is not None)
     capitals = [word for word in words[0 if is_subject else 1 :] if word[0].isupper()]
     found = [*_proper(text, [*entities(text), *capitals]), *_SOMEBODY.findall(text)]

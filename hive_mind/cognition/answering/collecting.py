@@ -39,7 +39,7 @@ _MARKS = "?!. \"'“”„‘’"
 
 
 def aggregations_of(question: str) -> Iterator[Aggregation]:
-    """What a question wants collected, in the order in which to try: what it is about as it is written, then in the singular."""
+    """Aggregations that a question wants, in the order in which to try: its subject as it is written, then in the singular."""
     asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).strip(_MARKS)
     for kind, pattern in _COMPILED:
         if found := pattern.fullmatch(asked):

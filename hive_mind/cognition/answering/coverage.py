@@ -24,7 +24,7 @@ _GAIN = 1.0
 # Of two that add the same, the one that shares more with the question, also where another has said that already.
 _SHARE_BONUS = 0.3
 
-# What of facts that only name an identifier is worth reading: a sentence with a few words besides.
+# The facts worth reading among those that only name an identifier: a sentence with a few words besides.
 _SENTENCE_BONUS, _DETAIL_MIN = 0.2, 4
 _SENTENCE_ENDS = (".", "!", "。")
 
@@ -65,7 +65,7 @@ def chosen(
 
 
 def _worth(offered: _Offered, *, missing: frozenset[str], wanted: frozenset[str], unstated: Sequence[frozenset[str]]) -> float:
-    """What a fact is worth after those that were taken: its score, and what it adds."""
+    """The worth of a fact after those that were taken: its score, and what it adds."""
     shares = [_share(met_in(part, offered.terms), part) for part in unstated]
     return offered.score + _GAIN * max(shares or [_share(met_in(missing, offered.terms), wanted)])
 
@@ -76,7 +76,7 @@ def names_only(asked: QuestionTerms, one: Relevant) -> bool:
 
 
 def _wanted(asked: QuestionTerms) -> frozenset[str]:
-    """What the facts should tell. All of them have the identifier, itself or by another name."""
+    """The terms that the facts should hold. All of them have the identifier, itself or by another name."""
     return (asked.words | asked.names) or asked.identifiers
 
 
@@ -104,7 +104,7 @@ def _said(fact: Fact) -> frozenset[str]:
 
 
 def _terms_of(asked: QuestionTerms, fact: Fact) -> frozenset[str]:
-    """What a fact says, what its figures measure, and its speaker, where asked about: "Mendes" mends nothing."""
+    """The terms of a fact, of the quantities in it, and of its speaker, where asked about: "Mendes" mends nothing."""
     speaker = terms_in(fact.speaker) & (asked.words | asked.names)
     said = fact.content.removeprefix(f"{fact.speaker}: ")
     return terms_in(f"{said} {fact.concept}") | measured_in(said) | speaker

@@ -38,7 +38,7 @@ _OTHER = frozenset(
 _WORD = regex(r"[^\W_][\w'’.-]*")
 _MARKS = regex(r"[*`_“”„\"]+")
 _SENTENCE_ENDS = regex(r"(?<=[.!?;])\s+")
-# What stands before a subject: "A heavy mooring dolphin is …".
+# Words before a subject: "A heavy mooring dolphin is …".
 _BEFORE_MAX = 3
 _ARTICLES = frozenset("a an the ein eine der die das".split())
 _NO_SUBJECT = frozenset(
@@ -56,7 +56,7 @@ _QUESTION_CHARS_MAX = 120
 
 
 class _Asked(NamedTuple):
-    """What is to be defined, word by word. `is_kind`: any of its kind."""
+    """The thing to define, word by word. `is_kind`: any of its kind."""
 
     words: tuple[str, ...]
     is_kind: bool
@@ -107,7 +107,7 @@ def _statement_text(fact: Fact) -> str:
 def _is_titled(wanted: _Asked, fact: Fact) -> bool:
     """Whether what a fact stands under, or the "it" in it, is what is to be defined."""
     terms = frozenset(wanted.words)
-    # What names the thing itself says of it what it says.
+    # A fact that names the thing itself is about it.
     if terms <= terms_in(_statement_text(fact)):
         return False
     titles = (fact.concept, *map(title_of, fact.sources))

@@ -1,7 +1,7 @@
 """People described instead of named: the boss of Hidden Wolf, in "In which room can I find the boss of Hidden Wolf?".
 
-What is asked about somebody, texts tell under the name, and who that is stands in another fact. So such a question is two: who it
-is, and the same of the one who was found. This finds both in the words; who answers the first, `relevance` judges.
+Texts use a person's name; another fact links the role to the name. So such a question is two: for the name, and the same about
+the person found. This finds both in the words; which facts answer the first, `relevance` judges.
 """
 
 import re
@@ -32,7 +32,7 @@ _NAMES_MAX = 2
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Who is asked first, and the question before and after the description."""
+    """The question for the name, and the question before and after the description."""
 
     who: str
     before: str

@@ -91,7 +91,7 @@ def focus_of(question: str) -> frozenset[str]:
 
 
 def _predicate(rest: str) -> frozenset[str]:
-    """What is done, of "does the ferry leave from Corrin": the last word before a preposition, where it is no subject."""
+    """The deed, of "does the ferry leave from Corrin": the last word before a preposition, where it is no subject."""
     _, *words = rest.split()
     has_pronoun = bool(words) and words[0].casefold() in _PRONOUNS
     end = next(

@@ -67,7 +67,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a question wants. `hits` is how many facts an answer of this kind usually rests on."""
+    """The kind of a question. `hits` is how many facts an answer of this kind usually rests on."""
 
     kind: Kind
     hits: int

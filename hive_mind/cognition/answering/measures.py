@@ -16,7 +16,7 @@ _NUMERAL = (
 _MONEY = "price cost budget fund funding spend"
 _SPAN = "period duration interval often"
 SPANS = frozenset(tokenize(_SPAN))
-"""What spans of time are: many texts name one."""
+"""The names of spans of time: many texts name one."""
 # A unit after a figure, and the quantities that are measured in it.
 _UNITS = (
     (r"kg|g|mg|kilos?|kilograms?|kilogrammes?|grams?|tonnes?|tons?|t|lbs?", "weight weigh heavy load mass"),

@@ -1,4 +1,4 @@
-"""What a question asks for, as terms: what must be met, what should be, and what the answer may leave unsaid."""
+"""The terms of a question: those that must be met, those that should be, and those that the answer may leave unsaid."""
 
 import re
 from dataclasses import dataclass
@@ -67,9 +67,9 @@ _DOTTED = regex(r"(?<![\w.])\d{1,10}\.\d{1,10}(?![\w.]*\d)")
 
 @dataclass(frozen=True, slots=True)
 class QuestionTerms:
-    """What a question asks for, as terms: the identifiers and names that must be met, and all other words.
+    """The terms of a question: the identifiers and names that must be met, and all other words.
 
-    `kinds` are the words among them that say what kind of thing the answer is; a match speaks for a fact, a miss does not speak
+    `kinds` are the words among them for the kind of thing the answer is; a match speaks for a fact, a miss does not speak
     against it. `numbers` distinguish things of one name: a question about lift 2 does not mean the other lift. `roles` and
     `deeds` identify the person in question: a fact about other staff does not answer a question about the director.
     """

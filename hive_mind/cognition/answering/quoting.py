@@ -1,6 +1,6 @@
 """Answers by quotation: the best facts word for word, with who said them and when.
 
-Nothing between the quotation marks is ours. What is ours (a resolved date, "no longer true") stands outside of them.
+Nothing between the quotation marks is ours. Our own words (a resolved date, "no longer true") stand outside of them.
 
 Selection: which of the relevant facts are quoted, and in what order.
 
@@ -40,7 +40,7 @@ _CLOSEST = 3
 _SPEAKER_BONUS = 0.2
 _FORM_BONUS = 0.2
 
-# What answers by itself may be this much weaker than what only shares words; weaker still, it is about something else.
+# A fact that answers by itself may be this much weaker than one that only shares words; weaker still, it is about something else.
 _STATES_MORE_SHARE = 0.5
 
 _WANTS_FIGURE = regex(
@@ -116,7 +116,7 @@ def _certainty(hit: Hit, found: Judgement) -> float:
 def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     """A fact word for word, with who said it and when; and after what, where only that says what it is about (`is_carried`)."""
     fact = hit.fact
-    # Who speaks stands in front of most utterances already.
+    # The speaker stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
     attribution = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
     # The time in front of a log line is shown as the time it was said.
@@ -155,7 +155,7 @@ def ordered(question: str, asked: QuestionTerms, judged: Sequence[Relevant]) -> 
 def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[tuple[Relevant, float]]:
     """Without what lies below this share of the best that answers; half of it is enough for what tells the answer itself.
 
-    What was added for naming an identifier is left out of it: all of these facts speak about the identifier, and one that
+    The addition for naming an identifier is left out of it: all of these facts speak about the identifier, and one that
     stands under its heading need not repeat it.
     """
     own = [score - one.hit.contributions.exact for one, score in ranked]

@@ -44,8 +44,8 @@ class RelevanceSettings:
     cosine above which the words may differ, and `same_min` one above which the focus, too, may be in other words; raise both for
     models whose cosines are all high. `named_share_min` is the covered share of a fact that names the identifier of the question.
 
-    Whatever the shares, a fact must contain the form of answer such a question needs (`answer_forms`), state the focus of the
-    question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` prints how often that is
+    Regardless of the shares, a fact must contain the form of answer such a question needs (`answer_forms`), state the focus of
+    the question (`focus`), and match its role, its year and its number. `python -m benchmarks.learning` prints how often that is
     right, on questions that these were chosen on and on others.
     `python -m benchmarks.answers` prints what that means for LoCoMo's conversations.
     """
@@ -137,9 +137,9 @@ _COUNTED = regex(r"\b(?:how many|wie ?viele?)\s+(?P<noun>[\w-]+)", re.IGNORECASE
 
 
 def judgement(asked: QuestionTerms, hit: Hit) -> Judgement | None:
-    """What a hit has of what was asked; None where it misses the identifier or all names.
+    """The match of a hit with the question; None where it misses the identifier or all names.
 
-    What stands under a heading speaks about what the heading names, and a short answer about what was said just before it.
+    A text under a heading is about the heading's subject, and a short answer about the text just before it.
     """
     fact = hit.fact
     own = phrase_terms(" ".join((_stated(fact), fact.concept, fact.speaker, *fact.entities))) | measured_in(fact.content)
@@ -185,7 +185,7 @@ def _identified(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> froz
 
 
 def _subject(asked: QuestionTerms, fact: Fact, terms: frozenset[str]) -> frozenset[str]:
-    """What a fact of these terms has of the names that are asked about."""
+    """The terms in a fact that belong to the names asked about."""
     return frozenset(term for name in asked.named for term in name_in_fact(name, fact, terms))
 
 
@@ -265,7 +265,7 @@ def relevant(question: str, hits: Sequence[Hit], settings: RelevanceSettings) ->
 
 
 def asked_about_known(question: str, hits: Sequence[Hit], settings: RelevanceSettings) -> tuple[str, ...]:
-    """Who is described in a question, and what it asks about each whom the hits name as that; none where they name nobody."""
+    """The question for the described person, and that about each one whom the hits name as that; none where they name nobody."""
     described = described_in(question)
     if described is None:
         return ()
@@ -395,7 +395,7 @@ def _is_row_of(question: str, fact: Fact) -> bool:
     counted = _COUNTED.search(question)
     if counted is None or not _is_row(fact):
         return _is_row(fact)
-    # What stands in the first column is counted by the rows.
+    # The contents of the first column are counted by the rows.
     head, _, titles = _FIELD_ENDS.sub("|", fact.before.strip("| ")).partition("|")
     terms = terms_in(f"{titles} {fact.content}") - terms_in(head)
     return any(_is_stated(term, terms) for term in tokenize(counted["noun"]))
@@ -412,7 +412,7 @@ def _answers(found: Judgement, hit: Hit, settings: RelevanceSettings) -> bool:
 def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
     """Whether a fact names all of what is asked about and holds the quantity, or the kind of thing, that is asked for.
 
-    First names alone are too common for that, and so are spans of time. What has no name needs the rarer kinds of things.
+    First names alone are too common for that, and so are spans of time. Things without a name need the rarer kinds.
     """
     terms = phrase_terms(_stated(fact)) | (phrase_terms(named_before(fact)) if refers(fact) else frozenset())
     said = fact.content.removeprefix(f"{fact.speaker}: ")
@@ -423,7 +423,7 @@ def _is_typed(question: str, asked: QuestionTerms, fact: Fact) -> bool:
 
 
 def _owner_in(question: str) -> str:
-    """What has the kind of thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
+    """The owner of the thing that is asked for, in one word: "gateway" in "the IP of the radio gateway in hall 3"."""
     return next(reversed(tokenize(_FURTHER.sub("", question))), "")
 
 

@@ -1,7 +1,7 @@
 """Subjects: whether a fact is about the one that a question names, and not about a namesake or somebody else.
 
 "Slender Chestnut" shares a word with "Slender Bellows" and is another project. A fact that says "it" is about what was named just
-before it. What somebody says to Ana ("Ana, I sold my boat") is about the one who says it.
+before it. A remark to Ana ("Ana, I sold my boat") is about its speaker.
 
 Spoken: in a dialogue "I" is who speaks and "you" is somebody else, so what Ana says to Ben about himself is not about Ana.
 
@@ -23,7 +23,7 @@ Name = frozenset[str]
 """The terms of one name."""
 
 _PRONOUN = regex(r"\b(?P<other>it|them|him)\b|\b(?:its|they|their|he|his|she|hers?)\b", re.IGNORECASE)
-# What begins another clause.
+# Words that begin another clause.
 _CLAUSE = regex(r"[,.;:!?–—]|\b(?:and|but|or|so|because|when|while|that|which|who|where|if)\b", re.IGNORECASE)
 # Codes and addresses; and days, which name nobody.
 _NO_NAME = regex(r"[\d@:/]|(?:mon|tues|wednes|thurs|fri|satur|sun)days?$", re.IGNORECASE)
@@ -46,14 +46,14 @@ def names_in(text: str) -> tuple[Name, ...]:
 
 
 def named_before(fact: Fact) -> str:
-    """What stands before a fact, without who said that."""
+    """The text before a fact, without its speaker."""
     return _SPEAKER.sub("", fact.before)
 
 
 def refers(fact: Fact) -> bool:
     """Whether a fact may be about what was named just before it: it says "it" or "she" and names nothing ahead of that.
 
-    What is named in the same clause is not "it": "Ana runs it".
+    A name in the same clause is not "it": "Ana runs it".
     """
     if not fact.before:
         return False
@@ -66,13 +66,13 @@ def refers(fact: Fact) -> bool:
 
 
 def _ahead_of_clause(ahead: str) -> str:
-    """What stands before the clause that a text ends in."""
+    """The text before the clause that a text ends in."""
     ends = [end.start() for end in _CLAUSE.finditer(ahead)]
     return ahead[: ends[-1]] if ends else ""
 
 
 def name_in_fact(name: Name, fact: Fact, terms: frozenset[str]) -> Name:
-    """What a fact of these terms has of a name; nothing of it where it names another."""
+    """The part of a name that a fact of these terms has; nothing of it where it names another."""
     if name <= terms or len(name) == 1:
         return name & terms
     others = [other for other in _names_of(_named(fact)) if not other <= name and not other.isdisjoint(name)]
@@ -96,7 +96,7 @@ def only_about(named: Sequence[Name], fact: Fact) -> Fact | None:
     kept = _about(named, fact.speaker, said)
     if not kept:
         return None
-    # What stands before it says so itself.
+    # The text before it says so itself.
     before = _SPEAKER.match(fact.before)
     context = f"{before[0]}{_about(named, before['speaker'], fact.before[before.end() :])}" if before else fact.before
     if (kept, context) == (said, fact.before):
@@ -105,7 +105,7 @@ def only_about(named: Sequence[Name], fact: Fact) -> Fact | None:
 
 
 def _about(named: Sequence[Name], speaker: str, said: str) -> str:
-    """What of an utterance may be about one of those named."""
+    """The part of an utterance that may be about one of those named."""
     speaks = any(not name.isdisjoint(terms_in(speaker)) for name in named)
     if not speaks and not all(_only_listens(name, said) for name in named):
         return said

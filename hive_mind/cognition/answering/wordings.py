@@ -37,9 +37,9 @@ _GERMAN_TERMS = frozenset(tokenize(f"{_GERMAN} {_GERMAN_TOO}"))
 REFERRING = frozenset(
     "it its they them their this that these those he she his her there then so er sie es das dies dort dann diese dieser".split()
 )
-"""What begins with one of these goes on about what stands before it."""
+"""A text that begins with one of these goes on about the text before it."""
 
-# What is asked for then has a form of its own, such as a weight.
+# The answer then has a form of its own, such as a weight.
 _HOW = regex(
     r"\b(?:how|wie) (?P<degree>big|large|small|heavy|warm|hot|cold|long|tall|high|wide|deep|thick|thin|fast|quick|old|far|"
     r"groß|klein|schwer|warm|heiß|kalt|hoch|breit|tief|schnell|alt|weit|oft)\b",
@@ -48,7 +48,7 @@ _HOW = regex(
 # Shorter ones are in many words by chance.
 _PART_LETTERS_MIN = 4
 _HIRAGANA = regex("[\u3041-\u309f]")
-# What, when, how many: all questions are made of it.
+# "What", "when", "how many": all questions are made of it.
 _JAPANESE_ASKED = "何誰"
 
 # Each line means much the same to somebody who asks. Kept to what is asked of anything: where it is, what it costs, who runs it.
@@ -96,7 +96,7 @@ child children kid kids pupil pupils schoolchildren class
 """
 
 
-# What takes several words, and the one that means as much.
+# Phrases of several words, and the one word that means as much.
 _PHRASES = {
     "in charge": "responsible",
     "look after": "responsible",
@@ -163,7 +163,7 @@ def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
 
 
 def other_words(question: str) -> str:
-    """What the words of a question may be called instead."""
+    """The other words for those of a question."""
     others = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))
     return " ".join(filter(None, chain.from_iterable(zip_longest(*others))))
 

@@ -160,7 +160,7 @@ class Rule:
 
 
 def value_of(rule: Rule, match: re.Match[str], anchor: Anchor | None) -> Value | None:
-    """What a match means, or None. Never raises."""
+    """The value of a match, or None. Never raises."""
     if rule.is_relative and anchor is None:
         return None
     try:

@@ -128,7 +128,7 @@ _COUNT = rf"(?P<count>\d{{1,4}}|(?:a )?couple of|{'|'.join(word for word in _NUM
 _UNIT = r"(?P<unit>minute|hour|day|week|month|year)s?"
 _WEEKDAY = r"(?P<weekday>mon(?:day)?|tues?(?:day)?|wed(?:nesday)?|thu(?:rs?)?(?:day)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
 _MONTH_AND_DAY = rf"(?:{MONTH_PATTERN} {DAY_PATTERN})\b(?!:\d)"
-# What has happened already. "Was due on Friday" may be still to come.
+# Events that have happened already. "Was due on Friday" may be still to come.
 _HAPPENED = (
     r"(?:was|were|had|came|went|took|met|left|made|bought|sold|held|saw|got|began|started|ended|arrived|happened|finished)"
 )

@@ -1,8 +1,8 @@
 """Points in time that a text names, written in ISO 8601 and as precisely as the text is.
 
-"Yesterday" means something only against the time the text itself was said, so that time is an argument. What could mean
-two things ("next Friday" said on a Monday, 03/04/2024) is left out: a missing date does less harm than a wrong one. Any
-string is fine.
+"Yesterday" means something only against the time the text itself was said, so that time is an argument. A text that
+could mean two things ("next Friday" said on a Monday, 03/04/2024) is left out: a missing date does less harm than a wrong one.
+Any string is fine.
 """
 
 import re
@@ -39,7 +39,7 @@ def moments(text: str, anchor: str = "") -> tuple[Moment, ...]:
     for match, rule in sorted(_matches(text), key=_leftmost_longest):
         if match.start() < end:
             continue
-        # What a longer rule took and could not tell stays unknown: its parts would tell something else.
+        # A text that a longer rule took and could not resolve stays unknown: its parts would tell something else.
         end = match.end()
         value = value_of(rule, match, said)
         if value is not None:
@@ -55,7 +55,7 @@ def relative_moments(text: str, anchor: str) -> tuple[Moment, ...]:
 
 
 def resolved_dates(text: str, said_at: str) -> tuple[str, ...]:
-    """What "yesterday" and the like stand for in a text said then: the dates its own words don't hold, each once."""
+    """The dates that "yesterday" and the like stand for in a text said then: those its own words don't hold, each once."""
     found = moments(text, said_at)
     written = {moment.iso for moment in moments(text)} if found else set()
     resolved = dict.fromkeys(moment.iso for moment in found if moment.iso not in written)

@@ -1,1 +1,1 @@
-"""What takes statements out of content without a model: blocks, sentences, utterances, rows, log lines, when each was said."""
+"""Statements taken out of content without a model: blocks, sentences, utterances, rows, log lines, when each was said."""

@@ -83,7 +83,9 @@ class Dates:
 
 
 def dates_of(content: Content, layout: Sequence[Block]) -> Dates:
-    """The dates of a content's sections. What the content was given counts for all of it, but not for a part that has its own."""
+    """The dates of a content's sections. The time that the content was given counts for all of it, but not for a part that has
+    its own.
+    """
     whole, order = {_WHOLE, *_common_sections(layout)}, day_order(block.stamp for block in layout if block.stamp)
     sections = _by_heading(layout)
     for number, stamp in _by_line(layout).items():

@@ -1,4 +1,4 @@
-"""Dialogue: which lines of a text are somebody speaking, who speaks, and the time written in front.
+"""Dialogue: which lines of a text are somebody speaking, the speaker, and the time written in front.
 
 "Ana: I moved to Porto" is an utterance and "Budget: 5,000" is not, though they look alike. A label counts as a speaker
 when it stands behind a time stamp, or when its lines speak in the first or second person; what people label notes with

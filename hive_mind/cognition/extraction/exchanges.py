@@ -28,7 +28,7 @@ def exchanged(pieces: Iterable[Piece]) -> Iterator[Piece]:
     asked: Piece | None = None
     for piece in pieces:
         if asked is not None and _answers(piece, asked):
-            # What else was said with the question is kept as ever.
+            # Other words said with the question are kept as ever.
             yield replace(asked, is_covered=not any(is_statement(one) and not is_question(one) for one in asked.sentences))
             yield _together(asked, piece)
             asked = None
@@ -46,7 +46,7 @@ def _answers(piece: Piece, asked: Piece) -> bool:
     block = piece.block
     if block.layout is not asked.block.layout or block.headings != asked.block.headings:
         return False
-    # Who writes a text answers what they ask; who talks waits for somebody else.
+    # Writers of a text answer their own questions; speakers wait for somebody else.
     if (block.layout is Layout.UTTERANCE) == (block.speaker == asked.block.speaker):
         return False
     words_max = _WORDS_MAX_REFERRING if _REFERRING.match(piece.text) else _WORDS_MAX

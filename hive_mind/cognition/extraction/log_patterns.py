@@ -58,7 +58,7 @@ def is_note(label: str) -> bool:
 
 
 def _kept(pieces: Sequence[Piece], patterns: Iterable[_Pattern]) -> tuple[dict[int, str], set[int]]:
-    """What is noted, and which lines stay, by place."""
+    """The notes, and the lines that stay, by place."""
     notes: dict[int, str] = {}
     kept: set[int] = set()
     for pattern in patterns:

@@ -1,7 +1,7 @@
 """Sentences: where one statement ends and the next begins, and how long a piece may be.
 
 Every piece is verbatim up to white space, no piece is longer than its bound, and the cost is linear in the text: binary
-junk and a megabyte without a space are only long, never slow. What is a heading or a list item was decided before, in `blocks`.
+junk and a megabyte without a space are only long, never slow. Headings and list items were found before, in `blocks`.
 
 Cutting: blocks into the pieces that may become facts: a sentence, an utterance, a row, a block of code.
 """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
-# What an ordinary sentence is worth before anything speaks for or against it.
+# The worth of an ordinary sentence before anything speaks for or against it.
 _BASE = 0.6
 _NAMED = 0.1
 _FIGURED = 0.1
@@ -46,14 +46,14 @@ _FILLER = regex(
     r"same here|me too|a lot|so much|very much)\b[\s,.!…–-]*",
     re.IGNORECASE,
 )
-# Whom a remark addresses: "Ana!" behind an opener, "…, Ana!" at the end.
+# The addressee of a remark: "Ana!" behind an opener, "…, Ana!" at the end.
 _ADDRESSED = regex(r"[^\W\d_][\w'’-]{0,40}[,.!]+\s*")
 _ADDRESSED_LAST = regex(r",\s*[^\W\d_][\w'’-]{0,40}[.!…]*$")
 # A plain "Name: value" or a table row is short and still a fact.
 _KEYED = regex(r"[^\s:|][^:|]{0,60}(?::\s|=|\|)\s*\S")
 
 
-# What somebody asks in a chat has no mark at its end more often than not.
+# A question in a chat has no mark at its end more often than not.
 _ASKING = regex(
     r"(?:(?:so|and|but|hey|also|ok(?:ay)?|then)\b,?\s+)*"
     r"(?:who(?:['’]s)?|whom|whose|what(?:['’]s)?|when|where(?:['’]s)?|which|how|why)\b[^.!:;]*$",

@@ -24,5 +24,5 @@ def fenced(instructions: str, data: str, max_output_tokens: int) -> Prompt:
 
 @cache
 def instructions_of(name: str) -> str:
-    """What the call `name` says."""
+    """The instructions of the call `name`."""
     return files(__name__).joinpath(f"{name}.md").read_text("utf-8").strip()

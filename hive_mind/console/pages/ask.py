@@ -1,4 +1,4 @@
-"""Asking: an answer with its sources and the parts of each score, who was asked, who stayed silent; "why not this one?"."""
+"""Asking: an answer with its sources and the parts of each score, the nodes asked and the silent ones; "why not this one?"."""
 
 from aiohttp import web
 

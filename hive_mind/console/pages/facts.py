@@ -70,7 +70,7 @@ async def retract(visit: Visit) -> web.StreamResponse:
 
 
 async def _named(visit: Visit, agent: str, ids: list[str]) -> list[dict[str, Any]]:
-    """What stands in for facts, by their ids; those that nobody has any more, and what is no fact, are left out."""
+    """Stand-ins for facts, by their ids; ids that nobody has any more, or that are no fact's, are left out."""
     found = []
     for fact_id in filter(None, ids):
         found += (await visit.fleet.call(agent, "named", fact_id=fact_id))["facts"]

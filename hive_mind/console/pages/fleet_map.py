@@ -1,4 +1,4 @@
-"""The fleet: its agents with group, phase, facts, what is on its way, and whom their nodes hear; live."""
+"""The fleet: its agents with group, phase, facts, work on its way, and the nodes they hear; live."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Messages between agents, what lies on the bus for whom, and dead letters: sent again or dropped, with a reason."""
+"""Messages between agents, messages on the bus for each node, and dead letters: sent again or dropped, with a reason."""
 
 from typing import Any
 

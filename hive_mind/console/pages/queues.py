@@ -1,4 +1,4 @@
-"""What waits for a person: facts held back or under quarantine, contradictions, questions; each decided here, with a reason."""
+"""Items waiting for a person: facts held back or under quarantine, contradictions, questions; decided here, with a reason."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -51,7 +51,7 @@ async def _retract(visit: Visit, agent: str, reason: str, form: Mapping[str, str
 
 @_deciding
 async def _reconsider(visit: Visit, agent: str, reason: str, form: Mapping[str, str]) -> None:
-    """What held it back may have changed."""
+    """Consider a fact again: its obstacle may be gone."""
     fact_id = required(form, "fact", "the fact")
     await visit.decide(agent, "reconsider", fact_id, reason, fact_id=fact_id)
 
@@ -70,7 +70,7 @@ async def _item(visit: Visit, agent: str, reason: str, form: Mapping[str, str]) 
     asked = {"title": item, "kind": how, "source": by, "text": form.get("text", ""), "because": reason}
     done = await visit.decide(agent, "decide", f"{how} {item} by {by}", reason, **asked)
     if not done["counts"]:
-        raise InvalidInput("somebody decided this before; what you said is kept as a comment")
+        raise InvalidInput("already decided; your text was saved as a comment")
 
 
 PAGE = Page(

@@ -11,7 +11,7 @@ from hive_mind.console.visit import Page, Visit, required
 
 _SHOWN = 50
 _TEXT_MAX = 500
-# What places a step in its graph stands in columns of its own.
+# The fields that place a step in its graph stand in columns of their own.
 _IN_COLUMNS = ("step", "node", "place")
 
 

@@ -87,7 +87,7 @@ def _allocated(state: FleetState) -> list[str]:
 
 
 async def _lines(folder: FleetFolder, state: FleetState, agent: str, call: Call | None) -> list[bytes] | None:
-    """What an agent remembers, told by itself or read in its place; None for one that remembers nothing."""
+    """The lines of an agent's memory, given by itself or read in its place; None for one that remembers nothing."""
     if call is not None and agent in _allocated(state):
         try:
             reply = await call(agent, "export", timeout_s=_CALL_S)

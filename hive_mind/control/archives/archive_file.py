@@ -41,7 +41,7 @@ _REASON_CHARACTERS_MAX = 200
 
 
 class About(msgspec.Struct, frozen=True):
-    """What an archive says of itself. `digests` are SHA-256 by member."""
+    """An archive's description of itself. `digests` are SHA-256 by member."""
 
     format: str
     version: int
@@ -56,13 +56,13 @@ class About(msgspec.Struct, frozen=True):
 
     @property
     def root_id(self) -> str:
-        """What that key is called, "" where nobody signed."""
+        """The name of that key, "" where nobody signed."""
         return key_id(b64decode(self.root)).hex() if self.root else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What went into an archive, or came out of it. `lines` count what agents remember: episodes, facts and links."""
+    """The contents of an archive that was written or restored. `lines` count what agents remember: episodes, facts and links."""
 
     fleet: str
     agents: tuple[str, ...]
@@ -128,7 +128,7 @@ class Archive:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Whose memories are in it."""
+        """The agents whose memories are in it."""
         named = (_MEMBER.fullmatch(name) for name in self._members)
         return tuple(sorted(found[1] for found in named if found and found[2] == "jsonl"))
 
@@ -148,7 +148,7 @@ class Archive:
         return [line for line in self._verified(name).split(b"\n") if line]
 
     def each_line(self, name: str) -> Iterator[bytes]:
-        """The same, of a member that need not fit into RAM. What is wrong with it may be raised after its last line only."""
+        """The same, of a member that need not fit into RAM. Its errors may be raised after its last line only."""
         self._refuse_large(name, _MEMBER_BYTES_MAX)
         digest, left = sha256(), _MEMBER_BYTES_MAX
         with _translating(self.path), self._zip.open(name) as member:
@@ -215,7 +215,7 @@ def _translating(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInput(f"{path} can't be read: {error.strerror or error}") from error
-    # What `zipfile` raises for bytes that are no zip, or one it can't read; zlib.error is an Exception of its own.
+    # The errors of `zipfile` for bytes that are no zip, or one it can't read; zlib.error is an Exception of its own.
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
         # Some of its messages quote what they found.
         raise InvalidInput(
@@ -282,9 +282,9 @@ def _refuse_forged(path: Path, about: About) -> None:
     except ValueError:
         is_genuine = False
     if not is_genuine:
-        raise InvalidInput(f"{path} was changed since it was signed: what it says is nobody's word. Export it again")
+        raise InvalidInput(f"the signature of {path} does not match: it was changed after signing. Export it again")
 
 
 def _signed(about: About) -> bytes:
-    """What the signature is under."""
+    """The bytes under the signature."""
     return b"hive-mind/archive/1/" + msgspec.json.encode(msgspec.structs.replace(about, signature=""), order="sorted")

@@ -143,7 +143,7 @@ class _Import:
         return HiveConfig(self.folder.fleet, "flat", {"": (_NODE,)})
 
     def targets(self) -> list[Path]:
-        """What is put in place, relative to a home."""
+        """The folders to put in place, relative to a home."""
         return [*(Path("agents") / agent for agent in self.archive.agents), Path("hives") / self.folder.fleet]
 
     def _put_in_place(self, done: Archived) -> None:

@@ -1,1 +1,1 @@
-"""What people write: the manifest, read and checked, explained, and counted out into agents."""
+"""The files that people write: the manifest, read and checked, explained, and counted out into agents."""

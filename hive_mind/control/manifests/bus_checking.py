@@ -1,4 +1,4 @@
-"""What contradicts itself about buses: their URLs, and whether they reach every process. Pure."""
+"""Contradictions about buses: their URLs, and whether they reach every process. Pure."""
 
 from collections.abc import Iterator
 

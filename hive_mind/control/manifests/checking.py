@@ -1,4 +1,4 @@
-"""What contradicts itself in a manifest whose form is right. Pure; what is not there in the world is found in `missing`."""
+"""Contradictions in a manifest whose form is right. Pure; what the world lacks is found in `missing`."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

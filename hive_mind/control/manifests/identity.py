@@ -1,4 +1,4 @@
-"""The section of a manifest that says who is believed in the hive, and who reads it."""
+"""The section of a manifest that says which senders are believed in the hive, and which members read it."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ IdentityMode = Literal["off", "warn", "require"]
 
 
 class Identity(ManifestSection):
-    """Who may say something in the hive, and who may read it. May be written as its mode alone, `identity: require`."""
+    """Authentication of members and encryption of messages. May be written as its mode alone, `identity: require`."""
 
     mode: Annotated[IdentityMode | None, OFF] = Field(
         None,
@@ -18,7 +18,8 @@ class Identity(ManifestSection):
         "Left out: require for a new fleet whose bus is not on this machine, else as it was, or off.",
     )
     encryption: bool = Field(
-        False, description="Whether messages are encrypted for members alone, so that who runs the bus reads none; needs require."
+        False,
+        description="Whether messages are encrypted for members, so that the bus's operator can't read them; needs require.",
     )
 
 

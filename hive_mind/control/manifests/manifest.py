@@ -48,7 +48,7 @@ _SEEN: Any = worker.SeenConfig()
 
 
 class Metadata(ManifestSection):
-    """What the fleet is called."""
+    """The name of the fleet."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes; its folder is called so too.")
     labels: dict[str, str] = Field(default_factory=dict, description="Words of your own; nothing depends on them.")
@@ -58,7 +58,7 @@ class Group(ManifestSection):
     """A group of a federated hive."""
 
     name: Name = Field(description="Its name, in lower-case letters, digits and dashes.")
-    domain: list[str] = Field(default_factory=list, description="What it knows about, in words; such questions go there first.")
+    domain: list[str] = Field(default_factory=list, description="Its subjects, in words; such questions go there first.")
 
 
 def _for(setting: str) -> str:
@@ -86,7 +86,7 @@ class Topology(ManifestSection):
 
 
 class Resources(ManifestSection):
-    """What an agent may use. Limits are enforced where the platform can; a local process is only watched."""
+    """The resources of an agent. Limits are enforced where the platform can; a local process is only watched."""
 
     cpu: float | None = Field(None, gt=0, description="Processor cores.")
     memory_mb: int | None = Field(None, ge=64, description="Megabytes; a local process that takes more is shown as unhealthy.")
@@ -94,18 +94,18 @@ class Resources(ManifestSection):
 
 
 class Trigger(ManifestSection):
-    """What begins a run of an agent's worker by itself."""
+    """A trigger that begins a run of an agent's worker by itself."""
 
     every_s: float | None = Field(None, ge=1, description="Interval in seconds.")
     cron: str = Field("", description='A cron line, in UTC: "0 7 * * *" is every day at seven.')
     hook: Name | None = Field(None, description="Whenever POST /v1/hooks/NAME is called at its process.")
     events: str = Field("", description="With each event that this http(s) address sends (server-sent events).")
     token: str = Field("", description="events: what it wants to be shown, a reference such as ${credential:NAME}.")
-    inputs: dict[str, str] = Field(default_factory=dict, description="What the run is given.")
+    inputs: dict[str, str] = Field(default_factory=dict, description="The inputs of the run.")
 
 
 class RunLimits(ManifestSection):
-    """What a run may spend, instead of what its worker says."""
+    """The spending limits of a run, instead of those of its worker."""
 
     turns: int | None = Field(None, ge=1, description="Turns of a language model.")
     tokens: int | None = Field(None, ge=1, description="Tokens of a language model.")
@@ -118,15 +118,15 @@ class Agent(ManifestSection):
 
     name: str = Field(min_length=1, max_length=60, description="Its name; with `count`, a pattern with {n} in it.")
     count: int | None = Field(None, ge=1, le=1000, description="How many agents this entry stands for.")
-    domain: str = Field("", description="What it knows about, in words.")
+    domain: str = Field("", description="Its subjects, in words.")
     group: str = Field("", description="federated: its group; by default the smallest.")
     prompt: str = Field("", description="Instructions for its language model, text or ${file:PATH}.")
     model: str = Field("", description="Its language model, such as openai:gpt-5-mini; by default that of the fleet.")
     sources: list[str] = Field(default_factory=list, description="Files, folders and globs to learn, relative to the manifest.")
-    worker: str = Field("", description="What it runs: a file of kind Worker, or one that comes with the program.")
+    worker: str = Field("", description="Its worker: a file of kind Worker, or one that comes with the program.")
     tools: list[str] = Field(default_factory=list, description="The tools that its worker may use; by default all it names.")
-    limits: RunLimits = Field(default_factory=RunLimits, description="What a run of its worker may spend.")
-    triggers: list[Trigger] = Field(default_factory=list, description="What begins a run by itself.")
+    limits: RunLimits = Field(default_factory=RunLimits, description="Spending limits of a run of its worker.")
+    triggers: list[Trigger] = Field(default_factory=list, description="Triggers that begin a run by themselves.")
     resources: Resources = Field(default_factory=Resources)
     env: dict[str, str] = Field(
         default_factory=dict, description="Variables of its process; agents of others share none with it."
@@ -139,11 +139,11 @@ def _url(given: str) -> str:
 
 
 class Bus(ManifestSection):
-    """What carries messages between processes. May be written as its URL alone."""
+    """The message bus between processes. May be written as its URL alone."""
 
     url: Annotated[str, AfterValidator(_url)] = Field("", description=f"{in_words()}; by default what several processes need.")
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
-    credential: str = Field("", description="What is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
+    credential: str = Field("", description="The part that is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
     searches_credential: str = Field("", description="The same for `searches`.")
 
 
@@ -195,7 +195,7 @@ class Lifecycle(ManifestSection):
         _EXPIRY.decay_per_hour, ge=0, le=1, description="How fast confidence fades: 0.01 leaves 79 % after a day."
     )
     gc_period_s: float = Field(
-        _HIVE.housekeeping_ms / 1000, gt=0, le=86400, description="Between two looks for what has expired."
+        _HIVE.housekeeping_ms / 1000, gt=0, le=86400, description="Time between two checks for expired facts."
     )
 
 
@@ -221,12 +221,12 @@ class Promotion(ManifestSection):
 
 
 class Judge(ManifestSection):
-    """Who judges facts that the gate would let through, before others learn of them."""
+    """The judge of facts that the gate would let through, before others learn of them."""
 
     facts: Annotated[Literal["off", "rules", "people", "model"], OFF] = Field(
         worker.ReviewConfig().facts,
-        description="off: nobody. rules: what no rule stops is shared; a rule may ask a person. people: what no rule decides, "
-        "a person does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
+        description="off: no review. rules: shared unless a rule objects; a rule may ask a person. people: a person "
+        "decides where no rule does (hive-mind inbox). model: a language model does, and a person where it is too unsure.",
     )
     desk: str = Field(
         "",
@@ -234,15 +234,15 @@ class Judge(ManifestSection):
     )
     model: str = Field("", description="model: which, such as openai:gpt-5-mini; by default that of the fleet.")
     threshold: Share = Field(
-        _REVIEW.threshold, description="model: how sure it has to be to decide alone, until people's decisions tell."
+        _REVIEW.threshold, description="model: how sure it has to be to decide alone, until calibrated from people's decisions."
     )
     calls_per_minute: int = Field(
         _REVIEW.calls_per_minute, ge=1, le=1000, description="model: calls of an agent, each about 20 facts; others wait at home."
     )
     unattended: Literal["escalate", "hold", "accept"] = Field(
         _REVIEW.unattended,
-        description="model: of what it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
-        "unjudged. What broke goes to a person in any case.",
+        description="model: for facts it may not decide alone. escalate: a person is asked. hold: stays home. accept: is shared "
+        "unjudged. A failure goes to a person in any case.",
     )
     audit: Share = Field(_REVIEW.audit, description="model: the share of what it accepts that a person looks at afterwards.")
     weights: Literal["equal", "learned"] = Field(
@@ -254,7 +254,7 @@ class Judge(ManifestSection):
 class Mcp(ManifestSection):
     """A server of tools that speaks the Model Context Protocol. Workers name its tools `mcp:NAME/TOOL`, or `mcp:NAME/*`."""
 
-    name: Name = Field(description="What workers call it.")
+    name: Name = Field(description="The name that workers use.")
     command: list[str] = Field(default_factory=list, description="The program that is started, and its arguments.")
     url: str = Field("", description="Where it is, instead of a command.")
     env: dict[str, str] = Field(default_factory=dict, description="Variables that its process sees; may be references.")
@@ -262,7 +262,7 @@ class Mcp(ManifestSection):
 
 
 class Queen(ManifestSection):
-    """Who acts on tickets about runs. People decide at its desk, unless `spec.judge.desk` names another."""
+    """The agent that acts on tickets about runs. People decide at its desk, unless `spec.judge.desk` names another."""
 
     agent: str = Field(
         "", description="Its agent. It runs its own worker for each ticket, or the one that comes with the program."
@@ -270,18 +270,18 @@ class Queen(ManifestSection):
 
 
 class Health(ManifestSection):
-    """Who looks after the runs of the fleet, and from where on a run is in trouble."""
+    """The watch over the runs of the fleet, and from where on a run is in trouble."""
 
     agent: str = Field("", description="The agent beside which it looks; by default nobody does.")
-    every_s: float = Field(_HEALTH.every_s, gt=0, description="Between two looks.")
+    every_s: float = Field(_HEALTH.every_s, gt=0, description="Time between two checks.")
     warn: int = Field(_HEALTH.warn, ge=1, description="Steps in a row without anything accepted: a line in the log.")
-    degraded: int = Field(_HEALTH.degraded, ge=1, description="As many: a ticket.")
-    critical: int = Field(_HEALTH.critical, ge=1, description="As many: a ticket, and the queen holds the run up.")
+    degraded: int = Field(_HEALTH.degraded, ge=1, description="Stalled steps before a ticket is opened.")
+    critical: int = Field(_HEALTH.critical, ge=1, description="Stalled steps before a ticket, and the queen holds the run up.")
     stall_min: float = Field(_HEALTH.stall_min, gt=0, description="Minutes without any step: critical.")
 
 
 class Trust(ManifestSection):
-    """Whom the hive believes."""
+    """The hive's trust in agents."""
 
     moderators: list[str] = Field(
         default_factory=list, description="Agents that may retract what others said and pin their trust."
@@ -329,7 +329,7 @@ class Retrieval(ManifestSection):
     )
     rerank_weight: Share = Field(_RANKING.rerank_weight, description="The most that it adds to the score.")
     neighbour_weight: Share = Field(
-        _RANKING.neighbour_weight, description="What matches around a turn of a conversation adds to it."
+        _RANKING.neighbour_weight, description="Matches around a turn of a conversation add this to its score."
     )
     second_hop: bool = Field(
         _RANKING.second_hop, description="Ask for what the best passages name, too: one more round of questions."
@@ -340,16 +340,16 @@ class Retrieval(ManifestSection):
         "model: with words of the language model, within deadlineS.",
     )
     deadline_s: float = Field(
-        _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="A question is answered by then, complete or not."
+        _HIVE.scatter.deadline_ms / 1000, gt=0, le=60, description="Deadline of a question; then the answer is partial."
     )
 
 
-# What the file at `retrieval.config` says of that section.
+# The values of that section in the file at `retrieval.config`.
 RANKED = ("semantic_weight", "evidence_strength", "depth", "fusion", "rrf_k", "rerank", "rerank_model")
 
 
 class Observability(ManifestSection):
-    """What can be seen from outside."""
+    """Logs, metrics and traces of the fleet."""
 
     log: Literal["text", "json", "hops"] = Field(_SEEN.log, description="hops: json, and every step of every question.")
     metrics: bool = Field(_SEEN.metrics, description="Answer Prometheus at /metrics, where the extra is installed.")
@@ -400,10 +400,10 @@ _Platform = Annotated[Platform, BeforeValidator(_with_kind, json_schema_input_ty
 
 
 class Spec(ManifestSection):
-    """What the fleet should be."""
+    """The desired fleet."""
 
     topology: _Topology = Field(default_factory=lambda: Topology())
-    agents: list[Agent] = Field(min_length=1, description="Who learns and answers. Each runs once: its database has one writer.")
+    agents: list[Agent] = Field(min_length=1, description="The agents. Each runs in one process: its database has one writer.")
     bus: _Bus = Field(default_factory=lambda: Bus())
     store: _Store = Field(_MODELS.store, description="memory: keep nothing when a process ends. kuzu is a former name of sqlite.")
     embedding: Embedding = Field(default_factory=lambda: Embedding())
@@ -413,7 +413,7 @@ class Spec(ManifestSection):
     promotion: Promotion = Field(default_factory=lambda: Promotion())
     judge: Judge = Field(default_factory=lambda: Judge())
     rules: list[EvaluationRule] = Field(
-        default_factory=list, description="What is decided without asking anybody; the highest priority is asked first."
+        default_factory=list, description="Rules that decide without asking anybody; the highest priority is asked first."
     )
     rule_files: list[str] = Field(
         default_factory=list, description="Files with more rules (kind: Rules), folders and globs, relative to the manifest."
@@ -432,7 +432,7 @@ class HiveManifest(ManifestSection):
     """The whole file."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
-    kind: Literal["Hive"] = Field(description="What the file describes.")
+    kind: Literal["Hive"] = Field(description="The kind of the file.")
     metadata: Metadata
     spec: Spec
 

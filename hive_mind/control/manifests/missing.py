@@ -1,4 +1,4 @@
-"""What a manifest names and the world lacks, or does not allow: variables, files, sources, packages.
+"""Things that a manifest names and the world lacks, or does not allow: variables, files, sources, packages.
 
 Values are looked at and dropped.
 """
@@ -21,7 +21,7 @@ from hive_mind.runtime.settings import variable
 
 
 def missing(manifest: HiveManifest, tree: Tree, folder: Path, home: Path | None = None) -> Iterator[Finding]:
-    """All of it. What a container is to find in its own world is not looked for in this one."""
+    """All of it. Things that a container has to find in its own world are not looked for in this one."""
     yield from unresolved(manifest, tree, folder, home)
     yield from _not_allowed(manifest)
     yield from _unmatched(manifest, folder)

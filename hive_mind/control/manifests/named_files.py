@@ -1,5 +1,5 @@
 """Files that a manifest names: rules (`spec.ruleFiles`), workers (`agents[].worker`) and a measured configuration of retrieval
-(`spec.retrieval.config`). What they say becomes ordinary fields of the manifest when it is used.
+(`spec.retrieval.config`). Their contents become ordinary fields of the manifest when it is used.
 
 So code that runs, renders or compares manifests knows nothing of files: where a file changed, the fields did.
 """
@@ -31,14 +31,14 @@ def with_named_files(manifest: HiveManifest, folder: Path) -> HiveManifest:
 
 
 def file_findings(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
-    """What is wrong with the files, as mistakes of the fields that name them."""
+    """Mistakes in the files, as mistakes of the fields that name them."""
     yield from _retrieval_findings(manifest, folder)
     yield from _rule_findings(manifest, folder)
     yield from _worker_findings(manifest, folder)
 
 
 def without_effect(manifest: HiveManifest, folder: Path) -> tuple[str, ...]:
-    """What of its retrieval configuration a fleet does not heed, one clause each. Raises `WorkspaceError` or `InvalidInput`."""
+    """Parts of its retrieval configuration that a fleet ignores, one clause each. Raises `WorkspaceError` or `InvalidInput`."""
     if not manifest.spec.retrieval.config:
         return ()
     config, usual = _config(manifest, folder), Retrieval()

@@ -12,7 +12,7 @@ from hive_mind.control.manifests.manifest import NAME, Agent, HiveManifest
 from hive_mind.forms.tree import Finding, Path
 from hive_mind.regex import regex
 
-# What this machine carries; a manifest that asks for more is a slip of the finger.
+# The capacity of this machine; a manifest that asks for more is a slip of the finger.
 AGENTS_MAX = 10_000
 
 _PLAIN = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -25,7 +25,7 @@ def number_of_agents(manifest: HiveManifest) -> int:
 
 
 def name_findings(manifest: HiveManifest) -> Iterator[Finding]:
-    """What is wrong with names of agents."""
+    """Mistakes in names of agents."""
     agents = manifest.spec.agents
     if number_of_agents(manifest) > AGENTS_MAX:
         yield Finding(_AGENTS, f"{number_of_agents(manifest):,} agents are more than {AGENTS_MAX:,}; lower `count`")

@@ -1,4 +1,4 @@
-"""What sections of a manifest have in common."""
+"""The common base of all sections of a manifest."""
 
 from typing import Any
 

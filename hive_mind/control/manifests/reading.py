@@ -34,7 +34,7 @@ _COMMENT = "# Written by `hive-mind scale`: comments of the manifest it was made
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A manifest with the text it was read from. What is relative in it is seen from `folder`."""
+    """A manifest with the text it was read from. Relative paths in it are seen from `folder`."""
 
     manifest: HiveManifest
     text: str
@@ -201,7 +201,7 @@ def scaled(source: Source, name: str | None, count: int) -> str:
         raise InvalidInput("no agent of this manifest has a count, so there is nothing to scale: add agents to it and apply it")
     if name is None:
         if len(templates) > 1:
-            raise InvalidInput(f"say which to scale: {known}")
+            raise InvalidInput(f"choose the template to scale: {known}")
         return _with_count(source, next(iter(templates)), count)
     for at, agent in templates.items():
         if name in {agent.name, agent.name.replace("-{n}", ""), *names_of(agent)}:

@@ -1,7 +1,7 @@
 """Which files an agent learns: files, folders and globs of a manifest, found and hashed.
 
 Patterns are relative to the manifest's folder. Hidden files are skipped unless they are named, and no link is followed that leads
-out of the folder: what is elsewhere is named by its whole path. What is found has a bound.
+out of the folder: a file elsewhere is named by its whole path. The number of files has a bound.
 """
 
 import hashlib
@@ -98,7 +98,7 @@ def is_linked_out(pattern: str, folder: Path) -> bool:
 
 
 def _split(pattern: str, folder: Path) -> tuple[Path, tuple[str, ...]]:
-    """What it names, and the rest from its first wildcard on."""
+    """The path before its first wildcard, and the parts from there on."""
     parts = Path(pattern).expanduser().parts
     named = next((at for at, part in enumerate(parts) if _is_wild(part)), len(parts))
     return Path(os.path.normpath(folder.joinpath(*parts[:named]))), parts[named:]
@@ -133,7 +133,7 @@ def _files(path: Path, root: Path, budget: _Budget) -> Iterator[Path]:
 
 
 def _entries(folder: Path, root: Path, budget: _Budget) -> list[Path]:
-    """What is in a folder and may be found by a wildcard. A folder that can't be read is empty."""
+    """The entries of a folder that may be found by a wildcard. A folder that can't be read is empty."""
     found: list[Path] = []
     try:
         with os.scandir(folder) as entries:

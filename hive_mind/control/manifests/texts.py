@@ -1,4 +1,4 @@
-"""What is wrong with a text of a manifest wherever it stands: malformed references, and secrets in plain text.
+"""Mistakes in a text of a manifest wherever it stands: malformed references, and secrets in plain text.
 
 A secret is given by reference, so that the manifest can be kept, shown and compared. No message repeats what may be one.
 """

@@ -1,1 +1,1 @@
-"""What should run and what to do so that it does. Pure: everything is handed in, and nothing is touched."""
+"""The desired processes and the steps towards them. Pure: everything is handed in, and nothing is touched."""

@@ -45,7 +45,7 @@ class Allocation(msgspec.Struct, frozen=True):
         return {agent: name for name, nodes in self.processes.items() for agents in nodes.values() for agent in agents}
 
     def beside(self, before: Placed) -> dict[str, dict[str, tuple[str, ...]]]:
-        """What to keep until everything is done: besides these, processes that are still to leave, with nodes but no agents."""
+        """Processes to keep until all is done: besides these, those that are still to leave, with nodes but no agents."""
         gone: dict[str, dict[str, tuple[str, ...]]] = {
             name: dict.fromkeys(nodes, ()) for name, nodes in before.items() if name not in self.processes
         }

@@ -1,4 +1,4 @@
-"""What differs between two configurations of a process, in the words of a manifest.
+"""Differences of two configurations of a process, in the words of a manifest.
 
 The other way round than `tuned`: settings are read back in a manifest's units. Settings without such a field are shown by
 its own name, so that nothing changes without being shown. Sources are left out: learning them needs no restart.
@@ -126,7 +126,7 @@ def _server(server: McpConfig) -> str:
 
 
 def _trigger(trigger: TriggerConfig) -> str:
-    # What it refers to is the secret, not the reference.
+    # Its target is the secret, not the reference.
     events = f"events of {trigger.events}" + (f" by {trigger.token}" if trigger.token else "") if trigger.events else ""
     when = trigger.cron or (f"hook {trigger.hook}" if trigger.hook else events or f"every {trigger.every_s:g} s")
     return f"{when} with {trigger.inputs}" if trigger.inputs else when
@@ -141,7 +141,7 @@ def changes(old: WorkerConfig, new: WorkerConfig) -> tuple[Change, ...]:
 
 
 def without_sources(config: WorkerConfig) -> WorkerConfig:
-    """What a process has to be started again for."""
+    """The configuration except sources: a change of them needs no restart."""
     return msgspec.structs.replace(config, agents=tuple(msgspec.structs.replace(agent, sources=()) for agent in config.agents))
 
 

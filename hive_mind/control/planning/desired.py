@@ -1,6 +1,6 @@
-"""What should run: one configuration per process, made from the manifest, what is remembered, and the sources as they are now.
+"""The desired processes: one configuration each, made from the manifest, what is remembered, and the sources as they are now.
 
-Also decides whether facts have to move: nodes join and leave a hive while it runs, but what it was founded on (its topology, its
+Also decides whether facts have to move: nodes join and leave a hive while it runs, but its foundation (its topology, its
 groups, its copies) holds until another one is founded from its journals, which is the next generation. References stay as they
 are, but for files, which are named from everywhere.
 """
@@ -116,7 +116,7 @@ def desired(
 
 
 def hive_id(fleet: str, generation: int) -> str:
-    """What a generation is called on the bus and on disk."""
+    """The name of a generation on the bus and on disk."""
     return fleet if generation == 1 else f"{fleet}.g{generation}"
 
 
@@ -202,7 +202,7 @@ class _Shared:
 
 
 def _identity(manifest: HiveManifest, state: FleetState) -> IdentityMode:
-    """What is said; else as it was; else what a new fleet needs where its bus can be reached from other machines."""
+    """The mode given; else the former one; else the one for a new fleet whose bus can be reached from other machines."""
     spec = manifest.spec
     if spec.topology.kind == SINGLE:
         return "off"
@@ -223,7 +223,7 @@ def _quota(state: FleetState, identity: IdentityMode) -> int:
 def _hive(
     manifest: HiveManifest, agents: Iterable[AgentSpec], allocation: Allocation, state: FleetState, identity: IdentityMode
 ) -> HiveConfig:
-    """The hive as it would be founded now. What means nothing in its topology stays as it always is."""
+    """The hive as it would be founded now. Settings without a meaning in its topology stay at their defaults."""
     topology, id = manifest.spec.topology, hive_id(manifest.metadata.name, state.generation)
     group_of, founders = {agent.name: agent.group for agent in agents}, dict[str, tuple[str, ...]]()
     common: dict[str, Any] = {"is_sealed": identity == "require", "quota_per_agent": _quota(state, identity)}
@@ -240,7 +240,7 @@ def _hive(
 
 
 def _bus(manifest: HiveManifest, allocation: Allocation, folder: str, fleet: str, port: int) -> tuple[BusConfig, bool]:
-    """What carries messages, and whether that is a server of the fleet's own; `fleet` is its folder."""
+    """The message bus, and whether it is a server of the fleet's own; `fleet` is its folder."""
     bus, is_alone = manifest.spec.bus, manifest.spec.platform.kind == "inprocess"
     if manifest.spec.topology.kind == SINGLE:
         return BusConfig(), False
@@ -266,7 +266,7 @@ def _groups_before(state: FleetState, running: Mapping[str, Running]) -> dict[st
         for agent in agents
         if node in founded
     }
-    # What still has the settings of a former generation says nothing of this one.
+    # A process with the settings of a former generation says nothing of this one.
     present = [one.config for one in running.values() if one.config and state.hive and one.config.hive.id == state.hive.id]
     return found | {agent.name: agent.group for config in present for agent in config.agents}
 

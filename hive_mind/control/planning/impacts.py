@@ -1,4 +1,4 @@
-"""What a step does to memory, in a sentence for a person, and whether it would lose facts. Figures are those observed."""
+"""The effect of a step on memory, in a sentence for a person, and whether it would lose facts. Figures are those observed."""
 
 from collections.abc import Iterable, Mapping
 
@@ -104,7 +104,7 @@ def _impact_of_handing_over(found: Running, config: WorkerConfig, desired: Desir
 
 
 def _holders(config: WorkerConfig, desired: Desired) -> str:
-    """Who keeps what its nodes kept."""
+    """The holders of what its nodes kept."""
     staying, hive = set(desired.allocation.nodes), desired.hive
     if reads(hive.topology, "replicas"):
         return counted(min(hive.replicas, len(staying)), "replica")

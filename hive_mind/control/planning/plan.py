@@ -1,7 +1,7 @@
-"""What to do so that what runs becomes what should run, and what each step does to memory. Only decides, and says why.
+"""The steps from the running processes to the desired ones, and the effect of each on memory. Only decides, and says why.
 
-The order is safe: what crashed comes back first, a process that gives an agent away goes before the one that takes it, and what
-leaves goes last, when those that stay are up. Where facts move, everything stops first and nobody has to leave. A step that
+The order is safe: a crashed process comes back first, a process that gives an agent away goes before the one that takes it, and
+what leaves goes last, when those that stay are up. Where facts move, everything stops first and nobody has to leave. A step that
 would lose facts says so; the caller asks before it is carried out.
 """
 
@@ -46,7 +46,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Whole(msgspec.Struct, frozen=True):
-    """What the steps come to: how many agents there will be, who is new, who is no longer there; the topology before and then."""
+    """The total of the steps: how many agents there will be, which are new, which are gone; the topology before and then."""
 
     agents: int
     joining: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ def _why_restarted(found: Running) -> str:
 
 
 def _in_order(steps: Iterable[Action], desired: Desired, running: Mapping[str, Running]) -> Iterator[Action]:
-    """What crashed first, then what is new, what changes, what goes; but an agent's old process before its new one."""
+    """Crashed processes first, then new ones, changed ones, leaving ones; but an agent's old process before its new one."""
     rank = {"restart": 0, "create": 1, "delete": 3}
     dead = {name for name, one in running.items() if not one.is_alive}
 

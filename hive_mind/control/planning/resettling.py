@@ -1,6 +1,6 @@
 """When facts have to move to another generation of their hive, and why, in words.
 
-A node joins or leaves while the others run. What a hive was founded on does not change: its topology, the groups of its nodes,
+A node joins or leaves while the others run. The foundation of a hive does not change: its topology, the groups of its nodes,
 their domains, the copies of a fact. And a node leaves in order only from a process of its own, towards others that stay.
 """
 
@@ -16,7 +16,7 @@ from hive_mind.runtime.workers.config import HiveConfig, NodeConfig
 
 @dataclass(frozen=True, slots=True)
 class Hives:
-    """The hive as remembered, and the one that would be founded now, with who would be where."""
+    """The hive as remembered, and the one that would be founded now, with the place of each agent."""
 
     state: FleetState
     wanted: HiveConfig

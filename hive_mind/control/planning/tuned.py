@@ -43,7 +43,7 @@ def membership(gossip: Gossip) -> MembershipSettings:
 
 
 def gate(promotion: Promotion) -> PromotionSettings:
-    """What leaves home."""
+    """Settings of the gate that facts pass to leave home."""
     return PromotionSettings(
         confidence_min=promotion.confidence_min,
         words_min=promotion.words_min,
@@ -62,9 +62,9 @@ def desk_of(spec: Spec) -> str:
 
 
 def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
-    """Who judges what leaves home; `nodes` are those of the agents. Without a judge nobody has anything to do with a desk."""
+    """The judges of facts that leave home; `nodes` are those of the agents. Without a judge no desk is needed."""
     if spec.judge.facts == "off":
-        # What runs ask, and tickets about them, go to the queen's.
+        # Questions of runs, and tickets about them, go to the queen's.
         desk = spec.queen.agent and (spec.judge.desk or spec.queen.agent)
         return ReviewConfig(desk=DeskConfig(desk, nodes.get(desk, ""))) if desk else ReviewConfig()
     desk = desk_of(spec)
@@ -73,7 +73,7 @@ def review(spec: Spec, nodes: Mapping[str, str]) -> ReviewConfig:
 
 
 def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
-    """Who looks after runs; `here`: the agents of a process, which learns of the others only if it has to look at them."""
+    """The watch over runs; `here`: the agents of a process, which learns of the others only if it has to look at them."""
     health, queen = spec.health, spec.queen.agent
     if not {health.agent, queen} & set(here) - {""}:
         return WatchConfig()
@@ -84,7 +84,7 @@ def watch(spec: Spec, here: Iterable[str]) -> WatchConfig:
 
 
 def ranking(retrieval: Retrieval) -> RankingSettings:
-    """What comes first."""
+    """Settings of the ranking."""
     return RankingSettings(
         semantic_weight=retrieval.semantic_weight,
         evidence_strength=retrieval.evidence_strength,
@@ -120,7 +120,7 @@ def models(spec: Spec) -> ModelsConfig:
 
 
 def seen(observability: Observability) -> SeenConfig:
-    """What can be seen from outside."""
+    """Settings of logs, metrics and traces."""
     return SeenConfig(log=observability.log, metrics=observability.metrics, trace=observability.trace)
 
 

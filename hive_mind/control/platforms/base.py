@@ -1,4 +1,4 @@
-"""What every place that runs processes must do.
+"""The interface of every place that runs processes.
 
 One file per back end, each with `async def open(folder: Path, home: Path) -> Platform`; `folder` is that of the fleet.
 """
@@ -11,7 +11,7 @@ from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import WorkerStatus
 
-# What a person who looks waits for a process that hangs. Raise it before judging one on a busy machine.
+# Time that a person waits for a process that hangs. Raise it before judging one on a busy machine.
 OBSERVE_S = 0.8
 
 
@@ -75,7 +75,7 @@ class Platform(Protocol):
         ...
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        """Who is a member of its hive, as each of its nodes sees it."""
+        """The members of its hive, as each of its nodes sees them."""
         ...
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:

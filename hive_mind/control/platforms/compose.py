@@ -53,7 +53,9 @@ _ISSUED_IN = "where hive-mind keys issue wrote them"
 async def open(folder: Path, home: Path) -> NoReturn:
     """Raises `ConfigError`: this platform is rendered here and run by Compose."""
     del folder, home
-    raise ConfigError("a fleet in Compose is started by it: hive-mind apply -f FILE --render DIR, then docker compose up in DIR")
+    raise ConfigError(
+        "start a Compose fleet with `docker compose up`: hive-mind apply -f FILE --render DIR, then docker compose up in DIR"
+    )
 
 
 def render(
@@ -88,7 +90,7 @@ def render(
 
 
 def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
-    """What is to be contained, each with its name. Raises `ManifestError`."""
+    """The processes to contain, each with its name. Raises `ManifestError`."""
     return contained(source, configs, name_chars_max=_NAME_CHARS_MAX, keys=keys)
 
 
@@ -126,7 +128,7 @@ def _config(worker: Contained, ports: Mapping[str, int]) -> str:
 
 
 def _confined(memory_mb: int, processes: int, user: str) -> dict[str, Any]:
-    """What a container may do: nothing but write to its own disk, in so much memory."""
+    """The limits of a container: it writes only to its own disk, in so much memory."""
     return {
         "restart": "unless-stopped",
         "stop_grace_period": "30s",
@@ -216,7 +218,7 @@ def _service(source: Source, worker: Contained, port: int, has_redis: bool) -> d
 
 
 def _heading(source: Source, workers: list[Contained], has_redis: bool) -> str:
-    """What has to be there before, as comments."""
+    """The prerequisites, as comments."""
     keys = sorted({key for worker in workers for name, key in worker.secret.items() if name != TOKEN_VARIABLE})
     lines = [f"Fleet {source.manifest.metadata.name}. Before `docker compose up --wait`, in this folder:"]
     if not source.manifest.spec.platform.image:

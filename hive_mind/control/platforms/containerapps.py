@@ -28,7 +28,7 @@ _FLEET_CHARS_MAX = 48
 _GROUP_CHARS_MAX = 50
 _VAULT_CHARS_MAX = 127
 CONFIG_NAME = "worker-config"
-"""What `app.bicep` calls the secret by which a configuration gets into its container."""
+"""The name in `app.bicep` of the secret by which a configuration gets into its container."""
 _TOPIC, _HUB = "hive", "hive"
 # Consumption plans sell a quarter of a core with half a gigabyte, up to sixteen times.
 _STEP_CPU, _STEP_MB, _STEPS_MAX = 0.25, 512, 16
@@ -76,7 +76,7 @@ def render(
 
 
 def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
-    """What is to be contained, each with its name. Raises `ManifestError`."""
+    """The processes to contain, each with its name. Raises `ManifestError`."""
     return contained(source, configs, name_chars_max=_APP_CHARS_MAX, keys=keys)
 
 
@@ -242,7 +242,7 @@ def _steps(worker: Contained) -> int:
 
 
 def _vault_name(key: str) -> str:
-    """Letters, digits and dashes, none of these at an end. What tells files apart stands at the beginning of their names."""
+    """Letters, digits and dashes, none of these at an end. The beginning of their names tells files apart."""
     return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in key).strip("-")[:_VAULT_CHARS_MAX].rstrip("-")
 
 

@@ -49,8 +49,8 @@ class InProcessPlatform:
         """Begin in the background. One that has failed is opened anew."""
         if config.env:
             raise InvalidInput(
-                f"{config.process} wants variables of its own ({', '.join(config.env)}), which it can't have inside another "
-                "process: use platform local, or set them before you start this one"
+                f"{config.process} has variables of its own ({', '.join(config.env)}), which platform inprocess does not "
+                "support: use platform local, or set them before you start this one"
             )
         there = self._running.get(checked_name(config.process, "process"))
         if there is not None and there.failure is None:
@@ -61,7 +61,7 @@ class InProcessPlatform:
         self._running[config.process] = await open_worker(config, _log.info)
 
     async def stop(self, process: str, timeout_s: float) -> None:
-        """What is not finished in time is cut off, as far as that is possible in here."""
+        """Stop it; work that is not finished in time is cut off, as far as that is possible in here."""
         worker = self._running.pop(checked_name(process, "process"), None)
         if worker is None:
             self._refuse_elsewhere(process)

@@ -164,7 +164,7 @@ class _Seen:
 
 
 def _variables(config: WorkerConfig) -> dict[str, str]:
-    """What a process sees from its beginning. It looks up credentials itself: other programs can read what it began with."""
+    """The variables that a process sees from its beginning. It looks up credentials itself: other programs can read these."""
     values = {name: resolved_here(text, home=Path(config.home)) for name, text in config.env.items()}
     return {name: value for name, value in values.items() if not credentials_in(config.env[name])}
 

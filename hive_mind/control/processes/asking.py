@@ -31,7 +31,7 @@ class Asking:
         try:
             return msgspec.json.decode(body, type=WorkerStatus)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BackendUnavailable(contact.process, f"it says nothing sensible of itself: {error}") from error
+            raise BackendUnavailable(contact.process, f"malformed status reply: {error}") from error
 
     async def call(self, contact: Contact, agent: str, request: Mapping[str, object], timeout_s: float) -> Any:
         """Put a request to an agent. Raises what it refuses with, as `AgentFailed` where that is no mistake of the asker."""
@@ -47,12 +47,12 @@ class Asking:
         reply_of(contact.process, said)
 
     async def members(self, contact: Contact, timeout_s: float) -> tuple[MembersSeen, ...]:
-        """Who is a member of its hive, as each of its nodes sees it."""
+        """The members of its hive, as each of its nodes sees them."""
         said = reply_of(contact.process, await self._said("GET", contact, "/v1/members", None, timeout_s))
         try:
             return msgspec.convert(said, tuple[MembersSeen, ...])
         except msgspec.ValidationError as error:
-            raise BackendUnavailable(contact.process, f"it says nothing sensible of members: {error}") from error
+            raise BackendUnavailable(contact.process, f"malformed reply about members: {error}") from error
 
     async def evict(self, contact: Contact, member: str, timeout_s: float) -> None:
         """Let it put a member out of its hive."""
@@ -78,7 +78,7 @@ class Asking:
         try:
             async with self._session.request(method, url, data=body, headers=headers, timeout=within) as response:
                 if response.status == _UNAUTHORISED:
-                    raise BackendUnavailable(contact.process, f"somebody else listens at port {contact.port}")
+                    raise BackendUnavailable(contact.process, f"another process listens on port {contact.port}")
                 return await response.read()
         except TimeoutError as error:
             raise BackendTimeout(contact.process, f"no answer in {timeout_s:g} s") from error

@@ -38,7 +38,7 @@ def begin(command: Sequence[str], *, sees: Mapping[str, str], where: Path, says:
             env=dict(sees),
             cwd=where,
             start_new_session=True,
-            # What it keeps is somebody's memory: for its owner alone, whatever the shell it was started from has set.
+            # Its data are somebody's memory: for its owner alone, whatever the shell it was started from has set.
             umask=0o077,
             pass_fds=tuple(holds),
         )

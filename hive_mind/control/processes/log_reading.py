@@ -116,7 +116,7 @@ class _Reader:
         return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino) or now.st_size < self._file.tell()
 
     def _missed(self, newest: BinaryIO) -> list[str]:
-        """What was written into files that began after this one and were rotated out before the newest."""
+        """The lines in files that began after this one and were rotated out before the newest."""
         mine, last = _number(self._file), _number(newest)
         between: dict[int, BinaryIO] = {}
         for path in _older(self._log) if mine != last and self._file is not None else ():
@@ -174,12 +174,12 @@ def _all_of(file: BinaryIO) -> Iterator[str]:
 
 
 def _number(file: BinaryIO | None) -> int:
-    """What stays the same when a file is renamed."""
+    """The number that stays the same when a file is renamed."""
     return -1 if file is None else os.fstat(file.fileno()).st_ino
 
 
 def _older(log: Path) -> Iterator[Path]:
-    """What was rotated out, the newest first."""
+    """The files that were rotated out, the newest first."""
     for number in range(1, _OLDER_MAX):
         path = log.with_name(f"{log.name}.{number}")
         if not _is_file(path):

@@ -83,7 +83,7 @@ class RedisFiles:
 
     @property
     def password(self) -> bytes:
-        """What it asks for."""
+        """The password that it asks for."""
         return read_own(self.folder / "password")
 
     @property

@@ -29,7 +29,7 @@ from hive_mind.runtime.workers.status import Contact
 
 # A configuration that names ten thousand sources has two or three megabytes.
 _BYTES_MAX = 64 << 20
-# What a process prints besides its log is little: a crash, a library that warns.
+# A process prints little besides its log: a crash, a library that warns.
 _OUTPUT_BYTES_MAX = 1 << 20
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
@@ -47,7 +47,7 @@ class ProcessFiles:
         self._lock = folder / "run" / f"{process}.lock"
 
     def contact(self) -> Contact | None:
-        """What it says of itself; None where it has not, or can't be believed."""
+        """The contact that it gives; None where it has not, or can't be believed."""
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             found = msgspec.json.decode(read_own(self._contact), type=Contact)
             return found if found.process == self.process else None
@@ -113,7 +113,7 @@ class ProcessFiles:
         return command_of(one)[-1:] == [str(self.config)] or self.is_taken
 
     def _holder(self) -> Identity | None:
-        """Who wrote its number into the lock, if that is a process that was started with this configuration."""
+        """The process that wrote its number into the lock, if it was started with this configuration."""
         number = read_own(self._lock).strip()
         one = identity_of(int(number)) if number.isdigit() and len(number) < 10 else None
         return one if one is not None and command_of(one)[-1:] == [str(self.config)] else None
@@ -133,7 +133,7 @@ def prepare(folder: Path) -> Path:
 
 
 def checked_folder(folder: Path) -> Path:
-    """The same, and nothing made: who only looks leaves no trace. Raises `BackendRejected` as `own_folder` does."""
+    """The same, and nothing made: a mere look leaves no trace. Raises `BackendRejected` as `own_folder` does."""
     for path in _parts(folder):
         with suppress(FileNotFoundError):
             _refuse_foreign(path)

@@ -1,1 +1,1 @@
-"""What is observed of a fleet, and what people are shown of it."""
+"""The observed state of a fleet, and its form for people."""

@@ -1,6 +1,6 @@
-"""From what was observed to how the fleet is: phase, conditions, and a line for every process and agent.
+"""From observations to the state of the fleet: phase, conditions, and a line for every process and agent.
 
-Who is expected comes from what was applied last, so an agent whose process is gone is shown as missing and never left out, and
+The expected agents are those applied last, so an agent whose process is gone is shown as missing and never left out, and
 nothing is green as long as one is. Only decides; the present time is an argument.
 """
 
@@ -19,7 +19,7 @@ View = ProcessView | AgentView
 
 _BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
 _NAMED_MAX = 5
-# What is False while agents answer, and has to be mended all the same.
+# Conditions that are False while agents answer, and have to be mended all the same.
 _TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
 
 
@@ -215,7 +215,7 @@ def _ending(processes: tuple[ProcessView, ...]) -> tuple[str, list[str]]:
 
 
 def _behind(nodes: Iterable[NodeStatus], agents: Iterable[AgentView]) -> list[str]:
-    """What is on its way."""
+    """Work on its way."""
     sending = [f"{node.name}: {node.lag} behind, {node.outbox} to send" for node in nodes if node.lag or node.outbox]
     return [*sending, *(f"{agent.name}: {agent.pending} pending" for agent in agents if agent.pending)]
 
@@ -260,7 +260,7 @@ def _phase(
     false = {one.type for one in conditions if one.status == "False"}
     if not late:
         return "Degraded" if false & _TROUBLES else "Ready"
-    # What starts is not connected yet; what has tried in vain says why.
+    # A process that starts is not connected yet; one that has tried in vain says why.
     is_cut_off = any(node.error and not node.is_connected for process in processes for node in process.nodes)
     if is_cut_off or "WritesAccepted" in false:
         return "Degraded"

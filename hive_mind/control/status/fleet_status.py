@@ -34,7 +34,7 @@ class ProcessView(msgspec.Struct, frozen=True):
     last_error: str = ""
     nodes: tuple[NodeStatus, ...] = ()
     notices: tuple[str, ...] = ()
-    """What a person should know and what stops nothing."""
+    """Notices for a person, about what stops nothing."""
 
 
 class AgentView(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""What keeps a fleet from working, or soon will, in the world around it: refused writes, full disks, a full broker, wrong clocks.
+"""Hindrances to a fleet, present or soon, in the world around it: refused writes, full disks, a full broker, wrong clocks.
 
 Each function returns one text per trouble, with the place, the figure and what to do. Only decides.
-`shortcomings` names what of the fleet itself is not as it should be, one sentence each.
+`shortcomings` names the parts of the fleet itself that are not as they should be, one sentence each.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,9 @@
-"""Keeping a fleet as its manifest says: look, and do what is to do, for ever.
+"""Keeping a fleet as in its manifest: look, and take the due steps, for ever.
 
-What crashed is started again, at once the first time and ever later when it crashes again and again; the counts are in the state,
-so a controller that is itself started again goes on counting. A manifest that can't be read, a process that can't be reached, a
-platform in trouble: each is reported and tried again, and none ends it. Steps that would lose facts are left to a person.
+A crashed process is started again, at once the first time and ever later when it crashes again and again; the counts are in the
+state, so a controller that is itself started again goes on counting. A manifest that can't be read, a process that can't be
+reached, a platform in trouble: each is reported and tried again, and none ends it. Steps that would lose facts are left to a
+person.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ _WAIT_MAX_S = 300.0
 
 @dataclass(slots=True)
 class Watching:
-    """What a watching controller notes between two rounds, and nowhere else."""
+    """The notes of a watching controller between two rounds, and nowhere else."""
 
     report: Report
     _silent_since_s: dict[str, float] = field(default_factory=dict)
@@ -83,7 +84,7 @@ def _next(before: _Wait | None, now_s: float) -> _Wait:
 
 
 def due(look: Look, state: FleetState, now_ms: int) -> Iterable[Action]:
-    """What of a plan may be done now: nothing that loses facts, and no start before its time."""
+    """The steps of a plan that may be taken now: none that loses facts, and no start before its time."""
     if look.wanted.move:
         return [action for action in look.plan.actions if action.kind == "move" and not action.loses]
     # Further off than any wait: the clock was set back meanwhile.

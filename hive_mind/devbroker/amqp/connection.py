@@ -1,12 +1,12 @@
 """The server's side of one connection: bytes to frames, frames to sessions, heartbeats, and an orderly end for any disorder.
 
-Nothing a peer sends may harm another or grow memory without bound. What can't be understood, or comes at the wrong time, is
-answered with a `close` that says why; the frames after it are thrown away.
+Nothing a peer sends may harm another or grow memory without bound. A frame that can't be understood, or comes at the wrong
+time, is answered with a `close` that says why; the frames after it are thrown away.
 
-What comes before the first frame of AMQP: protocol headers and SASL.
+The bytes before the first frame of AMQP: protocol headers and SASL.
 
-Who a client is, `$cbs` finds out later from its token. Only PLAIN says it here: the name of a key and the key, which then open
-everything, as in the service. The other mechanisms let anybody in to bring a token.
+The identity of a client is found out later by `$cbs`, from its token. Only PLAIN says it here: the name of a key and the key,
+which then open everything, as in the service. The other mechanisms let anybody in to bring a token.
 """
 
 import asyncio

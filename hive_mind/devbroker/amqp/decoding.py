@@ -1,6 +1,6 @@
 """Bytes to values, for bytes that nobody vouches for.
 
-Whatever a peer sends, the result is a value or a `DecodeError`. A value takes memory in proportion to its bytes: no element is
+For any bytes of a peer, the result is a value or a `DecodeError`. A value takes memory in proportion to its bytes: no element is
 without width, no nesting is deeper than `DEPTH_MAX`, and nothing is read past the end that its container claims.
 """
 

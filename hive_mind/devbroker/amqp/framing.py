@@ -22,7 +22,7 @@ class AmqpFrame:
 
 
 class FrameBuffer:
-    """What has arrived and is not a whole frame yet: less than one frame, unless nobody takes what is whole."""
+    """The bytes that are not a whole frame yet: less than one frame, unless nobody takes the whole ones."""
 
     def __init__(self, frame_bytes_max: int) -> None:
         self._frame_bytes_max = frame_bytes_max

@@ -48,7 +48,7 @@ def address_path(address: str) -> str:
 
 
 class LinkSession(Protocol):
-    """What a link asks of its session."""
+    """The methods that a link needs of its session."""
 
     @property
     def connection(self) -> Peer:
@@ -141,7 +141,7 @@ class ServerLink:
     def on_flow(self, flow: Flow) -> None:
         """The client gives credit, or takes it back."""
         if self.is_sender:
-            # What was sent since the client wrote this is used up already.
+            # Credit for messages sent since the client wrote this is used up already.
             self.credit = max(0, flow.credit - ((self.delivery_count - flow.delivery_count) & _ID_MASK))
             self._is_draining = flow.is_draining
             self.pump()
@@ -221,7 +221,7 @@ class _Incoming:
         return partial
 
     def forget(self) -> None:
-        """What is not complete will not be: the link ends, or the client takes it back."""
+        """Drop the incomplete delivery: the link ends, or the client takes it back."""
         if self._partial is not None:
             self._link.peer.hold_partial(-len(self._partial.payload))
             self._partial = None

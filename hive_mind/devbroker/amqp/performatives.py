@@ -1,4 +1,4 @@
-"""What the frames of a peer say, with every field checked: a value of the right type in the right range, or an `AmqpError`."""
+"""The frames of a peer, with every field checked: a value of the right type in the right range, or an `AmqpError`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Open:
     max_frame_bytes: int
     idle_timeout_ms: int
     agent: str
-    """What the client says it is, in lower case."""
+    """The client's name for itself, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Disposition:
-    """What became of deliveries."""
+    """The outcome of deliveries."""
 
     is_receiver: bool
     first: int

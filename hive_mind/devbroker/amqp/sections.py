@@ -48,7 +48,7 @@ class Message:
 
     @cached_property
     def annotation_map(self) -> Mapping[Any, Any]:
-        """What brokers and clients noted about the message."""
+        """Notes of brokers and clients on the message."""
         return _mapping(self.annotations)
 
     @cached_property
@@ -57,7 +57,7 @@ class Message:
 
     @property
     def message_id(self) -> Any:
-        """What the sender calls it; a string, a number, a UUID, bytes, or None."""
+        """The sender's name for it; a string, a number, a UUID, bytes, or None."""
         return self.property_fields[MESSAGE_ID]
 
     def value(self) -> Any:

@@ -18,7 +18,7 @@ WINDOW = 1 << 14
 # A disposition over more unknown deliveries than this is answered for none of them.
 UNKNOWN_MAX = 1024
 
-# What a transfer takes beside its payload, with the longest tag.
+# The bytes of a transfer beside its payload, with the longest tag.
 _TRANSFER_OVERHEAD = 80
 
 _ID_MASK = 0xFFFFFFFF

@@ -1,7 +1,8 @@
 """The types AMQP tells apart and Python does not: kinds of integers, symbols, timestamps, arrays and described values.
 
-A plain `int` stands for AMQP's long, a `str` for its string, `bytes` for binary, a `list` for a list and a `dict` for a map. What
-is decoded and encoded again has the same meaning, though not always the same bytes: there are several forms for most values.
+A plain `int` stands for AMQP's long, a `str` for its string, `bytes` for binary, a `list` for a list and a `dict` for a map. A
+value that is decoded and encoded again has the same meaning, though not always the same bytes: there are several forms for most
+values.
 """
 
 from dataclasses import dataclass

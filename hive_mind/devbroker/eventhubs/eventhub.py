@@ -148,7 +148,7 @@ class EventHub:
         return annotations_section(DELIVERY_ANNOTATIONS, metrics)
 
     def manage(self, request: Message) -> ManagementReply:
-        """What the hub, or a partition of it, looks like."""
+        """Describe the hub, or a partition of it."""
         asked = request.application_map
         match asked.get("type"):
             case "com.microsoft:eventhub":

@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much a partition keeps. What is oldest goes first, whether it was read or not."""
+    """How much a partition keeps. The oldest event goes first, whether it was read or not."""
 
     events_max: int = 200_000
     bytes_max: int = 128 << 20

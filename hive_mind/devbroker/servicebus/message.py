@@ -85,7 +85,7 @@ def letter_of(message: Message, now: float) -> BrokeredMessage:
 
 
 def properties_of(message: Message) -> Properties:
-    """What filters look at. Senders may write names as bytes."""
+    """The properties that filters look at. Senders may write names as bytes."""
     fields = message.property_fields
     system = {name: fields[place] for name, place in _SYSTEM.items() if fields[place] is not None}
     return Properties(system, {text_of(name): value for name, value in message.application_map.items()})

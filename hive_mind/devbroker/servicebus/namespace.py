@@ -128,7 +128,7 @@ class Namespace:
         return subscription
 
     def find(self, path: str) -> Entity | None:
-        """What is at a path, if anything is."""
+        """The entity at a path, if there is one."""
         place = path.lower()
         if place.endswith(_DEAD_LETTERS):
             queue = self._queues.get(place.removesuffix(_DEAD_LETTERS))
@@ -142,7 +142,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """What properties have to be equal to."""
+    """The values that properties have to equal."""
 
     system: Mapping[str, Any]
     application: Mapping[str, Any]

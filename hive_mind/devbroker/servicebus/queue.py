@@ -1,10 +1,10 @@
-"""What a queue, a subscription or a dead-letter queue does with messages, over a clock that is handed in.
+"""The behaviour of a queue, a subscription or a dead-letter queue, over a clock that is handed in.
 
 A message is in exactly one state: ready, or locked by one receiver. It leaves by being completed, by expiring, or as a dead
-letter. Every call first does what has become due by then, so that no timer has to be punctual: timers only wake receivers. What
-can't be done raises `AmqpError` and changes nothing.
+letter. Every call first does the work that has become due by then, so that no timer has to be punctual: timers only wake
+receivers. A call that can't be done raises `AmqpError` and changes nothing.
 
-What a queue admits: as much as its quota allows, and no message id twice within the window of duplicate detection.
+A queue admits as much as its quota allows, and no message id twice within the window of duplicate detection.
 """
 
 from collections import OrderedDict

@@ -63,7 +63,7 @@ class QueueEntity:
         self._wake_timer.expect(self.queue.next_due())
 
     def settle(self, link: Link, held: Any, outcome: DeliveryOutcome) -> None:
-        """What a receiver did with a message. Raises `AmqpError` when its lock was lost."""
+        """Apply a receiver's outcome for a message. Raises `AmqpError` when its lock was lost."""
         del link
         token: UUID = held
         now = self._host.now()

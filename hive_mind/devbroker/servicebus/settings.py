@@ -1,4 +1,4 @@
-"""What a queue, a topic or a subscription was set up with, under the names of Microsoft's Config.json.
+"""The settings of a queue, a topic or a subscription, under the names of Microsoft's Config.json.
 
 `MaxMessageCount` is ours: a bound on messages, because here they are kept in memory.
 """

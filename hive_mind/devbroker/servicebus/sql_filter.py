@@ -98,7 +98,7 @@ def _unquoted(kind: Kind, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What filters look at. System properties go by the names on the right of `SYSTEM_NAMES`."""
+    """The properties that filters look at. System properties go by the names on the right of `SYSTEM_NAMES`."""
 
     system: Mapping[str, object]
     application: Mapping[str, object]

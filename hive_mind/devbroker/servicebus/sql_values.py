@@ -1,7 +1,7 @@
-"""What SQL filters compute with: three-valued logic, comparisons, arithmetic and LIKE. `None` is "unknown".
+"""The values that SQL filters compute with: three-valued logic, comparisons, arithmetic and LIKE. `None` is "unknown".
 
 A message may carry anything under a name, so values that don't fit together are unknown, never an error: a message of another
-kind is simply not what the filter looks for.
+kind is simply not the one the filter looks for.
 """
 
 import math

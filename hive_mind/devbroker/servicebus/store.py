@@ -1,4 +1,4 @@
-"""What a queue stores: every message by its number, the ready ones in order, and the locks of those in somebody's hands."""
+"""The storage of a queue: every message by its number, the ready ones in order, and the locks of those in somebody's hands."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -98,7 +98,7 @@ class MessageStore:
         return self._expiries.first_due()
 
     def pop_expired(self, now: float) -> Iterator[StoredMessage]:
-        """What expired, each once; those in somebody's hands do not."""
+        """The messages that expired, each once; those in somebody's hands do not."""
         for sequence in self._expiries.pop_due(now):
             kept = self._kept[sequence]
             if kept.token is None:
@@ -127,7 +127,7 @@ class Locks:
         return token
 
     def find(self, token: UUID) -> StoredMessage:
-        """What the token locks. Raises `AmqpError` when it locks nothing (any more)."""
+        """The message that the token locks. Raises `AmqpError` when it locks nothing (any more)."""
         try:
             return self._kept[token]
         except KeyError:

@@ -14,7 +14,7 @@ from hive_mind.model.evidence import Dot, Removal, Sealed
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of a change: journal records, the facts concerned, new assertions (to tell others), and refusals with their reasons."""
+    """Result of a change: journal records, the facts concerned, new assertions (to tell others), and refusals by reason."""
 
     records: tuple[Record, ...] = ()
     facts: frozenset[str] = frozenset()

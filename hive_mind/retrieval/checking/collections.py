@@ -14,7 +14,7 @@ _REPORTED_MAX = 20
 
 
 def collection_findings(collection: Collection) -> Iterator[Finding]:
-    """What can be said without its documents."""
+    """Mistakes that show without its documents."""
     yield from _chunking(collection)
     yield from _declared(collection)
 
@@ -51,7 +51,7 @@ def _declared(collection: Collection) -> Iterator[Finding]:
 
 
 def documents_findings(collection: Collection, documents: Iterable[tuple[str, Mapping[str, Iterable[str]]]]) -> Iterator[Finding]:
-    """What its documents, given with id and fields, do not bear out."""
+    """Statements that its documents, given with id and fields, do not bear out."""
     known = {name: one.type for name, one in collection.known_fields.items()}
     seen: set[str] = set()
     is_empty, reported = True, 0

@@ -27,7 +27,7 @@ def config_findings(
 
 
 def contradictions(config: RetrievalConfig, tree: Tree | None = None) -> Iterator[Finding]:
-    """What can be said whatever is searched."""
+    """Contradictions that hold for any collection."""
     yield from _bounds(config, tree)
     yield from _detection(config)
     yield from _without_effect(config)

@@ -1,4 +1,4 @@
-"""What a collection has: its fields, which of them can filter, and their values with how many documents have each."""
+"""The contents of a collection: its fields, which of them can filter, and their values with how many documents have each."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the documents of a collection say of themselves."""
+    """The fields of a collection's documents."""
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...]
@@ -69,7 +69,7 @@ def facets_of(documents: Iterable[Mapping[str, Iterable[str]]]) -> Facets:
 def described(collection: Collection, facets: Facets, documents: int, skipped: tuple[Skipped, ...] = ()) -> Description:
     """The collection with what its documents hold, by what an index or `contents` counted."""
     known = collection.known_fields
-    # What documents have and nobody declared is shown too: that is how one finds out what could filter.
+    # Undeclared fields of documents are shown too: that is how one finds out which could filter.
     undeclared = sorted(set(facets) - set(known) - set(BUILT_IN))
     shown = [*known, *(name for name in ("category",) if name not in known and facets.get(name)), *undeclared]
     fields = tuple(_field(name, collection, facets.get(name, {})) for name in shown)

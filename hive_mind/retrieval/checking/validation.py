@@ -52,7 +52,7 @@ class Checked(Generic[M]):
 
     @property
     def errors(self) -> tuple[FileFinding, ...]:
-        """What keeps it from being used."""
+        """The findings that keep it from being used."""
         return tuple(one for one in self.findings if one.level == "error")
 
     def accepted(self) -> M:
@@ -65,7 +65,7 @@ class Checked(Generic[M]):
 def semantic(
     config: RetrievalConfig, collection: Collection, facets: Facets, has_embeddings: bool, tree: Tree | None = None
 ) -> tuple[FileFinding, ...]:
-    """What makes no sense together, or not for these documents. Lines are those of `tree`, where it is given."""
+    """Settings that make no sense together, or not for these documents. Lines are those of `tree`, where it is given."""
     found = [
         *config_findings(config, collection, has_embeddings=has_embeddings, tree=tree),
         *filter_findings(config, collection, facets),
@@ -143,7 +143,7 @@ def _check_config_file(
 def _sense(
     workspace: Workspace, config: RetrievalConfig, tree: Tree | None, *, has_embeddings: bool, facets: Facets | None
 ) -> tuple[FileFinding, ...]:
-    """What makes no sense in it; where there is no collection to ask, what can be said without."""
+    """Settings that make no sense in it; where there is no collection to ask, those that show without one."""
     try:
         collection = _collection_of(config, workspace)
         held = contents(workspace, collection) if facets is None else None

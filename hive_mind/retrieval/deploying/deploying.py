@@ -2,8 +2,8 @@
 
 The step is the renaming of `configs/active.json`. Before it, the line that will stand in the history is kept in a note; after it,
 the line is written and the note goes. So the former configuration stays active until the step, the new one is from then on, and
-the next command writes the line that is missing, or drops the note of a change that never happened. All under the lock. What
-may be deployed is decided in `gate` and `verdict`.
+the next command writes the line that is missing, or drops the note of a change that never happened. All under the lock.
+Permission to deploy is decided in `gate` and `verdict`.
 """
 
 from contextlib import suppress
@@ -59,7 +59,7 @@ def _finish(workspace: Workspace, note: Path, active: Active | None) -> None:
     try:
         entry = history.decoded(note.read_bytes())
     except ValueError:
-        # Not written here, as it is written whole. Whatever is in use without a line is found and written down anyway.
+        # Not written here, as it is written whole. A configuration in use without a line is found and written down anyway.
         note.unlink()
         return
     known = {one.at for one in history.read_history(workspace.history_file)}
@@ -87,7 +87,7 @@ def _note(workspace: Workspace) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody wants to have in use. `force`: although the measurements speak against it; that needs a reason."""
+    """A request for deployment. `force`: although the measurements oppose it; that needs a reason."""
 
     config: str
     by: str
@@ -97,7 +97,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentResult:
-    """What became of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
+    """The outcome of an order: the verdict, and the line in the history if it was deployed. `results` are the files written."""
 
     verdict: Verdict
     entry: Deployment | None
@@ -147,7 +147,9 @@ def rollback(workspace: Workspace, by: str, why: str = "", now: datetime | None 
 
 
 def read_deployments(workspace: Workspace) -> tuple[Deployment, ...]:
-    """Every change, oldest first. What an interrupted command left is put right first, unless somebody is deploying just now."""
+    """Every change, oldest first. The remains of an interrupted command are put right first, unless somebody is deploying just
+    now.
+    """
     # The history must also be readable without the right to write, and when the active file is broken.
     with suppress(ConfigError, OSError), workspace_lock(workspace.root):
         recover(workspace, datetime.now(UTC))
@@ -193,7 +195,7 @@ def _figures(verdict: Verdict) -> dict[str, Any]:
 
 
 def _write_measurements(bench: Bench, verdict: Verdict, at: datetime) -> tuple[Path, ...]:
-    """What was measured, also of what is refused: it is the evidence."""
+    """Write the measurements, also of a refused configuration: they are the evidence."""
     measured = [verdict.comparison.before] if verdict.comparison else []
     if verdict.candidate:
         measured.append(verdict.candidate)

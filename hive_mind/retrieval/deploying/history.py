@@ -1,6 +1,7 @@
-"""Who deployed what, when and why: `history.jsonl`, one line for each change of the active configuration, never rewritten.
+"""The deployments, with person, time and reason: `history.jsonl`, one line for each change of the active configuration, never
+rewritten.
 
-A line holds the whole configuration, so that what was in use can be had back even if its file was edited or is gone.
+A line holds the whole configuration, so that the one in use can be had back even if its file was edited or is gone.
 """
 
 from dataclasses import dataclass, field
@@ -82,7 +83,7 @@ def decoded(line: bytes) -> Deployment:
 
 
 def in_use(entries: tuple[Deployment, ...]) -> list[Deployment]:
-    """What was deployed and not rolled back, oldest first: the last one is in use, a rollback restores the one before it."""
+    """The deployments that were not rolled back, oldest first: the last one is in use, a rollback restores the one before it."""
     kept: list[Deployment] = []
     for entry in entries:
         if entry.what == "rollback" and kept:

@@ -12,9 +12,9 @@ from hive_mind.retrieval.files.configuration import ConfigurationSection, Name
 
 FIELD_NAME = r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$"
 FieldName = Annotated[str, Field(pattern=FIELD_NAME)]
-# What says how recent a document is, the first that it has.
+# The fields for the age of a document; the first that it has counts.
 DATE_FIELDS = ("date", "said_at")
-# What every document has without being asked: its first heading, the folder it lies in, its path and its text.
+# The fields that every document has by itself: its first heading, the folder it lies in, its path and its text.
 BUILT_IN = ("title", "category", "path", "content")
 
 # With five questions even a gain at each of them happens to equals one time in sixteen; with six, one in thirty-two.
@@ -63,7 +63,7 @@ class Collection(ConfigurationSection):
 
 
 class GoldenQuery(ConfigurationSection):
-    """One question with its labels. What is in neither list is harmless and useless."""
+    """One question with its labels. A document in neither list is harmless and useless."""
 
     id: str = Field("", max_length=100, description="Its name in reports; by default its number.")
     query: str = Field(min_length=1, max_length=2000, description="The question.")

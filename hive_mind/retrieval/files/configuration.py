@@ -15,7 +15,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 Method = Literal["keyword", "vector", "hybrid"]
 # Beyond this a boost decides instead of lifting: cosines of candidates differ by 0.1 to 0.3.
 BOOST_MAX = 0.3
-# What dynamic-k gives at most where nothing is said.
+# The most results of dynamic-k where no limit is given.
 RESULTS_MAX = 10
 _RANKING = RankingSettings()
 
@@ -66,7 +66,7 @@ class DynamicK(ConfigurationSection):
 
 
 class DistractionDetection(ConfigurationSection):
-    """What looks right and may be wrong: words and meaning disagree about it."""
+    """Detection of results that look right and may be wrong: words and meaning disagree about them."""
 
     enabled: bool = Field(False, description="Whether results are judged.")
     disagreement_threshold: _Share = Field(0.5, description="The value above which a result counts as a distraction.")
@@ -78,11 +78,11 @@ class DistractionDetection(ConfigurationSection):
 
 
 class TextForm(ConfigurationSection):
-    """What of a text is indexed besides its own words."""
+    """The parts of a text that are indexed besides its own words."""
 
-    speaker: bool = Field(True, description="Who said it.")
-    date: bool = Field(True, description="When.")
-    neighbours: int = Field(1, ge=0, le=5, description="How many texts before it.")
+    speaker: bool = Field(True, description="The speaker.")
+    date: bool = Field(True, description="The date.")
+    neighbours: int = Field(1, ge=0, le=5, description="Number of texts before it.")
 
 
 class Boosts(ConfigurationSection):
@@ -111,7 +111,7 @@ class RetrievalConfig(ConfigurationSection):
     """The whole file."""
 
     name: Name = Field(description="Its name, which is also the name of its file.")
-    collection: Name = Field("default", description="What is searched: a file of collections/.")
+    collection: Name = Field("default", description="The collection to search: a file of collections/.")
     retrieval: Retrieval = Field(default_factory=Retrieval)
     dynamic_k: DynamicK = Field(default_factory=DynamicK)
     filters: dict[Annotated[str, Field(min_length=1, max_length=64)], list[_Text]] = Field(
@@ -141,6 +141,6 @@ class Active(ConfigurationSection):
     config: Name = Field(description="The configuration in use.")
     deployed: RetrievalConfig | None = Field(None, description="As it was deployed; without it, as its file is now.")
     at: str = Field("", max_length=64, description="When it was deployed, ISO 8601.")
-    by: str = Field("", max_length=200, description="Who deployed it.")
+    by: str = Field("", max_length=200, description="The person that deployed it.")
     why: str = Field("", max_length=2000, description="The reason given.")
     forced: bool = Field(False, description="Whether it was deployed against the gate.")

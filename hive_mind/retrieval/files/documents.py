@@ -1,7 +1,7 @@
 """Reading a collection's documents: text files below one folder, each with what its front matter says about it.
 
-A document's id is its path below the folder, its category the first folder on that path. What can't be taken (too large, no text,
-a link that leads out) is skipped, counted and told; one bad file never keeps the others from being found.
+A document's id is its path below the folder, its category the first folder on that path. A file that can't be taken (too large,
+no text, a link that leads out) is skipped, counted and named; one bad file never keeps the others from being found.
 """
 
 import os
@@ -54,7 +54,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Listing:
-    """What lies in a folder."""
+    """The files of a folder."""
 
     seen: list[ListedFile] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)

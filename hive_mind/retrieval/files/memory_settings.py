@@ -41,7 +41,7 @@ def ranking_settings(config: RetrievalConfig) -> RankingSettings:
 
 
 def beyond_a_memory(config: RetrievalConfig) -> tuple[str, ...]:
-    """What of a configuration a memory can't do, one clause each."""
+    """The parts of a configuration that a memory can't do, one clause each."""
     boosts = config.boosts
     total = boosts.confirmations + boosts.trust
     limits = {

@@ -19,8 +19,8 @@ NAIVE = "v1-naive"
 def init(folder: Path, *, has_embeddings: bool = True) -> Workspace:
     """Write the example into a folder that is empty or does not exist. Without embeddings it begins with the keyword method.
 
-    What an interrupted call left is completed. Raises `InvalidInput` where anything else lies in the folder, and then changes
-    nothing.
+    The remains of an interrupted call are completed. Raises `InvalidInput` where anything else lies in the folder, and then
+    changes nothing.
     """
     return begin(folder, example(has_embeddings=has_embeddings))
 

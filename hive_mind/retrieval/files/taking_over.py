@@ -1,7 +1,7 @@
 """A workspace of document 000's project, taken over into a folder of its own: converted, with every change listed.
 
-The project is only read. Its index and its results are left behind: both are made anew. What is wrong with a file beyond the
-differences of form stays, and `validate` tells it.
+The project is only read. Its index and its results are left behind: both are made anew. Mistakes in a file beyond the
+differences of form stay, and `validate` shows them.
 """
 
 import json

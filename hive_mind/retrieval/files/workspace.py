@@ -70,7 +70,7 @@ class Workspace:
 
     @property
     def history_file(self) -> Path:
-        """Who deployed what, when and why; one line each."""
+        """The file of deployments: person, time and reason, one line each."""
         return self.root / "history.jsonl"
 
     @property
@@ -110,7 +110,7 @@ class Workspace:
             raise InvalidInput(f"configs/{_ACTIVE}.json names what is not there: {error}; {way_out}") from error
 
     def deployment(self) -> Active | None:
-        """What is in use, and who deployed it when and why. A configuration in its place counts as deployed by nobody."""
+        """The configuration in use and its deployment. A configuration in its place counts as deployed by nobody."""
         if not self.has_active:
             return None
         if self.is_active_a_configuration():

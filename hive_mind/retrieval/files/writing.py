@@ -26,7 +26,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line to a file, durable. What a crash left of a line is taken out first. Raises `InvalidInput` as above."""
+    """Add a line to a file, durable. The remains of a line after a crash are taken out first. Raises `InvalidInput` as above."""
     if path.is_symlink():
         # A workspace may come from somebody else: what its links lead to is not ours to add to, let alone to cut.
         raise InvalidInput(f"{path} is a link: put the file itself there")
@@ -43,7 +43,7 @@ def append_line(path: Path, line: str) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """What the file system has against writing, in words. Raises `InvalidInput`."""
+    """Translate errors of writing into words. Raises `InvalidInput`."""
     try:
         yield
     except OSError as error:

@@ -110,7 +110,7 @@ class ChunkFile:
         return dict(self._rows("SELECT id, state FROM document"))
 
     def known(self, ids: Sequence[str]) -> dict[str, Known]:
-        """What is known of these documents' files, by id."""
+        """The known files of these documents, by id."""
         found: dict[str, Known] = {}
         for start in range(0, len(ids), _ASKED_AT_ONCE):
             some = ids[start : start + _ASKED_AT_ONCE]

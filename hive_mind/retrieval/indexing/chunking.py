@@ -15,7 +15,7 @@ _HEADING = regex(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)")
 _END = regex(r"[.!?…。！？][\"'”’)\]]*\s|\n")
 _PARAGRAPH = regex(r"\n\s*\n")
-# Every chunk below a heading has its name again. What is longer is no name, and still stands in the text.
+# Every chunk below a heading has its name again. A longer one is no name, and still stands in the text.
 HEADING_CHARACTERS_MAX = 300
 
 

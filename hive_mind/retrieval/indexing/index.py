@@ -3,7 +3,7 @@
 The file is the truth, the indexes in memory are a cache, as in an agent's memory. An update of the file by another process is
 noticed at the next search.
 
-What is embedded of a chunk is its text with the headings above it; the text that came before a document (a turn of a
+The embedded text of a chunk is its own with the headings above it; the text that came before a document (a turn of a
 conversation) is embedded by itself, and mixed in when the index is loaded.
 """
 
@@ -101,7 +101,7 @@ class CollectionIndex:
         return self._file.counts()
 
     async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
-        """What the collection has for a query. Raises `InvalidInput` for a filter on what can't filter."""
+        """The results of the collection for a query. Raises `InvalidInput` for a filter on a field that can't filter."""
         self._check(config)
         memory = await self._memory_index(config.text)
         method, notes = self._method(config)
@@ -170,7 +170,7 @@ class CollectionIndex:
             while (memory := self._memory_indexes.get(form)) is None:
                 revision = self._revision
                 loaded = await asyncio.to_thread(self._loaded, form)
-                # What was updated meanwhile may be in it or not; then once more.
+                # Updates made meanwhile may be in it or not; then once more.
                 if revision == self._revision:
                     self._memory_indexes[form] = loaded
             return memory
@@ -192,12 +192,12 @@ class CollectionIndex:
         return {key: vector for key, vector in found.items() if vector.shape == (self._vectors.dimension,)}
 
     def _show(self, changes: Changes, former: Sequence[ChunkRow], has_new_vectors: bool) -> None:
-        """What is durable now, shown to searches. On their own thread, so that none sees half of it."""
+        """Show searches the durable state. On their own thread, so that none sees half of it."""
         is_foreign = self._version != (version := self._file.version())
         lacks_vectors = has_new_vectors and any(memory.without_vector for memory in self._memory_indexes.values())
         self._revision += 1
         if is_foreign or lacks_vectors or len(changes.documents) + len(changes.gone) > _SHOWN_MAX:
-            # Who is searching keeps what there was; the next one loads, on another thread.
+            # A search under way keeps the former index; the next one loads, on another thread.
             self._memory_indexes.clear()
             self._version = version
         if not self._memory_indexes or not (changes.documents or changes.gone):

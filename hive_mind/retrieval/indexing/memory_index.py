@@ -49,7 +49,7 @@ class Worded:
 
 @dataclass(frozen=True, slots=True)
 class FilteredChunks:
-    """What filters let through, chosen before anything is scored. `copies` are its text keys in order, for counting equals."""
+    """Chunks that filters let through, chosen before scoring. `copies` are its text keys in order, for counting equals."""
 
     within: Within
     copies: NDArray[np.uint64]
@@ -94,7 +94,7 @@ class MemoryIndex:
         del self._holders[number]
 
     def part(self, filters: Filters) -> FilteredChunks:
-        """What every filter lets through: of each field one of the values. Without filters, everything."""
+        """The chunks that every filter lets through: of each field one of the values. Without filters, everything."""
         # One search asks several times for the same.
         if self._last is not None and self._last[0] is filters:
             return self._last[1]
@@ -124,7 +124,7 @@ class MemoryIndex:
         return found
 
     def texts(self, rows: Rows) -> NDArray[np.uint64]:
-        """What tells the text of each chunk from other texts."""
+        """The key that tells the text of each chunk from other texts."""
         return np.frombuffer(self._texts, np.uint64)[rows] if len(rows) else np.empty(0, np.uint64)
 
     def days(self, rows: Rows) -> NDArray[np.int64]:
@@ -164,7 +164,7 @@ class MemoryIndex:
 
 
 def _named(id: str) -> str:
-    """What a file's name says; nothing, where it is only a number."""
+    """The words of a file's name; none, where it is only a number."""
     stem = PurePosixPath(id).stem
     return re.sub(r"[-_.]+", " ", stem) if re.search(r"[^\W\d_]{3}", stem) else ""
 

@@ -1,7 +1,7 @@
 """A query and a configuration into a ranking of chunks. Everything here is computed; nothing waits, reads or writes.
 
 In this order: what filters let through · raw scores of each arm · one ranking (`ranking.pipeline`, as an agent's memory) · the
-same text once · signals of distraction. What comes after, and needs the chunks' texts, is `selecting`.
+same text once · signals of distraction. The next step, which needs the chunks' texts, is `selecting`.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class Ranking:
 
 
 def asked(config: RetrievalConfig, query: str, method: Method, vector: Vector | None) -> SearchQuery:
-    """What a configuration makes of a query."""
+    """The search of a configuration for a query."""
     wanted = config.retrieval
     named = anchors(query) if wanted.adaptive in ("anchors", "both") else Anchors()
     semantic = wanted.semantic_weight
@@ -140,7 +140,7 @@ def _within(memory: MemoryIndex, config: RetrievalConfig) -> Within | None:
 
 
 def _lifts(memory: MemoryIndex, boosts: Boosts, part: FilteredChunks, rows: Rows) -> Shares:
-    """What each candidate may be lifted by, as one share of all that the boosts allow."""
+    """The lift of each candidate, as a share of all that the boosts allow."""
     total = boosts.trust + boosts.recency + boosts.confirmations
     if total <= 0:
         return np.zeros(len(rows))

@@ -2,7 +2,7 @@
 
 Pure but for the texts it is handed. Each step says on the candidate what it did.
 
-What a search of a collection gives back: results that explain themselves, and what was done to get them.
+The result of a search of a collection: results that explain themselves, and the steps that led to them.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ def reranked(candidates: Sequence[Candidate], scores: Sequence[float]) -> list[C
 
 
 def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: Vectors, words: Words) -> Selection:
-    """What to show of the candidates, best first."""
+    """The candidates to show, best first."""
     judged, dropped = _judged(candidates, config)
     if config.diversity.enabled:
         judged = _different(judged, config, vectors, words)
@@ -64,7 +64,9 @@ def selected(candidates: Sequence[Candidate], config: RetrievalConfig, vectors: 
 
 
 def _judged(candidates: Sequence[Candidate], config: RetrievalConfig) -> tuple[list[Candidate], list[Candidate]]:
-    """Flagged, moved down or taken out. What names an identifier of the query is there for its words, so it is only flagged."""
+    """Flagged, moved down or taken out. A text that names an identifier of the query is there for its words, so it is only
+    flagged.
+    """
     wanted = config.distraction_detection
     limit = wanted.disagreement_threshold
     suspects = {one.id for one in candidates if one.disagreement is not None and one.disagreement > limit}
@@ -142,9 +144,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What a query found. `scored` counts the chunks that were given a score: what a filter excludes is never among them.
+    """Results of a query. `scored` counts the chunks that were given a score: chunks that a filter excludes are never among them.
 
-    `method` is what was really done, `notes` say why where it is not what was configured. `cut_at` is the number of results
+    `method` is the one really used, `notes` say why where it is not the configured one. `cut_at` is the number of results
     before the cliff, None where there was none.
     """
 

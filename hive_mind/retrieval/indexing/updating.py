@@ -2,7 +2,7 @@
 
 A file whose size and times are as before is not even read; one that was read and has the same bytes is not cut again; a chunk
 whose text is known is not embedded again. Embeddings are kept as they are made, everything else in one transaction at the end:
-who interrupts it finds the former index, and the next update goes on where this one stopped.
+an interruption leaves the former index, and the next update goes on where this one stopped.
 """
 
 import time
@@ -30,7 +30,7 @@ FORMAT = "1"
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What an update did, in documents; `chunks` are all there are now, `embedded` the texts that were embedded."""
+    """The result of an update, in documents; `chunks` are all there are now, `embedded` the texts that were embedded."""
 
     added: int = 0
     changed: int = 0
@@ -44,7 +44,7 @@ class Indexed:
 
 @dataclass(slots=True)
 class Changes:
-    """What has to be written."""
+    """The rows to write."""
 
     documents: list[DocumentRow] = field(default_factory=list)
     chunks: list[ChunkRow] = field(default_factory=list)
@@ -97,7 +97,7 @@ def write(file: ChunkFile, changes: Changes, chunking: Chunking, unused_vectors:
 
 
 def form_of(chunking: Chunking) -> str:
-    """What decides how a document becomes chunks."""
+    """The settings that decide how a document becomes chunks."""
     return f"{FORMAT} {chunking.model_dump_json()}"
 
 
@@ -107,7 +107,7 @@ def text_key(text: str) -> bytes:
 
 
 def embedded_text(title: str, speaker: str, chunk: ChunkRow) -> str:
-    """What of a chunk is embedded: its text, and where it stands unless it says that itself."""
+    """The part of a chunk that is embedded: its text, and where it stands unless it says that itself."""
     if speaker:
         return f"{speaker}: {chunk.text}"
     above = chunk.heading if chunk.heading.startswith(title) else " > ".join(part for part in (title, chunk.heading) if part)

@@ -24,7 +24,7 @@ class RankChange:
 
 @dataclass(frozen=True, slots=True)
 class QuestionChange:
-    """What became of one question."""
+    """The change of one question."""
 
     id: str
     query: str

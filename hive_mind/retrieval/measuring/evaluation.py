@@ -26,10 +26,10 @@ Progress = Callable[[str, int, int], None]
 
 
 class Index(Protocol):
-    """What is measured."""
+    """The index that is measured."""
 
     async def search(self, query: str, config: RetrievalConfig) -> QueryResult:
-        """What a configuration finds."""
+        """The results of a configuration."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""What was measured of a configuration: for every question what it showed, and what that was worth.
+"""The measurements of a configuration: for every question the results it showed, and what they were worth.
 
-Values only, and arithmetic on them. Rows keep what was shown, so that everything can be measured again at another cut. Means come
+Values only, and arithmetic on them. Rows keep the results, so that everything can be measured again at another cut. Means come
 with bootstrap intervals whose seed is fixed and which don't depend on the order of the questions.
 """
 
@@ -33,7 +33,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What one answer is worth. nDCG, recall and reciprocal rank are undefined (None) without relevant documents.
+    """The worth of one answer. nDCG, recall and reciprocal rank are undefined (None) without relevant documents.
 
     `distractors` counts documents, `contamination` is the share of all shown chunks that come from distractors: that much of
     what a language model would read misleads it.
@@ -72,11 +72,11 @@ class QuestionRow:
 
     @property
     def judgements(self) -> dict[str, int]:
-        """What each labelled document is. One that is labelled both ways misleads."""
+        """The judgement of each labelled document. One that is labelled both ways misleads."""
         return dict.fromkeys(self.relevant, 1) | dict.fromkeys(self.distractors, DISTRACTOR)
 
     def label(self, document: str) -> Label:
-        """What a document is to this question."""
+        """The label of a document for this question."""
         judgement = self.judgements.get(document, 0)
         return "relevant" if judgement > 0 else "distractor" if judgement < 0 else ""
 
@@ -153,7 +153,7 @@ class Evaluation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the index said about how it searched, each once."""
+        """Notes of the index on how it searched, each once."""
         return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
 
     @property

@@ -1,8 +1,8 @@
-"""What was measured, as a picture: score by rank with the cliff, UDCG by k, and UDCG against nDCG.
+"""The measurements as a picture: score by rank with the cliff, UDCG by k, and UDCG against nDCG.
 
 The first shows where distractors stand among the scores and where a ranking ends or could end, the second what one more result is
-worth, the third what nDCG doesn't see. Up to four measurements share the picture; with the same input it is the same to the byte.
-Needs the extra `plots`.
+worth, the third the things that nDCG doesn't see. Up to four measurements share the picture; with the same input it is the same
+to the byte. Needs the extra `plots`.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ _WIDTH, _ROW, _LINE = 10.4, 3.7, 0.2
 # How far to the side the results of the first and the last question stand, so that they don't hide each other.
 _SPREAD = 0.5
 _EDGE: dict[str, Any] = {"markeredgecolor": GROUND.light, "markeredgewidth": 0.6, "linestyle": "none", "clip_on": False}
-# A result's mark and its name, by its label. What misleads is drawn last, on top.
+# A result's mark and its name, by its label. Misleading ones are drawn last, on top.
 _MARKS: dict[Label, tuple[str, dict[str, Any]]] = {
     "": ("neither", _EDGE | {"marker": "o", "markersize": 4, "color": "none", "markeredgecolor": COLOURS["faint"].light}),
     "relevant": ("relevant", _EDGE | {"marker": "o", "markersize": 7, "color": COLOURS["good"].light}),
@@ -117,7 +117,7 @@ def _caption(one: Evaluation, ends: Counter[int]) -> str:
 
 
 def _curves(axes: Axes, evaluations: Sequence[Evaluation]) -> None:
-    """What one more result is worth: a curve that falls shows distractors."""
+    """Draw the worth of one more result: a curve that falls shows distractors."""
     entitle(axes, "UDCG by k", "mean UDCG@k; dashed: the most there could be")
     ideal = evaluations[0].ideal_curve
     ks = range(1, len(ideal) + 1)

@@ -1,4 +1,4 @@
-"""What was measured as a file: `results/<configuration>-<time>.json`, with a row for every question and the circumstances.
+"""The measurements as a file: `results/<configuration>-<time>.json`, with a row for every question and the circumstances.
 
 A file says enough to be compared with another one without measuring again. It is written once and never changed.
 """
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What else decided about the figures, and what they would have to be repeated with."""
+    """The other influences on the figures, needed to repeat them."""
 
     hive_mind: str
     python: str

@@ -11,7 +11,7 @@ from hive_mind.retrieval.measuring.evaluation import held_out
 # Thirty is what the documentation asks beginners to label; half of fewer is too little to tune on and to decide.
 CROSSED_BELOW = 30
 CROSSED = "cross-validated"
-"""What the questions are called where all of them tune and all of them decide."""
+"""The name of a split in which all questions tune and all decide."""
 
 Questions = tuple[GoldenQuery, ...]
 
@@ -47,7 +47,7 @@ def train_test_split(golden: Golden) -> TrainTestSplit:
         return _parted(golden.queries)
     training = golden.split("train")
     if not training:
-        raise InvalidInput('no golden question is marked "split": "train": mark about half of them, only on those is tuned')
+        raise InvalidInput('no golden question is marked "split": "train": mark about half of them: tuning uses only those')
     deciding, split = held_out(golden)
     return TrainTestSplit(mixed(training), deciding, split)
 
@@ -59,7 +59,7 @@ def mixed(questions: Sequence[GoldenQuery]) -> Questions:
 
 def _parted(questions: Sequence[GoldenQuery]) -> TrainTestSplit:
     if len(questions) < 2:
-        raise InvalidInput("one golden question can't be tuned on and decide as well: label more, thirty are a good beginning")
+        raise InvalidInput("a single golden question can't be in both splits: label at least 30")
     ordered = mixed(questions)
     if len(ordered) < CROSSED_BELOW:
         template = "all {} questions tune, since none is marked and they are few: figures are cross-validated"

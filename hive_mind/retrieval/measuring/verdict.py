@@ -29,7 +29,7 @@ Kind = Literal[
     "tie",
 ]
 _NAMED_MAX = 3
-# What a search notes when a model that its configuration names had no part in it, or not everywhere.
+# The notes of a search when a model that its configuration names had no part in it, or not everywhere.
 _FAILED = ("the embedding model failed", "have no embedding", "not reranked")
 
 
@@ -79,7 +79,7 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
 
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
-    """What is against it, or else why it may."""
+    """The grounds against it, or else the reason why it may."""
     if reason := _too_few(comparison.after):
         return [Ground("too_few_questions", reason), *_losses(comparison)], ""
     if grounds := _losses(comparison):
@@ -91,7 +91,7 @@ def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
 
 
 def _too_few(measured: Evaluation) -> str:
-    """What to do about too few questions; "" where there are enough."""
+    """The remedy for too few questions; "" where there are enough."""
     count = len(measured.rows)
     if count >= QUESTIONS_MIN:
         return ""
@@ -139,7 +139,7 @@ def _tie(comparison: Comparison) -> Ground:
 
 
 def _cheaper(comparison: Comparison) -> str:
-    """What it takes less of, if it takes more of nothing."""
+    """The costs that fell, if none rose."""
     old, new = _costs(comparison.before), _costs(comparison.after)
     if any(new[what] > old[what] for what in old):
         return ""
@@ -147,7 +147,7 @@ def _cheaper(comparison: Comparison) -> str:
 
 
 def _costs(one: Evaluation) -> dict[str, int]:
-    """What answering the questions took, in figures that don't depend on the machine."""
+    """The costs of answering the questions, in figures that don't depend on the machine."""
     reranked = one.config.rerank.top_n * len(one.rows) if one.config.rerank.model else 0
     return {
         "distractors": one.distractors,

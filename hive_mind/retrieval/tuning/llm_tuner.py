@@ -1,7 +1,7 @@
 """A tuner that asks a language model: it reads scores and what misled, and writes the next configuration file.
 
-Its reply is checked like a file of a person. One that can't be used goes back to it once, with everything that is wrong. What the
-prompt says is in `prompts/tune.md`; questions and documents are data and stand in a fence.
+Its reply is checked like a file of a person. One that can't be used goes back to it once, with everything that is wrong. The
+prompt is in `prompts/tune.md`; questions and documents are data and stand in a fence.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _REPLY_TOKENS_MAX = 2_048
 
 
 class TunerReply(ConfigurationSection):
-    """What a model replies."""
+    """The reply of a model."""
 
     done: bool = Field(False, description="Whether nothing is left to gain.")
     reason: str = Field("", max_length=2000, description="Why.")
@@ -54,7 +54,7 @@ class LlmTuner:
         return self._model.name
 
     async def propose(self, situation: Situation) -> Proposal | None:
-        """What the model wants to be measured; None when it says that nothing is left to gain."""
+        """The model's proposal to measure; None when it says that nothing is left to gain."""
         asked = fenced(_instructions(), situation_text(situation), _REPLY_TOKENS_MAX)
         reply, problems = _parsed(await self._reply_to(asked), situation)
         if problems:

@@ -4,7 +4,7 @@ Only training questions are used on the way. At the end the best is compared onc
 in use, or with the start where nothing is; that verdict is the gate's. A small set is cross-validated instead. Nothing is
 deployed here. A stop at any time keeps the best, on disk too.
 
-What tuning leaves behind: one configuration file per step, with its reason and its figures as a comment, and one for the best.
+The files of a tuning: one configuration file per step, with its reason and its figures as a comment, and one for the best.
 
 Each is written before it is measured and again after, whole or not at all, so that a stop at any moment leaves nothing half done.
 """
@@ -44,7 +44,8 @@ _NUMBERED = regex(r"-\d{3,}$")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to tune. Without a `start` it begins with what is in use; without a `name` the result gets one from there.
+    """The job of a tuning. Without a `start` it begins with the configuration in use; without a `name` the result gets one from
+    there.
 
     `steps_max` bounds the files; tries with a part of the questions are bounded by the tuner.
     """
@@ -56,7 +57,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What came of it. `name` is the configuration to deploy, "" where nothing is better than the start.
+    """The result of a tuning. `name` is the configuration to deploy, "" where nothing is better than the start.
 
     `ended` says why it ended, in words. The verdict is about the held-out questions, None where there is nothing to deploy.
     """
@@ -104,7 +105,7 @@ async def tune(
 
 @dataclass(slots=True)
 class _Tuning:
-    """One run. What is known stands in `situation`, which is replaced with every step."""
+    """One run. The knowledge so far is in `situation`, which is replaced with every step."""
 
     bench: Bench
     tuner: Tuner
@@ -133,7 +134,7 @@ class _Tuning:
         return "stopped" if self.stop.is_set() else f"{self.tuner.name} has nothing left to try"
 
     async def verdict(self) -> Verdict | None:
-        """What the held-out questions say about the best, against what is in use."""
+        """The verdict of the held-out questions on the best, against the configuration in use."""
         best, start = self.situation.best, self.situation.start
         if best.number == 0:
             return None
@@ -162,7 +163,7 @@ class _Tuning:
         await self._take(named, number)
 
     async def _take(self, proposal: Proposal, number: int | None) -> None:
-        """Measure and remember. What is stopped half-way is as if it had never been proposed, but for its file."""
+        """Measure and remember. A try that is stopped half-way is as if it had never been proposed, but for its file."""
         count = max(TRIED_MIN, round(proposal.share * len(self.parts.training)))
         questions = self.parts.training[:count]
         work = measured(self.index, proposal.config, questions, "train", self.bench.progress)
@@ -191,7 +192,7 @@ class _Tuning:
 
 
 async def _unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
-    """What the work gives, or None as soon as somebody stops: nobody waits for a model or a person any longer."""
+    """The result of the work, or None as soon as somebody stops: nobody waits for a model or a person any longer."""
     doing, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -207,7 +208,7 @@ def _silent(step: Step, is_best: bool) -> None:
 
 
 def check_name(workspace: Workspace, name: str) -> None:
-    """Raises `InvalidInput` for a name that can't be a file's, or whose file exists: nothing is overwritten."""
+    """Raises `InvalidInput` for a name that can't be a file's, or that has a file: nothing is overwritten."""
     if not re.match(NAME, f"{name}-000") or _NUMBERED.search(name):
         raise InvalidInput(f"{name[:70]!r} can't be used: take up to 60 letters, digits, '.', '_' and '-', not ending like -001")
     if workspace.config_file(name).exists():

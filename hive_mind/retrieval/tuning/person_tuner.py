@@ -36,7 +36,7 @@ class PersonTuner:
         self._ask, self._show = ask, show
 
     async def propose(self, situation: Situation) -> Proposal | None:
-        """What the person wants to be measured. Mistakes are shown and asked about until they are corrected."""
+        """The person's proposal to measure. Mistakes are shown and asked about until they are corrected."""
         self._show(situation_text(situation))
         self._show(HELP)
         try:

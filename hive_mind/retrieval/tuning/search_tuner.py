@@ -4,8 +4,8 @@ A round draws changes of the best configuration, measures them with a third of t
 them with two thirds, and the best of those with all; the next round goes on from whatever is best then. At the end each change
 that is not needed is taken back. The same seed does the same.
 
-What it may change in a configuration is declared here and nowhere else, each change with its reason. Impossible changes and
-combinations are not listed here: the validation rejects them.
+The changes that it may make to a configuration are declared here and nowhere else, each change with its reason. Impossible
+changes and combinations are not listed here: the validation rejects them.
 """
 
 import random
@@ -180,7 +180,7 @@ class SearchTuner:
         yield from self._simplified(situation)
 
     def _simplified(self, situation: Situation) -> _Search:
-        """Take back one change after the other. What came along with a good change and does nothing goes."""
+        """Take back one change after the other. A value that came along with a good change and does nothing goes."""
         for path in differences(situation.best.config, situation.start.config):
             best = situation.best
             config = without(best.config, path, situation.start.config)
@@ -237,5 +237,5 @@ class SearchTuner:
 
 
 def _rank(step: Step) -> tuple[float, int, int, int]:
-    """What comes first goes on."""
+    """The order in which steps are continued."""
     return (-round(step.nudcg, 9), step.misleading, step.measured.distractors, values_written(step.config))

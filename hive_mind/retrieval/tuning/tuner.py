@@ -1,4 +1,4 @@
-"""What tunes a configuration, and what it gets to see: a tuner looks at what was measured so far and proposes what to try next.
+"""The interface of tuners: each looks at the measurements so far and proposes the next try.
 
 A tuner never sees the held-out questions: measurements in a `Situation` are of training questions only.
 """
@@ -33,7 +33,7 @@ _HEADING_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What to measure next, and why. `share`: of the training questions; a part is enough to see what is no good."""
+    """A proposed measurement, and why. `share`: of the training questions; a part is enough to see that one is no good."""
 
     config: RetrievalConfig
     reason: str
@@ -81,15 +81,15 @@ class Situation:
 
     @property
     def last(self) -> Step:
-        """What was measured last, be it a try."""
+        """The last measurement, a try included."""
         return self.steps[-1]
 
     def findings(self, config: RetrievalConfig) -> tuple[FileFinding, ...]:
-        """What makes no sense in a configuration for these documents; warnings too."""
+        """Settings that make no sense for these documents; warnings too."""
         return semantic(config, self.collection, self.facets, self.has_embeddings)
 
     def errors(self, config: RetrievalConfig) -> tuple[str, ...]:
-        """What keeps a configuration from being measured, as lines for its author."""
+        """The mistakes that keep a configuration from being measured, as lines for its author."""
         found = [f"{one.path}: {one.message}" for one in self.findings(config) if one.level == "error"]
         if config.collection != self.collection.name:
             found.append(f"collection: is {config.collection}, and what is tuned searches {self.collection.name}; leave it")
@@ -107,11 +107,11 @@ class Tuner(Protocol):
 
     @property
     def name(self) -> str:
-        """Who it is, for the files it leaves."""
+        """The tuner's name, for the files it leaves."""
         ...
 
     async def propose(self, situation: Situation) -> Proposal | None:
-        """What to measure next; None when there is nothing left to try. `situation.errors` of it has to be empty.
+        """The next proposal; None when there is nothing left to try. `situation.errors` of it has to be empty.
 
         May raise `BackendError` and `ModelOutputError`, which end the tuning and lose nothing.
         """
@@ -164,7 +164,7 @@ def best_of(steps: Sequence[Step]) -> Step:
 
 
 def cross_validated(steps: Sequence[Step], config: RetrievalConfig) -> Evaluation:
-    """What choosing is worth, under the name of the configuration that all questions chose."""
+    """The worth of choosing, under the name of the configuration that all questions chose."""
     whole = {step.number: step for step in steps if step.is_whole}
     k = max(step.measured.k for step in whole.values())
     rows = []
@@ -180,7 +180,7 @@ def _without(step: Step, place: int) -> Step:
 
 
 def situation_text(situation: Situation) -> str:
-    """What is known so far, in lines, for a model or a person: the collection, the best, the steps, and what suffers most.
+    """State so far in lines, for a model or a person: the collection, the best, the steps, and the questions that suffer most.
 
     Of the documents it has only names, headings and scores: their texts could say anything to a model.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a worker beyond its form: names that nobody has, nodes that nobody reaches, branches that never meet.
+"""Mistakes in a worker beyond its form: names that nobody has, nodes that nobody reaches, branches that never meet.
 
 Of branches that run at once, two may not set one key.
 """

@@ -16,7 +16,7 @@ from hive_mind.goals.goal import Goal, GoalSection, SuccessCriterion
 NodeKind = Literal["loop", "tool", "person"]
 EdgeKind = Literal["success", "failure", "always", "condition", "model"]
 Scope = Literal["stream", "fleet"]
-"""Who shares a value beside its run: the runs of one chat or trigger, or all agents of a hive."""
+"""The sharers of a value beside its run: the runs of one chat or trigger, or all agents of a hive."""
 
 NODES_MAX, EDGES_MAX = 500, 2_000
 """A file is read in some seconds then, and no person reads a larger graph."""
@@ -27,7 +27,7 @@ _NAME = Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,62}$", description="Its name in 
 
 
 class Limits(GoalSection):
-    """What a run may spend. Whatever is used up first ends it."""
+    """The spending limits of a run. The first one used up ends it."""
 
     turns: int = Field(200, ge=1, description="Turns of a language model, over all nodes.")
     tokens: int = Field(200_000, ge=1, description="Tokens of a language model, in and out.")
@@ -40,7 +40,7 @@ class NodeSpec(GoalSection):
 
     id: str = _NAME
     kind: NodeKind = Field("loop", description="loop: a model and its tools; tool: one call; person: one question.")
-    description: str = Field("", description="What it does, in words.")
+    description: str = Field("", description="Its purpose, in words.")
     prompt: str = Field("", description="loop: the instructions to the model. person: the question.")
     tools: Sequence[str] = Field((), description="loop: the tools that may be called; name/* for all of an MCP server.")
     tool: str = Field("", description="tool: the one that is called.")
@@ -114,7 +114,7 @@ class WorkerSpec(GoalSection):
         default_factory=dict,
         description="Keys that outlive a run. stream: the runs of one chat or trigger share them; fleet: all agents of the hive.",
     )
-    limits: Limits = Field(default_factory=Limits, description="What a run may spend.")
+    limits: Limits = Field(default_factory=Limits, description="The spending limits of a run.")
 
     @cached_property
     def by_id(self) -> Mapping[str, NodeSpec]:
@@ -138,7 +138,7 @@ SUB_AGENT_TURNS = 10
 
 
 def sub_agent(worker: WorkerSpec, name: str, task: str, limits: Limits) -> WorkerSpec:
-    """What a sub-agent of a worker runs as: its one node, with the task at its prompt's end and no sub-agents of its own."""
+    """The worker of a sub-agent: its one node, with the task at its prompt's end and no sub-agents of its own."""
     (node,) = [one for one in worker.subagents if one.id == name]
     turns = node.turns if "turns" in node.model_fields_set else SUB_AGENT_TURNS
     prompt = f"{node.prompt}\n\nYour task: {task}".strip()

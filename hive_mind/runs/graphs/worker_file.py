@@ -20,7 +20,7 @@ class WorkerFile(GoalSection):
     """A worker: what it does, in which order, and what its work is judged by."""
 
     api_version: Literal["hive-mind/v1"] = Field(description="The version of this form.")
-    kind: Literal["Worker"] = Field(description="What the file describes.")
+    kind: Literal["Worker"] = Field(description="The kind of the file.")
     spec: WorkerSpec
 
 

@@ -25,7 +25,7 @@ Held = Callable[[], Collection[str]]
 
 
 class Memory(Protocol):
-    """What an agent keeps."""
+    """The agent's memory."""
 
     @property
     def local(self) -> CognitiveMemory:
@@ -38,7 +38,7 @@ class Memory(Protocol):
 
 
 class Runner(Protocol):
-    """What runs the node."""
+    """The runner of the node."""
 
     async def scrub(self) -> None:
         """Leave no byte in the journal of what the node let go of."""
@@ -59,7 +59,7 @@ class Eraser:
         self._reported = ""
 
     async def look(self, registry: Registry, agents: Mapping[str, Memory], now_ms: int, held: Held) -> None:
-        """Carry out what was not carried out yet in this boot, and confirm it. What fails is tried at the next look.
+        """Carry out what was not carried out yet in this boot, and confirm it. A failed one is tried again at the next look.
 
         `held`: facts that the node has of what is to be erased: one that does not know the time yet lets go of nothing.
         """
@@ -98,6 +98,6 @@ class Eraser:
 
 
 def erasures_of(registry: Registry) -> list[Erasure]:
-    """What is to be erased, as far as a registry knows."""
+    """The erasures to be done, as far as a registry knows."""
     keys = (read_key(key.partition("/")[2]) for key in registry.in_force("erasure"))
     return [one for one in keys if one is not None]

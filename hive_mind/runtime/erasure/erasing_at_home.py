@@ -26,7 +26,7 @@ _ADVICE = {
 
 @dataclass(slots=True)
 class Erased:
-    """What was found, who let go of it, who has not. `texts` are what is looked for in the end."""
+    """The facts and texts found, the nodes that let go of them, and those that have not. `texts` are looked for in the end."""
 
     confirmed: list[Confirmed] = field(default_factory=list)
     owed: list[Owed] = field(default_factory=list)

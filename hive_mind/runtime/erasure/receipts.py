@@ -1,4 +1,5 @@
-"""What was erased, who has confirmed it and who is still owed: one JSON document, signed by the home that asked for it.
+"""The receipt of an erasure: what was erased, which nodes have confirmed it and which still owe it, as one JSON document that the
+home signs which asked for it.
 
 It names what was erased by digests alone, so that it can be kept.
 """
@@ -53,7 +54,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
     @property
     def key_id(self) -> str:
-        """What the key is called."""
+        """The name of the key."""
         return key_id(base64.b64decode(self.key)).hex() if self.key else ""
 
 

@@ -1,6 +1,6 @@
-"""What still says what was erased: files of a home, looked through last, and messages on a bus.
+"""Places that still hold erased texts: files of a home, looked through last, and messages on a bus.
 
-Whatever else has quoted it (a run's ledger, a question that waits for a person, a log) is found here and named.
+Anything else that has quoted one (a run's ledger, a question that waits for a person, a log) is found here and named.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,9 +50,9 @@ def _has(path: Path, wanted: Sequence[bytes]) -> bool:
 
 
 def quotes(wanted: Sequence[Erasure]) -> Callable[[Envelope], bool]:
-    """Whether any text in a message names or is what is meant. What only lets go of it is deleted, too: it comes again.
+    """Whether any text in a message names or is what is meant. A message that only lets go of it is deleted, too: it comes again.
 
-    So does what is encrypted: nobody can look into it here, and its sender says it again.
+    So does an encrypted one: nobody can look into it here, and its sender sends it again.
     """
     erasures = Erasures(wanted)
 

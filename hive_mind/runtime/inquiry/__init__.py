@@ -1,1 +1,1 @@
-"""What people who look ask of an agent: what stands behind a fact, why one is missing, what waits for them or lies on the bus."""
+"""Requests of people to an agent: evidence for a fact, why one is missing, items that wait for them, messages on the bus."""

@@ -33,7 +33,7 @@ class AskedAgent:
     @property
     def _member(self) -> "RunningMember":
         if self._given is None:
-            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to ask or tell")
+            raise InvalidInput(f"{self._agent.name} is not in a hive, so it has no other agents to ask or tell")
         return self._given
 
     @property

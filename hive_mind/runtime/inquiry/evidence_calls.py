@@ -1,4 +1,4 @@
-"""What can be asked of an agent about the evidence: what stands behind a fact, and why one is not in an answer."""
+"""Requests to an agent about the evidence: what supports a fact, and why one is not in an answer."""
 
 from typing import Any
 
@@ -34,10 +34,10 @@ class EvidenceCalls(AskedAgent):
 
     @request(needs=("fact_id",), gives=EvidenceTold)
     async def _do_evidence(self, call: Call) -> Any:
-        """Who vouches for a fact, how far they are trusted, which nodes keep it, and what contradicts it."""
+        """The agents that vouch for a fact, how far they are trusted, which nodes keep it, and what contradicts it."""
         memory, fact = self._agent.memory, await self._fact(call.fact_id)
         shared = await self._shared.evidence_of(fact.id) if self._shared else None
-        # What contradicts it shares words with it: no need to look through all facts.
+        # A contradiction shares words with it: no need to look through all facts.
         found = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
         rivals = {one.id: one for hit in found if hit.fact.id == fact.id for one in hit.rivals}
         rivals |= {id: one for id in (shared.disputed_by[:_RIVALS_MAX] if shared else ()) if (one := await memory.get_fact(id))}

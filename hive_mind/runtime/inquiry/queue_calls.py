@@ -1,4 +1,4 @@
-"""What can be asked of an agent about what waits for a person: facts held back, under quarantine, questions to people,
+"""Requests to an agent about items that wait for a person: facts held back, under quarantine, questions to people,
 and on the bus of its hive messages that could not be handled.
 """
 
@@ -44,7 +44,7 @@ class QueueCalls(AskedAgent):
     async def _do_reconsider(self, call: Call) -> Any:
         """Ask the gate again whether a fact of this agent may be shared."""
         if (memory := self._shared) is None:
-            raise InvalidInput(f"{self._agent.name} is alone: it is in no hive, so there is nobody to share with")
+            raise InvalidInput(f"{self._agent.name} is not in a hive, so it has no other agents to share with")
         if await memory.local.get_fact(call.fact_id) is None:
             raise InvalidInput(f"{self._agent.name} holds no fact {call.fact_id!r} of its own; a search gives ids")
         await memory.reconsider([call.fact_id])
@@ -72,7 +72,7 @@ class QueueCalls(AskedAgent):
 
     @request("limit", gives=Inbox)
     async def _do_inbox(self, call: Call) -> Any:
-        """What waits for a person's decision at the desk of this agent, the oldest first."""
+        """The items that wait for a person's decision at the desk of this agent, the oldest first."""
         if self._given_runs is None:
             return {"items": [], "count": 0, "agent": self._agent.name}
         async with self._given_runs.desk() as desk:
@@ -120,7 +120,7 @@ class BusCalls(AskedAgent):
 
     @request("limit", gives=DeadLetters)
     async def _do_dead_letters(self, call: Call) -> Any:
-        """Messages of the hive that could not be handled, oldest first; and what lies on its bus for whom."""
+        """Messages of the hive that could not be handled, oldest first; and those on its bus for each node."""
         runner = self._member.runner
         letters = await runner.bus.dead_letters(runner.hive, limit=max(call.limit, 1))
         queues = await runner.bus.queues(runner.hive)

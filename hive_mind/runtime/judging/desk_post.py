@@ -2,9 +2,9 @@
 
 Agent and desk have each a ledger. Each sends the other, as a letter, every entry of an item that it should have: the agent
 those of its own items, the desk those of everybody else's. Both take over what is not there yet, so a letter more does no harm,
-and none is missing: how far a ledger was sent is kept in it. What one agent can't take now waits, and keeps nobody else waiting:
-from where it is to be sent again is kept, too. An agent that moved says so and is sent everything again, as all are by a
-desk that moved: what was on its way to where they were is lost.
+and none is missing: how far a ledger was sent is kept in it. A letter that one agent can't take now waits, and keeps nobody else
+waiting: from where it is to be sent again is kept, too. An agent that moved says so and is sent everything again, as all are by a
+desk that moved: letters on their way to where they were are lost.
 """
 
 import asyncio
@@ -38,12 +38,12 @@ class Tell(Protocol):
 
 
 class DeskPost:
-    """What one agent's desk sends and gets. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
+    """The messages of one agent's desk, both ways. `ledger` and `desk` stay their owner's. `run` it while the agent is there."""
 
     def __init__(self, agent: str, at: DeskConfig, ledger: Ledger, desk: LedgerDesk, post: Post, tell: Tell) -> None:
         self._agent, self._at, self._ledger, self._desk, self._post, self._tell = agent, at, ledger, desk, post, tell
         self._nodes: dict[str, str] = {}
-        # Whose items could not be sent, and behind which position.
+        # Agents whose items could not be sent, and behind which position.
         self._late: dict[str, int] = {}
         self._sending = asyncio.Lock()
 
@@ -103,7 +103,9 @@ class DeskPost:
                 seq, seen = seq + 1, 0
 
     async def receive(self, letter: DeskLetter) -> bool:
-        """Take a letter over; False where there is no room for the item now. What has no business here is dropped, and logged."""
+        """Take a letter over; False where there is no room for the item now. One that has no business here is dropped, and
+        logged.
+        """
         if not await self._is_welcome(letter):
             _log.warning("agent %s: node %s may not say anything about item %s here", self._agent, letter.sender, letter.item)
             return True
@@ -197,7 +199,7 @@ class DeskPost:
 
     async def _is_welcome(self, letter: DeskLetter) -> bool:
         if self._at.agent != self._agent:
-            # What is said here of its own items only the desk says.
+            # Entries here about its own items come only from the desk.
             view = await self._desk.view(letter.item)
             return letter.kind != OPENED and letter.sender == self._at.node and (view is None or view.item.agent == self._agent)
         if letter.kind == OPENED:

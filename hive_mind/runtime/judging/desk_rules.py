@@ -1,7 +1,7 @@
 """Takes back what people no longer agree with: a rule of the hive that decides otherwise than they do is on trial again.
 
 The desk's agent does it, because it sees what all people of the fleet decide. Only what was decided since the rule was approved
-speaks against it: who approved it knew the rest.
+speaks against it: its approver knew the rest.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from hive_mind.runtime.members.member import RunningMember
 
 _log = logging.getLogger(__name__)
 
-# What was decided before these is no news.
+# Decisions before these are no news.
 _CASES_MAX = 1_000
 _TOGETHER_S, _AGAIN_S = 0.5, 5.0
 

@@ -1,4 +1,4 @@
-"""What people's answers to audits mean to a whole fleet: a fact that is wrong is taken back for all, and its agent is rated.
+"""Effects of people's answers to audits on a whole fleet: a fact that is wrong is taken back for all, and its agent is rated.
 
 The desk's agent does it, once for each audit: the message is recorded first, and sent again as recorded where it is unknown
 whether it arrived. Nobody rates itself: audits of the desk's own facts rate nobody.

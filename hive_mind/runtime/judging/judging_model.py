@@ -73,7 +73,7 @@ class _Absent:
 
 
 class _Confirmations:
-    """What other agents have shared already says that a fact is true: 1 − ½ᵏ for k sources that this agent has not, by trust."""
+    """Confirmation of a fact by what other agents have shared already: 1 − ½ᵏ for k sources that this agent has not, by trust."""
 
     def __init__(self, agent: str, member: RunningMember) -> None:
         self._agent, self._member = agent, member

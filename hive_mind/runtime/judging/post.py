@@ -2,7 +2,7 @@
 
 A letter is one entry of an item's stream, as it stands in the sender's ledger. It travels as an application message, so it
 arrives once and in order; and the receiver skips what it has already, so that a kill between journal and ledger costs
-nothing. What a journal still has of letters that arrived is removed with the next one.
+nothing. Letters that arrived and are still in a journal are removed with the next one.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class Post:
         letter = _checked(message)
         waiting = self._waiting
         if len(waiting) >= _WAITING_MAX:
-            raise BackendThrottled("hive", f"{_WAITING_MAX:,} letters wait here for desks that take none")
+            raise BackendThrottled("hive", f"the desk's queue is full: {_WAITING_MAX:,} messages wait")
         number, self._next = self._next, self._next + 1
         waiting[number] = letter
         done, self._done = self._done, []
@@ -104,7 +104,7 @@ class Post:
         late: set[tuple[str, str]] = set()
         for number, letter in list(self._waiting.items()):
             receive = self._receivers.get(letter.to)
-            # What is said of an item comes after the item.
+            # Entries about an item come after the item.
             if receive is None or (letter.to, letter.item) in late:
                 continue
             if await _is_taken(receive, letter):

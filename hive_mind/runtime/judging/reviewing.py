@@ -1,7 +1,7 @@
 """The judge at an agent's gate, as a worker runs it: its rules, its desk over its ledger, and what it does when rules change.
 
-The ledger is shared, so that people decide from the command line while the agent runs. Whatever was shared before a rule was
-there is looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
+The ledger is shared, so that people decide from the command line while the agent runs. Facts shared before a rule was there
+are looked at again once, when the agent starts with other rules than the last time: the ledger remembers which they were.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class Reviewing:
         self._work = asyncio.create_task(self._judge(ledger, reviewer, post), name=f"judging what {self._agent} would share")
 
     async def close(self) -> None:
-        """Ask and follow no longer. What is not decided stays home. Closing twice is fine."""
+        """Ask and follow no longer. Undecided facts stay home. Closing twice is fine."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait([self._work])
@@ -139,7 +139,7 @@ class Reviewing:
             await asyncio.sleep(_AGAIN_S)
 
     async def _follow_rules(self, ledger: Ledger, rules: RulesAtWork) -> None:
-        """What people approve for the hive, or take back, decides here from then on."""
+        """Make rules that people approve for the hive, or take back, decide here from then on."""
         while True:
             await self.rules.changed_from(rules)
             rules = await self._look_again(ledger)
@@ -187,7 +187,7 @@ class HiveRules:
         self._now = RulesAtWork(RuleSet(given), is_known=False)
 
     def now(self) -> RulesAtWork:
-        """What is at work; the same object until that changes, and as cheap as a comparison."""
+        """The rules at work; the same object until they change, and as cheap as a comparison."""
         if self._member.is_ready and self._member.node.registry.version != self._seen:
             self._read_anew(self._member.node.registry)
         return self._now

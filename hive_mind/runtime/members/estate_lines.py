@@ -1,4 +1,4 @@
-"""What a hive holds as JSON Lines and back: every assertion with its author, source and times, and what was decided for all.
+"""The contents of a hive as JSON Lines and back: every assertion with its author, source and times, and what was decided for all.
 
 Nothing in the lines is believed: each is checked as if another node had sent it, and one bad line means that nothing is taken.
 """
@@ -73,7 +73,7 @@ def lines_of(estate: JournalSnapshot) -> Iterator[bytes]:
 
 
 def estate_in(lines: Iterable[bytes]) -> JournalSnapshot:
-    """What `lines_of` wrote. Raises `InvalidInput` that names the first bad lines and what is wrong with each."""
+    """The snapshot that `lines_of` wrote. Raises `InvalidInput` that names the first bad lines and what is wrong with each."""
     vouched: list[Vouched] = []
     entries: list[RegistryEntry] = []
     problems: list[str] = []

@@ -73,7 +73,7 @@ class FleetPlan:
                 return _SHARED_NODE
 
     def build_topology(self) -> Topology | None:
-        """The nodes and who holds what; None where there is no hive. Raises `InvalidInput` for what can't be."""
+        """The nodes and the holders of each partition; None where there is no hive. Raises `InvalidInput` for what can't be."""
         if self.topology == SINGLE:
             return None
         groups: Mapping[str, tuple[str, ...]] = {"": (_SHARED_NODE,)}

@@ -1,7 +1,7 @@
 """From one generation of a hive to the next: its facts, read from the journals of nodes that rest, become the journals of others.
 
-The former journals stay as they are. The new ones are made in a folder of another name, which gets its own as the last step: who
-is killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
+The former journals stay as they are. The new ones are made in a folder of another name, which gets its own as the last step: a
+process killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def founded(hive: HiveConfig) -> Topology | None:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is to become of the journals of `old`: those of `new`."""
+    """The journals of `old` are to become those of `new`."""
 
     home: Path
     old: HiveConfig
@@ -115,7 +115,7 @@ async def settle(
 async def estate_of(
     home: Path, hive: HiveConfig, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False
 ) -> JournalSnapshot:
-    """What the journals of a hive hold together, those of nodes that nobody names too. A missing one is fine, a damaged one not.
+    """The joint contents of the journals of a hive, including nodes that nobody names. A missing one is fine, a damaged one not.
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
@@ -156,7 +156,7 @@ async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
         await journal.write(made.records)
     finally:
         await journal.close()
-    # What a node that opens it leaves behind; so it is seen whether one ever did.
+    # A node that opens it leaves this behind; so it is seen whether one ever did.
     _lock_of(path).unlink(missing_ok=True)
 
 

@@ -62,9 +62,9 @@ _DEAD_AFTER = 3
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """Who a process is in its hive. `members` are all founders; in a federated hive each may be "group:name".
+    """The identity of a process in its hive. `members` are all founders; in a federated hive each may be "group:name".
 
-    `searches`: another bus for what is worth something only while it is fresh. Joining needs neither topology nor members.
+    `searches`: another bus for messages that matter only while they are fresh. Joining needs neither topology nor members.
     """
 
     name: str
@@ -91,7 +91,7 @@ class MemberPlan:
     runner: RunnerSettings = field(default_factory=lambda: RunnerSettings(outgoing=OutgoingSettings(wait_s=5.0)))
 
     def founding(self) -> Topology | None:
-        """What the hive begins with; None for one who joins. Raises `InvalidInput`."""
+        """The topology that the hive begins with; None for a member that joins. Raises `InvalidInput`."""
         if self.is_joining:
             return None
         names = tuple(dict.fromkeys(member.rpartition(":")[2] for member in self.members))
@@ -123,7 +123,7 @@ class RunningMember:
     _release: Callable[[], Awaitable[None]]
     signing: Signing | None
     unread: Counter[str]
-    """What came and was not encrypted for it, by reason."""
+    """Messages that came and were not encrypted for it, by reason."""
     is_kept: bool
     """Whether its agents' memories outlive the process."""
 
@@ -255,7 +255,7 @@ class RunningMember:
         return True
 
     def members_seen(self) -> MembersSeen:
-        """Who is a member, as this node sees it."""
+        """The members, as this node sees them."""
         return members_seen(self.member, system_clock())
 
     async def close(self) -> None:

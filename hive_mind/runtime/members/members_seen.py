@@ -1,4 +1,4 @@
-"""Who is a member of a hive, as one of its nodes sees it, and who is to hold what: for a person who looks, or puts one out."""
+"""The members of a hive, as one of its nodes sees them, and intended holders of each partition: to inspect, or evict."""
 
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,12 @@ class MembersSeen(msgspec.Struct, frozen=True):
     is_in: bool = False
     members: tuple[MemberSeen, ...] = ()
     holders: dict[str, tuple[str, ...]] = {}
-    """Who holds a partition, by partition."""
+    """The nodes that hold a partition, by partition."""
     lacking: tuple[str, ...] = ()
 
 
 def members_seen(member: "Member", now: "Now") -> MembersSeen:
-    """What a node knows at this moment."""
+    """The view of a node at this moment."""
     topology = member.membership.topology
     if topology is None:
         return MembersSeen(member.name)

@@ -1,6 +1,6 @@
-"""What an agent's memory lost, given back as far as the hives of its home can.
+"""Gives back to an agent's memory what it lost, as far as the hives of its home can.
 
-What an agent shared is in its node's journal and in those of the nodes beside it, in one home.
+Facts that an agent shared are in its node's journal and in those of the nodes beside it, in one home.
 """
 
 from collections.abc import Iterable, Sequence

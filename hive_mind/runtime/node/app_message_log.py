@@ -1,4 +1,4 @@
-"""What other agents told this one, as it is kept in the node's journal: read by programs that use an agent as a service."""
+"""Messages from other agents to this one, as kept in the node's journal: read by programs that use an agent as a service."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

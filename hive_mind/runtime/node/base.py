@@ -1,4 +1,4 @@
-"""What can be set about how a runner runs its node, and what it counts."""
+"""Settings of how a runner runs its node, and the figures it counts."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ Clock = Callable[[], Now]
 
 
 HIVE = "hive"
-"""What a hive is called where nobody names it."""
+"""The name of a hive where nobody names it."""
 _SUBSCRIPTION = Subscription(HIVE, "")
 
 
@@ -36,7 +36,7 @@ class RunnerSettings:
     start: Literal["new", "earliest"] = _SUBSCRIPTION.start
 
     def subscription(self, name: str) -> Subscription:
-        """What a node of this name subscribes to."""
+        """The subscription of a node of this name."""
         return Subscription(
             self.hive,
             name,

@@ -1,7 +1,7 @@
-"""Carries out what a node wants: answers requests, searches, sends, acknowledges.
+"""Carries out a node's effects: answers requests, searches, sends, acknowledges.
 
-What needs no waiting is done at once, so a question this node can answer alone costs no switch of tasks, however busy the bus
-is. What is to be sent goes into a line of its own. Questions of others and acknowledgements wait for the runner's task.
+Work that needs no waiting is done at once, so a question this node can answer alone costs no switch of tasks, however busy the
+bus is. Messages to send go into a line of their own. Questions of others and acknowledgements wait for the runner's task.
 """
 
 import logging
@@ -61,7 +61,7 @@ class Outlet(Protocol):
 
 
 class EffectHost(Protocol):
-    """What the executor needs of its runner."""
+    """The runner's methods that the executor needs."""
 
     def search(self, request: SearchRequest, now: Now) -> SearchReply | None:
         """Search the node's replica."""

@@ -30,7 +30,7 @@ from hive_mind.runtime.routes import Routed
 
 # Why it was refused may quote it, and is kept on the bus.
 _REASON = "the node refuses it: its log says why"
-# A new key comes within seconds. What waits longer is sent again by its sender, or of no use any more.
+# A new key comes within seconds. A message that waits longer is sent again by its sender, or of no use any more.
 _LOCKED_MAX, _LOCKED_S = 64, 10.0
 
 
@@ -63,7 +63,7 @@ class EncryptedBus:
         await self._bus.publish([self._cipher.encrypted(one) for one in envelopes], timeout_s=timeout_s)
 
     async def subscribe(self, subscription: Subscription, on_ready: Callable[[], None]) -> Inbox:
-        """What can be read. The rest is acknowledged and counted."""
+        """The inbox of messages that can be read. The rest is acknowledged and counted."""
         return _Opening(await self._bus.subscribe(subscription, on_ready), self._cipher, self._refused, on_ready)
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
@@ -86,7 +86,7 @@ class EncryptedBus:
 
 
 class _Opening:
-    """An inbox of which only what can be read is taken. What is of an epoch whose key is on its way waits a little."""
+    """An inbox of which only readable messages are taken. One of an epoch whose key is on its way waits a little."""
 
     def __init__(self, inbox: Inbox, cipher: Cipher, refused: Counter[str], on_ready: Callable[[], None]) -> None:
         self._inbox, self._cipher, self._refused, self._on_ready = inbox, cipher, refused, on_ready

@@ -1,4 +1,4 @@
-"""What comes from the bus, on its way to the node: each delivery is looked at, counted, and handed on or put aside."""
+"""Messages from the bus, on their way to the node: each delivery is looked at, counted, and handed on or put aside."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ class Intake:
             self._take_one(delivery, now)
 
     def stop(self, error: Callable[[], Exception]) -> None:
-        """Nothing comes any more; who expects something gets an `error`."""
+        """Nothing comes any more; waiting receivers get an `error`."""
         for expected in self.expected.values():
             if not expected.done():
                 expected.set_exception(error())
@@ -93,7 +93,7 @@ class Intake:
             if envelope.hive != self._hive:
                 raise WireError(f"it belongs to hive {envelope.hive!r}")
             if isinstance(envelope.message, Encrypted):
-                raise WireError("it is encrypted, and nothing is here: let all members have the same identity.encryption")
+                raise WireError("an encrypted message, but encryption is off here: set identity.encryption alike on all members")
             event = Received(envelope.sender, envelope.message, name)
             if envelope.trace:
                 with tracing.span(f"hive {envelope.type}", parent=envelope.trace, kind="consumer") as span:

@@ -1,9 +1,9 @@
-"""What a node wants to send, on its way to the bus: in order, as many at a time as there are, and never in anybody's way.
+"""Messages from a node, on their way to the bus: in order, as many at a time as there are, and never in anybody's way.
 
-A bus that is gone is tried again and again. What could not be sent for some seconds is dropped, for a node repeats what matters;
-it is notified when the bus is back, so that it does so at once. However long that takes, this stays small.
+A bus that is gone is tried again and again. A message that could not be sent for some seconds is dropped, for a node repeats what
+matters; it is notified when the bus is back, so that it does so at once. However long that takes, this stays small.
 
-The bell wakes one task that waits: what `asyncio.Event` does for many costs a runner a tenth of its turn.
+The bell wakes one task that waits: `asyncio.Event`, made for many, costs a runner a tenth of its turn.
 """
 
 import asyncio

@@ -126,7 +126,7 @@ class NodeRunner(Requests):
 
     @property
     def figures(self) -> Figures:
-        """What it counted so far."""
+        """The counts so far."""
         executor, counts = self._executor, self._intake.counts
         return Figures(
             self._outgoing.lost,
@@ -141,12 +141,12 @@ class NodeRunner(Requests):
 
     @property
     def bus(self) -> EventBus:
-        """What it sends and hears by; for people who look at what lies there."""
+        """The bus that it sends and receives by; for people who look at what lies there."""
         return self._bus
 
     @property
     def hive(self) -> str:
-        """Whose messages it takes."""
+        """The hive whose messages it takes."""
         return self._settings.hive
 
     @property
@@ -178,7 +178,7 @@ class NodeRunner(Requests):
     async def scrub(self) -> None:
         """Leave no byte in the journal of what the node let go of. Raises `BackendError`."""
         self._check_running()
-        # What it just let go of may be on its way there.
+        # Facts that it just let go of may be on their way there.
         request = next(self._ids)
         await self._wait_for(request, lambda: self._barrier.hold([Done(request, ())]))
         await self._journal.scrub()
@@ -222,7 +222,7 @@ class NodeRunner(Requests):
                 now = self._clock()
                 self._look_at_bus(now)
                 self._receive(inbox, now)
-                # What was rung for until here is done next, and needs no other turn.
+                # Work that was rung for until here is done next, and needs no other turn.
                 self._bell.clear()
                 await self._executor.carry_out(_ANSWERS_AT_ONCE)
                 self._set_alarm()
@@ -287,7 +287,7 @@ class NodeRunner(Requests):
         try:
             begin()
             if not waiting.done():
-                # What it waits for may move the alarm.
+                # A new wait may move the alarm.
                 self.ring()
             return await waiting
         finally:

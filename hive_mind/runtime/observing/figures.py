@@ -1,4 +1,4 @@
-"""What a running member tells Prometheus about itself."""
+"""The figures of a running member for Prometheus."""
 
 from collections import Counter
 
@@ -31,7 +31,7 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
 
 
 def _lag_of(node: HiveNode) -> int:
-    """What others were found to lack of what this node holds, when they last compared."""
+    """Number of assertions that this node holds and others lacked, when they last compared."""
     exchanges, topology = node.repair.exchanges, node.topology
     pairs = ((peer, name) for name in topology.held_by(node.name) for peer in topology.holders(name) if peer != node.name)
     return sum(lag.missing for peer, name in pairs if (lag := exchanges.lag(peer, name)) is not None)

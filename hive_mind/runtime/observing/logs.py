@@ -1,4 +1,4 @@
-"""What this package logs as JSON Lines, one object per line, for programs that collect logs.
+"""The logs of this package as JSON Lines, one object per line, for programs that collect logs.
 
 A record's `extra` becomes its fields: `node`, `correlation` (a question, a request), `fact`, … The trace it belongs to is added
 where somebody records one, so that logs and spans of one question can be put side by side.
@@ -15,7 +15,7 @@ from hive_mind import tracing
 from hive_mind.model.gathered import Gathered
 
 _LOGGER = "hive_mind"
-# What every record has; the rest was given as `extra`.
+# The fields of every record; the rest was given as `extra`.
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 

@@ -1,4 +1,4 @@
-"""What a process can tell Prometheus about its nodes and its bus. Nothing is counted for it: it reads, when it is asked.
+"""The figures of a process's nodes and bus for Prometheus. Nothing is counted for it: it reads, when it is asked.
 
 Needs the extra `prometheus`. Names and units follow Prometheus' conventions: seconds, and `_total` for what only grows.
 """
@@ -30,7 +30,7 @@ class NodeFigures:
     sends_lost: int
     bus: BusHealth
     refused: Mapping[str, int] = field(default_factory=dict)
-    """What was refused of others' messages, by reason."""
+    """Messages of others that were refused, by reason."""
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
 
 
@@ -39,7 +39,7 @@ Source = Callable[[], Sequence[NodeFigures]]
 _GAUGES: Sequence[tuple[str, str, Callable[[NodeFigures], float]]] = (
     ("hive_facts", "Facts this node can find.", lambda one: one.facts),
     ("hive_outbox_parcels", "Batches that some holder has not acknowledged.", lambda one: one.outbox_batches),
-    ("hive_replica_lag_dots", "What peers lacked of what this node holds when they last compared.", lambda one: one.lag_dots),
+    ("hive_replica_lag_dots", "Assertions of this node that peers lacked when they last compared.", lambda one: one.lag_dots),
     ("hive_inbox_waiting", "Envelopes that wait to be handled.", lambda one: one.inbox_waiting),
     ("hive_bus_connected", "1 while the bus can be reached.", lambda one: float(one.bus.is_connected)),
 )

@@ -17,7 +17,7 @@ class Histogram:
         self.sum_s = 0.0
 
     def observe(self, seconds: float) -> None:
-        """One more. What a clock that stepped back gives counts as 0."""
+        """One more. A negative time, of a clock that stepped back, counts as 0."""
         seconds = max(seconds, 0.0)
         self.counts[bisect_left(BOUNDS_S, seconds)] += 1
         self.sum_s += seconds

@@ -1,9 +1,9 @@
 """The runs of an agent of a fleet, as its worker process has them: opened when they are needed, and closed with the agent.
 
-What they ask of people lies in the agent's ledger. In a fleet with one desk it lies there, too; in a judged fleet the fact judge
-carries it to and fro, else it is done here.
+Their questions to people lie in the agent's ledger. In a fleet with one desk they lie there, too; in a judged fleet the fact
+judge carries them to and fro, else it is done here.
 
-An agent that has no runs never loads what they need: half of what a worker process would hold.
+An agent that has no runs never loads their modules: half of the memory of a worker process.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class AgentRuns:
         self._keeper: RunKeeper | None = None
         self._triggers: Triggers | None = None
         self.watch: HealthWatch | None = None
-        """What it does beside them, once they are open."""
+        """The watch beside them, once they are open."""
         self._ledger: Ledger | None = None
         self._post: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
@@ -96,7 +96,7 @@ class AgentRuns:
             await self.calls()
 
     async def calls(self) -> "RunCalls":
-        """What can be asked of its runs. Raises what a ledger or a model raises."""
+        """The requests to its runs. Raises as a ledger and a model do."""
         from hive_mind.runtime.runs.run_calls import RunCalls
 
         async with self._opening:
@@ -104,7 +104,7 @@ class AgentRuns:
         return RunCalls(keeper, keeper.parts.toolbox_of("", keeper.parts.files("", "")))
 
     async def events(self, since: int) -> AsyncIterator[bytes]:
-        """What happens in them behind this position. Raises what a ledger raises."""
+        """The events in them behind this position. Raises as a ledger does."""
         from hive_mind.runtime.runs.events import events_of
 
         return events_of((await self.calls()).ledger, since)
@@ -128,7 +128,7 @@ class AgentRuns:
 
     @property
     def desk_agent(self) -> str:
-        """Whose desk people decide at."""
+        """The agent at whose desk people decide."""
         return self._config.desk.agent or self._agent.name
 
     async def hook(self, name: str, inputs: dict[str, object], id: str) -> str | None:

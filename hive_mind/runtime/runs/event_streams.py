@@ -1,6 +1,6 @@
-"""Server-sent events of another server, read as the WHATWG's specification says: one line after the other, bounded throughout.
+"""Server-sent events of another server, read by the WHATWG's specification: one line after the other, bounded throughout.
 
-What comes is whatever that server sends: no event is larger than `EVENT_BYTES_MAX`, and a connection on which nothing is heard
+That server may send anything: no event is larger than `EVENT_BYTES_MAX`, and a connection on which nothing is heard
 for `SILENT_S` seconds is opened anew.
 """
 
@@ -122,7 +122,7 @@ def shown_url(url: str) -> str:
 
 def _check(name: str, response: aiohttp.ClientResponse) -> None:
     if response.status == HTTPStatus.NO_CONTENT:
-        raise StreamEnded(name, "it says that nothing more will come (204)")
+        raise StreamEnded(name, "the server ended the stream (204)")
     if response.status != HTTPStatus.OK:
         raise BackendUnavailable(name, f"it answered {response.status} {response.reason}")
     if response.content_type != "text/event-stream":

@@ -1,4 +1,4 @@
-"""What happens in the runs of an agent, as server-sent events: each entry of its ledger about runs and items, in one order.
+"""The events in the runs of an agent, as server-sent events: each entry of its ledger about runs and items, in one order.
 
 An event's id is its position in the ledger, so a client that was cut off resumes after the last one it has.
 """

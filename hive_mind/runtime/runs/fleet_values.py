@@ -1,4 +1,4 @@
-"""What the runs of all agents of a hive share: entries of its registry, which every node holds; the newest of a name counts."""
+"""Values that runs of all agents of a hive share: entries of its registry, on every node; the newest of a name counts."""
 
 from collections.abc import Mapping
 from typing import Any

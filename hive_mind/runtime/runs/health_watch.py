@@ -1,6 +1,6 @@
 """The health judge and the queen of a fleet, as worker processes run them: each beside the runs of its own agent.
 
-The watcher periodically reads the journals of all agents of the home folder. What it finds travels to the desk of the
+The watcher periodically reads the journals of all agents of the home folder. Its findings travel to the desk of the
 fleet like any question does. The queen hears of tickets only there, and acts on each in a run of its own, so that a kill
 costs nothing.
 """
@@ -66,7 +66,7 @@ def queens_tools(config: WatchConfig, settings: Settings, agent: str, ledger: Le
 
 
 class HealthWatch:
-    """What an agent does beside its runs, if it is the watcher, the queen, or both. From `begin` to `close`."""
+    """The duties of an agent beside its runs, if it is the watcher, the queen, or both. From `begin` to `close`."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class HealthWatch:
 
     @property
     def duties(self) -> tuple[str, ...]:
-        """What this agent is there for: "watcher", "queen"."""
+        """The duties of this agent: "watcher", "queen"."""
         found = (("watcher", self._config.watcher), ("queen", self._config.queen))
         return tuple(duty for duty, name in found if name == self._agent)
 

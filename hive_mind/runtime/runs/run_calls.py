@@ -1,4 +1,4 @@
-"""What can be asked of an agent about its runs, and what it answers, as plain values."""
+"""The requests to an agent about its runs, and its answers, as plain values."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,10 +1,10 @@
 """The runs of one agent of a worker: begun, driven side by side, left alone while they wait, and taken up when a person decides.
 
-A run that waits is in the ledger and nowhere else. After a restart whatever has not ended is taken up again.
+A run that waits is in the ledger and nowhere else. After a restart every run that has not ended is taken up again.
 
-What models say in the runs of an agent, while they say it: for those who look on now, and kept nowhere.
+The words of models in the runs of an agent, as they come: for clients that follow now, and kept nowhere.
 
-A model is heard word by word only where somebody looks: not every server that can do that also counts what it took.
+A model is heard word by word only where somebody looks: not every server that can do that also counts its tokens.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _AGAIN_S = 5.0
 _OF_RUNS = ("judgment", "tool", "question")
 
 _LOOKS_ON_S = 3.0
-"""Who looks on looks several times a second."""
+"""A client that follows a run polls several times a second."""
 
 
 class RunKeeper:
@@ -210,7 +210,7 @@ class Saying:
         return [{"node": node, "turn": turn, "text": text} for node, (turn, text) in self._said.get(run, {}).items()]
 
     def listen(self, run: str, node: str) -> OnText | None:
-        """What hears a turn that begins now; None where nobody looks on."""
+        """The listener to a turn that begins now; None where nobody follows the run."""
         if not self._is_now(self._looked_at.get(run, float("-inf"))):
             return None
         self._turns += 1

@@ -1,4 +1,4 @@
-"""What begins runs by itself: intervals, cron lines, hooks, and events of another server.
+"""Triggers that begin runs by themselves: intervals, cron lines, hooks, and events of another server.
 
 A trigger that is due begins one run, also after a restart: a run is called after its trigger and the time it was due, so what is
 due twice, or in two processes, begins once. Times that passed while nobody was there are not made up for: only the next one

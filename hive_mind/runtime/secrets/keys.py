@@ -2,9 +2,9 @@
 
     root.key   root.pub   NAME.key   NAME.cert   revoked   NUMBER.epoch
 
-A process reads root.pub, its own key, every certificate and what was revoked; the root's key is for the issuer, and best kept
-elsewhere. What a fleet learned of other certificates is in its beats. In a container the key is mounted from a secret of its own,
-and the folder is what `published` gives, with all certificates in one file, a line each.
+A process reads root.pub, its own key, every certificate and the revocations; the root's key is for the issuer, and best kept
+elsewhere. The other certificates that a fleet learned of are in its beats. In a container the key is mounted from a secret of its
+own, and the folder is that of `published`, with all certificates in one file, a line each.
 """
 
 import base64
@@ -29,7 +29,7 @@ DAYS = 365
 """How long a certificate holds where nothing else is said."""
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN = 0o644
-# What a ConfigMap holds: certificates of some 3,000 processes.
+# The capacity of a ConfigMap: certificates of some 3,000 processes.
 _FILE_BYTES_MAX = 1 << 20
 _ALL = "certificates"
 _EPOCHS = "epochs"
@@ -110,7 +110,7 @@ class KeyFolder:
         return made.not_after_ms > until_ms and {name, *also} == set(made.names)
 
     def certificate(self, name: str) -> Certificate | None:
-        """What was issued last for it."""
+        """The certificate last issued for it."""
         data = self._read(f"{_file(name)}.cert")
         return self._checked(data, Certificate) if data else None
 
@@ -182,7 +182,7 @@ class KeyFolder:
         return {one.key_id: one.since_ms for one in self._checked(data, Revocations).revoked} if data else {}
 
     def signing(self, name: str, mode: Mode, key: Path | None = None, *, is_encrypted: bool = False) -> Signing:
-        """What a process of this name signs and checks with; `key` is the file of its key where that is not in the folder."""
+        """Signs and checks as a process of this name; `key` is the file of its key where that is not in the folder."""
         own = self._key(name) if key is None else self._key_in(str(key))
         data = self._read(f"{_file(name)}.cert") if key is None else self._certificate_of(name, own)
         if own is None or not data:
@@ -208,13 +208,13 @@ class KeyFolder:
                 signing.epochs.learn(data)
 
     def published(self) -> dict[str, str]:
-        """What every process may read, as texts by file name: nothing of it is secret."""
+        """The texts that every process may read, by file name: nothing of them is secret."""
         found = {"root.pub": [self._public()], _ALL: [*self._all()], "revoked": [self._read("revoked")]}
         found[_EPOCHS] = [*self._epochs()]
         return {name: "".join(f"{_text(one)}\n" for one in parts) for name, parts in found.items() if any(parts)}
 
     def key_of(self, name: str) -> tuple[str, str]:
-        """What the key of a process is called, and the text of its file: a secret, for this process alone."""
+        """The name of a process's key, and the text of its file: a secret, for this process alone."""
         own = self._key(name)
         if own is None:
             raise ConfigError(f"{self.path} has no key for {name}: hive-mind keys issue {name}")
@@ -300,11 +300,11 @@ class KeyFolder:
             raise ConfigError(f"{self.path}: {error}") from error
 
     def _read(self, name: str) -> bytes:
-        """What is in a file, b"" where there is none."""
+        """The bytes of a file, b"" where there is none."""
         return next(self._lines(name), b"")
 
     def _lines(self, name: str) -> Iterator[bytes]:
-        """What is in each line of a file. In base64, so that it can be copied and kept anywhere."""
+        """The contents of each line of a file. In base64, so that it can be copied and kept anywhere."""
         try:
             text = (self.path / name).read_bytes()[:_FILE_BYTES_MAX]
             yield from [base64.b64decode(line, validate=True) for line in text.split()]

@@ -1,4 +1,4 @@
-"""What a worker says and logs, without the values of the credentials that its configuration refers to.
+"""The status and logs of a worker, without the values of the credentials that its configuration refers to.
 
 Nothing of ours writes a value. But a library may quote one in an error, and errors end in logs and in a status.
 """
@@ -102,7 +102,7 @@ class RedactedLines(logging.Formatter):
 
 def _names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        # What only looks like a reference stands in texts that are not resolved, such as the condition of a rule.
+        # Texts that only look like a reference stand where nothing is resolved, such as in the condition of a rule.
         with suppress(InvalidInput):
             yield from credentials_in(value)
     elif isinstance(value, dict | list | tuple):

@@ -39,7 +39,7 @@ _FOLDER = "credentials"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is referred to: "env" or "credential" and a name, or "file" and a path."""
+    """The target of a reference: "env" or "credential" and a name, or "file" and a path."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""What a file turned out to be: a text, with what of the file is not in it, or the reason why there is none."""
+"""The outcome of reading a file: a text, with what is missing from it, or the reason why there is none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """A page's text, laid out as people write notes: titles behind hash signs, items behind dashes, tables between bars.
 
-What a browser would not show (scripts, styles, comments) is left out. Any HTML is read, however broken.
+Parts that a browser would not show (scripts, styles, comments) are left out. Any HTML is read, however broken.
 
 Of Markdown, HTML that stands in it becomes its text, and comments go. Code keeps every character.
 """

@@ -1,7 +1,7 @@
 """JSON and YAML as a person would read them aloud: one line for each value, with all keys above it.
 
-"port: 5432" says nothing without its parents, so it becomes "service.database.port: 5432". What tells the entries of a list apart
-(their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
+"port: 5432" says nothing without its parents, so it becomes "service.database.port: 5432". The field that tells the entries of a
+list apart (their name or id) stands in the path, a list of plain values is one line, and comments of YAML stay where they were.
 """
 
 import json
@@ -109,7 +109,7 @@ def _plain(node: yaml.Node) -> str:
 
 
 def _name_of(node: yaml.Node) -> str:
-    """What an entry of a list is called; "" where it has no name."""
+    """The name of a list's entry; "" where it has none."""
     fields = {_plain(key): _plain(value) for key, value in node.value} if isinstance(node, yaml.MappingNode) else {}
     named = next((fields[name] for name in _NAMES if fields.get(name, "?") != "?"), "")
     return named if len(named) <= _NAME_CHARS_MAX else ""

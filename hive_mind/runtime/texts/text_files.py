@@ -9,7 +9,7 @@ from hive_mind.runtime.texts.documents.reading import read_apart
 from hive_mind.runtime.texts.documents.register import format_of, suffixes
 from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
 
-# What people write notes in. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
+# Formats of notes. JSON and its kin are learned when they are named: most of them are for programs, and an export of a
 # memory is for `facts import`.
 TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".csv", ".tsv", ".html", ".htm")
 
@@ -30,7 +30,7 @@ _WESTERN_MARKS = "€–—‘’‚“”„…°§«»©®·•£¿¡²³½¼�
 _PAGES = (".html", ".htm")
 _MARKDOWN = (".md", ".markdown")
 _NESTED = frozenset({".json", ".yaml", ".yml"})
-# What begins like this is no text, whatever bytes follow.
+# A file that begins like this is no text, whatever bytes follow.
 _KINDS = (
     (b"\x89PNG", "a picture"),
     (b"\xff\xd8\xff", "a picture"),
@@ -91,7 +91,7 @@ def read_document(path: Path, known: str = "") -> Document | Unreadable:
 
 
 def document_in(path: Path, body: bytes) -> Document | Unreadable:
-    """What the bytes of a file say."""
+    """The text in the bytes of a file."""
     if format := format_of(path, body):
         return read_apart(format, body) if body else EMPTY
     text = _text_in(path, body)

@@ -1,6 +1,6 @@
 """One agent of a worker: opened, taught its sources, put to sleep when nobody wants it, and asked.
 
-What goes wrong with it stays with it: its status says so, it is tried again, and the other agents of the process don't notice.
+Its failures stay with it: its status says so, it is tried again, and the other agents of the process don't notice.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# What failed is tried again: soon at first, because a predecessor may just be letting go of the database.
+# Failed work is tried again: soon at first, because a predecessor may just be letting go of the database.
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 1.0, 60.0
 # After this long without a write, the next one is not expected soon.
 _QUIET_S = 3.0
@@ -41,8 +41,8 @@ _CONFIRMED_S = 30.0
 class WorkerAgent:
     """See above. `local` is the agent's own memory, which the memory of `agent` may be built on; `node` is where it shares.
 
-    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: who judges what it shares, or
-    nobody; `runs`: what it runs.
+    One that is not kept on disk never sleeps: it would forget everything. `reviewing`: the judge of facts it shares,
+    or None; `runs`: its runs.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class WorkerAgent:
 
     @property
     def phase(self) -> AgentPhase:
-        """What it is about."""
+        """The phase it is in."""
         if self._error or self._bad_sources or self._trouble:
             return "failed"
         if not self._is_open:
@@ -95,7 +95,7 @@ class WorkerAgent:
         return self._local.trouble or judging or self.runs.trouble
 
     def status(self) -> AgentStatus:
-        """What it can say of itself without waiting. While it sleeps, as it was before."""
+        """The status that it can give without waiting. While it sleeps, as it was before."""
         self._count()
         # Often the same for all of them: a model that does not answer.
         error = self._error or self._trouble or "; ".join(dict.fromkeys(self._bad_sources.values()))

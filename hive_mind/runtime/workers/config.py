@@ -37,8 +37,10 @@ class SourceConfig(msgspec.Struct, frozen=True):
 
 
 class TriggerConfig(msgspec.Struct, frozen=True):
-    """What begins a run by itself: an interval in seconds, a cron line, calls of a hook of this name, or the events that an
-    address sends. `token` may be a reference; it is resolved when it is used."""
+    """A trigger of runs: an interval in seconds, a cron line, calls of a hook of this name, or the events that an address sends.
+
+    `token` may be a reference; it is resolved when it is used.
+    """
 
     every_s: float = 0.0
     cron: str = ""
@@ -154,7 +156,7 @@ class ModelReviewConfig(msgspec.Struct, frozen=True):
 
 
 class ReviewConfig(msgspec.Struct, frozen=True):
-    """Who judges facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
+    """The judges of facts before they are shared. `rules` are `EvaluationRule`s as a manifest has them."""
 
     facts: Literal["off", "rules", "people", "model"] = "off"
     rules: tuple[dict[str, Any], ...] = ()
@@ -179,7 +181,7 @@ class WatchConfig(msgspec.Struct, frozen=True):
 
 
 class McpConfig(msgspec.Struct, frozen=True):
-    """A server whose tools workers may name `mcp:NAME/…`. What `env` refers to is resolved when it is started."""
+    """A server whose tools workers may name `mcp:NAME/…`. References in `env` are resolved when it is started."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -189,7 +191,7 @@ class McpConfig(msgspec.Struct, frozen=True):
 
 
 class SeenConfig(msgspec.Struct, frozen=True):
-    """What can be seen from outside. `port` 0: any free one."""
+    """Logs, metrics, traces, and the port they are seen at. `port` 0: any free one."""
 
     log: str = "text"
     metrics: bool = True

@@ -4,20 +4,20 @@
     GET  /readyz                     200 when all of it is of use, else 503 and why
     GET  /metrics                    text for Prometheus
     GET  /v1/status                  `WorkerStatus`
-    GET  /v1/openapi.json            what stands below /v1, for programs
+    GET  /v1/openapi.json            a description of /v1, for programs
     POST /v1/agents/{name}/{request} a request of `runtime.calls` → {"ok": …} or {"error": …, "kind": …}; with
                                      Accept: text/event-stream as server-sent events
     POST /v1/agents/{name}           the same with the request's name as `do`
-    GET  /v1/agents/{name}/events    what happens in its runs, as server-sent events; ?since=ID goes on behind one
+    GET  /v1/agents/{name}/events    events of its runs, as server-sent events; ?since=ID goes on behind one
     POST /v1/leave                   {"timeout_s": …}: leave the hive for good
-    GET  /v1/members                 who is a member, as each node here sees it: a list of `MembersSeen`
+    GET  /v1/members                 the members, as each node here sees them: a list of `MembersSeen`
     POST /v1/evict                   {"member": …}: put another member out of the hive for good
     GET  /ui/                        pages for people, where its process was given some (`hive_mind.console`)
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
-What starts with /v1 needs the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
+Paths below /v1 need the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
 HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
-told in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
+in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
 Retry-After and the kind `BackendBusy`; nothing of them was begun.
 On loopback requests for another host are refused: a page in a browser here may have a name that leads to this address.
 """
@@ -130,7 +130,7 @@ class WorkerServer:
 
     @web.middleware
     async def _guard_requests(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Who may ask, and what errors look like."""
+        """Check whether a client may ask, and give errors their form."""
         if self._is_local and not _is_local_host(request.headers.get("Host", "")):
             return _refused(421, ConfigError("this is a worker on loopback: ask for 127.0.0.1 or localhost"))
         if request.path.startswith("/v1/") and not self._is_known(request) and not await _is_signed(request):
@@ -138,7 +138,7 @@ class WorkerServer:
         if self._is_full_for(request):
             message = f"{counted(self._under_way, 'request')} under way are as many as it takes; ask again"
             return _refused(503, BackendBusy(self._worker.config.process, message, _AGAIN_S))
-        # A task of its own: a caller who goes away stops nothing that was begun, and a defect ends this request alone.
+        # A task of its own: a caller that goes away stops nothing that was begun, and a defect ends this request alone.
         task = asyncio.ensure_future(handler(request))
         if _is_of_agents(request):
             self._count(1)
@@ -265,7 +265,7 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
 async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
-    # A caller who went away is only noticed by writing to it.
+    # A caller that went away is only noticed by writing to it.
     with suppress(ConnectionError):
         async for event in beating(events, _BEAT_S):
             await response.write(event or b": nothing new\n\n")

@@ -1,4 +1,4 @@
-"""What a worker tells Prometheus besides its nodes' figures: its agents, and what the process takes."""
+"""The figures of a worker for Prometheus besides those of its nodes: its agents, and the resources of the process."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING

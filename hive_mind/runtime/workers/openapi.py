@@ -22,7 +22,7 @@ ERRORS = {
     421: "Another host than this machine, asked on loopback.",
     500: "A defect, of which the log says more.",
     501: "Something that is not installed.",
-    502: "What it asked in turn has failed.",
+    502: "A service that it asked in turn has failed.",
     503: "Not ready now, or as much under way as it takes; ask again, after `Retry-After` seconds where it says so.",
     504: "No answer in time.",
 }
@@ -44,7 +44,7 @@ def document() -> Schema:
     agent = {"name": "agent", "in": "path", "required": True, "schema": _TEXT}
     paths: Schema = {
         "/v1/status": {"get": _operation("status", "How the worker is, with its nodes and agents.", status, "worker")},
-        "/v1/members": {"get": _operation("members", "Who is a member, as each node sees it.", _ok(members), "worker")},
+        "/v1/members": {"get": _operation("members", "The members, as each node sees them.", _ok(members), "worker")},
         "/v1/leave": {"post": _operation("leave", "Leave the hive for good.", _ok({}), "worker") | _body({"timeout_s": _NUMBER})},
         "/v1/evict": {"post": _operation("evict", "Put a member out.", _ok({}), "worker") | _body({"member": _TEXT}, "member")},
         "/v1/agents/{agent}/events": {"parameters": [agent], "get": _events()},
@@ -100,7 +100,7 @@ def _body(properties: Mapping[str, Schema], *needs: str) -> Schema:
 def _events() -> Schema:
     since = {"name": "since", "in": "query", "schema": {"type": "integer", "minimum": 0}}
     done = {"description": "Until the caller goes away.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-    operation = {"operationId": "agent_events", "summary": "What happens in the runs of an agent, as server-sent events."}
+    operation = {"operationId": "agent_events", "summary": "The events in the runs of an agent, as server-sent events."}
     return {**operation, "tags": ["agents"], "parameters": [since], "responses": {"200": done, **_refusals()}}
 
 

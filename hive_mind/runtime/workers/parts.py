@@ -1,6 +1,6 @@
-"""What the nodes and agents of a worker share: settings, embedder, language models; each opened once, and closed together.
+"""Parts that the nodes and agents of a worker share: settings, embedder, language models; each opened once, closed together.
 
-References of the configuration are resolved here, when the worker starts; what they stand for is nowhere shown.
+References of the configuration are resolved here, when the worker starts; their values are nowhere shown.
 """
 
 import asyncio

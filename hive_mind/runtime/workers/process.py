@@ -75,7 +75,7 @@ async def run_worker(
     run = Path(config.run)
     with _only_one(run / f"{config.process}.lock", config.process) as lock:
         contact = run / f"{config.process}.json"
-        # That of a predecessor who was killed.
+        # That of a predecessor that was killed.
         contact.unlink(missing_ok=True)
         async with AsyncExitStack() as stack:
             handler = stack.enter_context(_logged(config, log_here if not is_loopback(host) else None))

@@ -75,7 +75,7 @@ def run_parts(
     model: LanguageModel | None,
     tools: Sequence[Tool] = (),
 ) -> RunParts:
-    """What the runs of an agent share."""
+    """The parts that the runs of an agent share."""
 
     def toolbox_of(run: str, files: RunFiles) -> Toolbox:
         own = (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))

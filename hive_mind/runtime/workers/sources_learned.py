@@ -40,7 +40,7 @@ class LearnedSources:
         self.digests: dict[str, str] = _read(path) if path else {}
 
     def refuse_foreign(self, source: str) -> None:
-        """Raises `InvalidInput` for a file that is, also by a link, outside: who may ask an agent may not read this machine."""
+        """Raises `InvalidInput` for a file outside, also by a link: a client of an agent may not read this machine."""
         if self._roots is None:
             return
         real = Path(source).resolve()

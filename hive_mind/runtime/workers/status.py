@@ -69,7 +69,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     unproven: dict[str, int] = {}
     """Messages not proven to be from whom they say, or not encrypted for it, by reason, since it was started."""
     limited: dict[str, int] = {}
-    """What was forgotten of members that say more than anybody honest does, by limit, since it was started."""
+    """Entries forgotten of members that send more than any honest one does, by limit, since it was started."""
     secret_epoch: int = 0
     """Number of the newest epoch it heard of, in which it encrypts unless it is `keyless`; 0: it encrypts nothing."""
     keyless: str = ""
@@ -85,7 +85,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
 
     @property
     def notice(self) -> str:
-        """What a person should know of it and what stops nothing, or ""."""
+        """The notice of it for a person, about what stops nothing, or ""."""
         if not self.damaged:
             return ""
         what = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
@@ -127,7 +127,7 @@ class WorkerStatus(msgspec.Struct, frozen=True):
     cpu_s: float = 0.0
     error: str = ""
     notices: tuple[str, ...] = ()
-    """What a person should know and what stops nothing."""
+    """Notices for a person, about what stops nothing."""
     rooms: tuple[Room, ...] = ()
 
     @property

@@ -56,7 +56,7 @@ class Worker:
         self._transitions = Transitions(_now_ms)
         self._error = ""
         self.failure: BaseException | None = None
-        """What ended it, for who watches `over`: a configuration that can't be, or a defect."""
+        """The error that ended it, for watchers of `over`: a configuration that can't be, or a defect."""
         self.over = asyncio.Event()
         self._parts: WorkerParts | None = None
         self._bus: EventBus | None = None
@@ -121,7 +121,7 @@ class Worker:
         if agent not in {one.name for one in self.config.agents}:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}")
         if self._phase == "draining":
-            raise BackendUnavailable(self.config.process, "it is about to stop; ask again when it runs")
+            raise BackendUnavailable(self.config.process, "it is shutting down: ask again later")
         if (running := self._agents.get(agent)) is None:
             raise BackendUnavailable(agent, self._refused.get(agent) or self._error or "it has not started yet; ask again")
         try:
@@ -131,7 +131,7 @@ class Worker:
             raise
 
     async def events(self, agent: str, since: int) -> AsyncIterator[bytes]:
-        """What happens in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
+        """The events in the runs of an agent behind this position, as server-sent events. Raises `HiveError`."""
         if (running := self._agents.get(agent)) is None or running.runs is None:
             raise InvalidInput(f"there is no agent {agent!r} in {self.config.process}, or it has not started yet")
         return await running.runs.events(since)
@@ -146,7 +146,7 @@ class Worker:
             raise BackendTimeout("hive", f"{self.config.process} could not hand everything over in {timeout_s:g} s; ask again")
 
     def members_seen(self) -> tuple[MembersSeen, ...]:
-        """Who is a member of the hive, as each node here sees it."""
+        """The members of the hive, as each node here sees them."""
         return tuple(node.running.members_seen() for node in self._nodes.values())
 
     async def evict(self, member: str) -> None:
@@ -276,7 +276,7 @@ class Worker:
         await _all((agent.settle() for agent in self._agents.values() if agent.node == node), "an agent")
 
     def _begin(self, work: Coroutine[Any, Any, None], agent: WorkerAgent | None = None) -> "asyncio.Task[None]":
-        """Let it run. What goes wrong with an agent stays with that agent."""
+        """Let it run. Failures of an agent stay with that agent."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(lambda task: self._ended(task, agent))

@@ -1,1 +1,1 @@
-"""What must hold of a simulated hive: what was promised to its clients, and checks during the storm and after it."""
+"""The conditions that a simulated hive must meet: promises to its clients, and checks during the storm and after it."""

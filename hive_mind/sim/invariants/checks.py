@@ -1,6 +1,6 @@
 """The invariants, as checks of a world whose nodes had time to agree. Each says what it saw; the first one that fails counts.
 
-I15: who leaves a partition believes of no holder that it has everything unless it has, whatever that one says.
+I15: a node that leaves a partition believes of no holder that it has everything unless it has, whatever that one says.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def difference(world: World) -> str:
 
 
 def unfinished(world: World) -> str:
-    """What is still to be done before all is well, "" for nothing. Nobody can finish with a liar what needs its word."""
+    """The work left before all is well, "" for none. Nobody can finish with a liar work that needs its word."""
     for machine in members(world):
         node = node_of(machine)
         if not node.time.is_synced:
@@ -53,7 +53,7 @@ def unfinished(world: World) -> str:
             lacking := [p for p, share in shares_of(machine).items() if share.is_holder and not share.is_complete]
         ):
             return f"{machine.name} still waits for {', '.join(lacking)}"
-    # Who has left may be the only one who has something, and only so stays until others have it.
+    # A node that has left may be the only holder of something, and only so stays until others have it.
     for machine in world.honest():
         leaving = node_of(machine).partitions.leaving
         if left := sorted(name for name in leaving if _still_owes(world, machine, name)):
@@ -62,7 +62,7 @@ def unfinished(world: World) -> str:
 
 
 def _unknown_key(world: World) -> str:
-    """Whose answers are still refused: keys are read anew at each start, and those of others come with their beats."""
+    """A member whose answers are still refused: keys are read anew at each start, and those of others come with their beats."""
     if (mail := world.mail) is None:
         return ""
     pairs = permutations([machine.name for machine in members(world)], 2)
@@ -73,7 +73,7 @@ def _unknown_key(world: World) -> str:
 def _still_owes(world: World, machine: Machine, partition: str) -> bool:
     """Whether a leaver has not done with a partition; with a liar about, whether honest holders lack what it has.
 
-    A liar may have told these that it was seen and is gone. They get it again from who has it, when they hear from each other.
+    A liar may have told these that it was seen and is gone. They get it again from a holder, when they hear from each other.
     """
     if not world.liar:
         return not _has_only_lingering(world, machine, partition)
@@ -100,7 +100,7 @@ def _lingers(given: Sealed) -> bool:
 def _unasked(world: World) -> str:
     """Which author has not yet looked whether a holder still has what it wrote, and that has not."""
     for machine, holder in permutations(members(world), 2):
-        # Who is not complete confirms nothing, and with a liar about may never be.
+        # An incomplete node confirms nothing, and with a liar about may never be.
         shares = [(name, shares_of(machine)[name], shares_of(holder)[name]) for name in _to_ask(machine, holder)]
         if found := [name for name, here, there in shares if there.is_complete and _has_other_words(here, there)]:
             return f"{machine.name} has not heard from {holder.name} whether it has {', '.join(found)}"
@@ -166,7 +166,7 @@ def _have_seen_the_same(world: World, partition: str, one: str, other: str) -> b
 
 
 def _unproved(share: PartitionReplica, other: PartitionReplica) -> list[Dot]:
-    """What another has seen, and this one has neither seen nor a proof of that it is gone."""
+    """The dots that another has seen, and this one has neither seen nor a proof of that they are gone."""
     known, seen = share.members.context, other.members.context
     up_to = [dot_of(actor, n) for actor, last in seen.up_to.items() for n in range(known.up_to.get(actor, 0) + 1, last + 1)]
     return [dot for dot in known.unseen([*up_to, *seen.beyond]) if share.proof(dot) is None]
@@ -184,7 +184,7 @@ def agreement(world: World) -> float:
 
 
 def promises_of(world: World) -> Promises:
-    """What clients were promised."""
+    """The promises to clients."""
     return Promises(world.history.operations, forgetful=world.restored, stolen={world.victim: world.rekeyed_ms})
 
 
@@ -210,7 +210,7 @@ def unretracted(world: World) -> Iterator[Violation]:
 def expired(world: World) -> Iterator[Violation]:
     """I8, after a day and more: whatever had a day or less to live is collected.
 
-    By holders: who only hands something on counts its time from when it came, and nobody asks it.
+    By holders: one that only hands something on counts its time from when it came, and nobody asks it.
     """
     for machine in members(world):
         shares = shares_of(machine)
@@ -243,7 +243,7 @@ def _taken_back(world: World, promises: Promises, *, is_late: bool) -> Iterator[
 
 
 def _must_know(world: World, machine: Machine, partition: str, operation: Operation) -> bool:
-    """Holders must, and who did this itself and was not set back since. An author that was may ask them only hours later."""
+    """Holders must, and a node that did this and was not set back since. One that was may ask them only hours later."""
     is_holder = shares_of(machine)[partition].is_holder
     return is_holder or (machine.name == operation.node and machine.name not in world.restored)
 
@@ -267,7 +267,7 @@ def _compact(world: World) -> Iterator[Violation]:
                 continue
             context = share.members.context
             for dot in context.beyond:
-                # What was taken back before it came leaves one until its proof is forgotten.
+                # An assertion taken back before it came leaves one until its proof is forgotten.
                 first = dot_of(actor_of(dot), context.next_counter(actor_of(dot)))
                 if any(other.proof(first) for one in members(world) if (other := shares_of(one).get(partition)) is not None):
                     continue
@@ -296,7 +296,7 @@ def _voices(machine: Machine) -> set[tuple[str, Voice]]:
 
 
 class LettingGo:
-    """Of one world: remembers for whom each machine waits."""
+    """Of one world: remembers the machines that each one waits for."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -324,7 +324,7 @@ class LettingGo:
         other = self._world.machines[holder]
         if other.node is None or holder in self._world.restored:
             return
-        # Who has let go of everything, and wrote none of it, keeps no share.
+        # A node that has let go of everything, and wrote none of it, keeps no share.
         here, there = (shares_of(one).get(partition) for one in (machine, other))
         for dot in {*_dropped(partition, effects), *(here.members.live if here is not None else ())}:
             if there is None or not there.members.has_seen(dot):

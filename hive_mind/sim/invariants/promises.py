@@ -1,12 +1,12 @@
-"""What was promised to clients and must hold in the end: the oracle. Every doubt is in the node's favour, and has its reason.
+"""The promises to clients that must hold in the end: the oracle. Every doubt is in the node's favour, and has its reason.
 
 An acknowledged assertion is live at all holders unless somebody may have taken it back, its time may be over, or a disk was set
 back.
 
-I3 for moderators: what was said before a moderator took it back is live nowhere in the end, also what its node never had.
+I3 for moderators: an assertion made before a moderator took it back is live nowhere in the end, even one its node never had.
 
-Every doubt is in the nodes' favour: a voice that spoke again later, or may have, stays; so does what the author's node stamped
-ahead of the time in a boot that is over, as nobody knows any more when that was said.
+Every doubt is in the nodes' favour: a voice that spoke again later, or may have, stays; so does an assertion that the author's
+node stamped ahead of the time in a boot that is over, as nobody knows any more when that was said.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -44,7 +44,7 @@ class _TakenBack(NamedTuple):
 class Promises:
     """Derived from a history. `forgetful` nodes were set back to a backup, and with it the stamps they had given out.
 
-    `stolen`: nodes whose key somebody else had, and until when. What is said by that key is promised nothing.
+    `stolen`: nodes whose key somebody else had, and until when. Nothing said by that key is promised.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Promises:
         self._redacted = {fact for operation in operations for fact in redacted_by(operation.event)}
 
     def live(self, now_ms: int) -> Iterator[Promise]:
-        """What must be live now."""
+        """The promises that must be live now."""
         for voice, (operation, ends_ms) in self._last_words().items():
             if ends_ms - TIME_SLACK_MS <= now_ms or voice.fact_id in self._redacted or self._may_be_taken_back(voice, operation):
                 continue
@@ -162,7 +162,7 @@ def _gone(world: World) -> Iterator[tuple[Voice, str]]:
 
 
 def _taken_back(world: World) -> Iterator[tuple[Operation, str]]:
-    """What a moderator took back on a node that knew how late it was, and has not forgotten it."""
+    """The removals of a moderator on a node that knew how late it was, and has not forgotten it."""
     for operation in world.history.operations:
         event = operation.event
         is_known = operation.ahead_ms >= -TIME_SLACK_MS // 2 and operation.node not in world.restored

@@ -19,7 +19,7 @@ Place = tuple[str, Dot]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """What a node holds for others: live dots and context of each partition it holds, and the registry."""
+    """The contents that a node holds for others: live dots and context of each partition it holds, and the registry."""
 
     live: Mapping[str, frozenset[Dot]]
     seen: Mapping[str, Context]
@@ -80,7 +80,7 @@ def redacted_by(request: Request) -> set[str]:
 
 
 def voiced(given: Sealed) -> Voice:
-    """Whose assertion it is."""
+    """The voice of an assertion."""
     return Voice(given.assertion.fact_id, given.assertion.agent, given.assertion.root)
 
 

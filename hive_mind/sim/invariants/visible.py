@@ -1,6 +1,6 @@
-"""What can be found once all is well: a question to any member finds every promised fact once, and says that it is complete.
+"""The promise of search once all is well: a question to any member finds every promised fact once, and says that it is complete.
 
-Answers are checked as they come: ranges, duplicates, how long they took, and that a client reads what it wrote.
+Answers are checked as they come: ranges, duplicates, how long they took, and that a client reads its own writes.
 """
 
 from collections import Counter

@@ -1,1 +1,1 @@
-"""Who means a simulated hive harm: liars, thieves and forgers, and the keys and signed mail that they meet."""
+"""The attackers of a simulated hive: liars, thieves and forgers, and the keys and signed mail that they meet."""

@@ -1,6 +1,6 @@
-"""What false words are made of: facts, removals, registry entries and replies in the names of others.
+"""The parts of false messages: facts, removals, registry entries and replies in the names of others.
 
-All of it is well-formed: what is not never passes the wire. `seal` makes the seals, good ones or bad ones.
+All of it is well-formed: malformed messages never pass the wire. `seal` makes the seals, good ones or bad ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ class Forgery:
         return self._chance.choice((self.facts, self.facts, self.entries, self.receipt, self.removals))(node)
 
     def facts(self, node: str) -> Message:
-        """What its agents never said, what they did say under another dot or elsewhere, and more heads than it has written."""
+        """Facts its agents never asserted, or asserted under another dot or elsewhere, and more heads than it has written."""
         partition, given = self._partition(), self._heard_of()
         adds = [self._asserted(node, partition) for _ in range(2)]
         incarnation = self._chance.getrandbits(64).to_bytes(8, "big")
@@ -55,7 +55,7 @@ class Forgery:
         return self._replicate(Changes(partition, tuple(adds), (), heads))
 
     def removals(self, node: str) -> Message:
-        """What was asserted is taken back, by its author, by the node, or by the moderator."""
+        """Removals of assertions, by their author, by the node, or by the moderator."""
         if (given := self._heard_of()) is None:
             return self.entries(node)
         by = self._chance.choice((given.assertion.agent, MODERATOR, *agents_of(node)))
@@ -64,7 +64,7 @@ class Forgery:
         return self._replicate(Changes(partition, (), (sealed_removal(self._seal, partition, removal),)))
 
     def entries(self, node: str) -> Message:
-        """What everybody would know, by the moderator and by agents of the node."""
+        """Registry entries for everybody, by the moderator and by agents of the node."""
         chance, own = self._chance, self._chance.choice(agents_of(node))
         stamp = Stamp(self._now_ms + chance.choice((0, 0, YEAR_MS)), 0, b"forged")
         fact = chance.choice(FACT_IDS)
@@ -126,7 +126,7 @@ class Forgery:
 
 
 def another(chance: Chance, envelope: Envelope, names: Sequence[str], number: int) -> Envelope:
-    """What was really said, with one thing about it changed; or not changed at all, which is the same message again."""
+    """A genuine message with one thing about it changed; or not changed at all, which is the same message again."""
     changes: tuple[dict[str, object], ...] = (
         {},
         {"id": f"again{number}"},

@@ -5,7 +5,7 @@ until that is revoked, and then goes on; it also says things in the names of oth
 
 When intruders are at work: a forger all through the storm, a thief from some moment on, whose key is revoked minutes later.
 
-What the thief said is to be gone in the end, and both go on while members agree again.
+The thief's assertions are to be gone in the end, and both go on while members agree again.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 A signature here is a keyed hash, of which the fleet's office alone can say whether it is good: it fails as a real one does, for
 another key, another payload or a bit that changed, at a twentieth of the price.
 
-What goes between machines that prove who they are: signed by who sends it, looked at by who gets it.
+Mail between machines that prove their identity: signed by the sender, checked by the receiver.
 
 As a runner does it, by `identity.envelopes`. Membership is not simulated; of its beats there is what brings certificates and
 revocations to everybody.
@@ -33,7 +33,7 @@ _OVERHEARD = 60
 
 
 class Key:
-    """A key that signs; who knows `secret` is its owner."""
+    """A key that signs; its owner is the one that knows `secret`."""
 
     def __init__(self, secret: bytes) -> None:
         self.secret = secret
@@ -65,7 +65,7 @@ class Office:
         return key
 
     def issue(self, name: str) -> None:
-        """Certify another key of a machine. What it said by the former one stays."""
+        """Certify another key of a machine. Its messages by the former one stay."""
         self._keys[name] = key = self.new_key()
         self._issued[name] = self.certified(key, names_of(name), START_MS + _VALIDITY_MS)
         self._certificates.append(self._issued[name])
@@ -81,7 +81,7 @@ class Office:
         self._revocations[name] = issued(self._root, Revocations(HIVE, self._revoked))
 
     def signing(self, name: str) -> Signing:
-        """What the program on a machine signs and checks with, from its folder, when it starts."""
+        """The keys with which the program on a machine signs and checks, from its folder, when it starts."""
         found = self.signing_with(self._keys[name], self._issued[name])
         for one in self._folders[name]:
             found.keyring.learn(one)
@@ -131,7 +131,7 @@ class Mail:
         return seal_of(signing.keyring)
 
     def envelope(self, sender: str, to: tuple[str, ...], message: Message) -> Envelope:
-        """A message, signed by who sends it."""
+        """A message, signed by its sender."""
         envelope = self._signing[sender].signed(self.bare(sender, to, message))
         self.overheard.append(envelope)
         return envelope
@@ -142,7 +142,7 @@ class Mail:
         return Envelope(f"e{self._count}", HIVE, sender, to, type(message).__name__, message)
 
     def beat(self, name: str, others: tuple[str, ...]) -> Envelope:
-        """What brings a machine's certificate, and what it knows of others."""
+        """The beat that brings a machine's certificate, and those of others that it knows."""
         return self.envelope(name, others, Heartbeat(b"", 0, 0))
 
     def knows(self, name: str, other: str) -> bool:

@@ -55,7 +55,7 @@ class Liar:
         return []
 
     def twisted(self, node: HiveNode, event: Event, effects: Sequence[Effect], now: Now) -> list[Effect]:
-        """What the honest program wanted to do, made worse."""
+        """The effects of the honest program, made worse."""
         self._now = now
         out: list[Effect] = [self._twisted(node, one) if isinstance(one, Send) and self._lies() else one for one in effects]
         if isinstance(event, Tick):
@@ -130,7 +130,7 @@ class Liar:
         return (self._forged_add(node, self._now), *self._squatted(node, partition))
 
     def _squatted(self, node: HiveNode, partition: str) -> tuple[Sealed, ...]:
-        """What its own agent says, or that of another node said, under the dot that this node will write next."""
+        """Assertions of its own agent, or of another node's, under the dot that this node will write next."""
         if (following := self._next_of_another(node, partition)) is None:
             return ()
         theirs = [given for given in node.partitions.shares[partition].all_sealed() if actor_of(given.dot) == actor_of(following)]
@@ -144,7 +144,7 @@ class Liar:
         return (sealed(node.policy.seal, partition, following, said),)
 
     def _taken_back_before(self, node: HiveNode, partition: str) -> tuple[Removal, ...]:
-        """What another node will write next is taken back by its own agent, whatever that will be."""
+        """Removals by its own agent of the next entry of another node, whatever that will be."""
         if (following := self._next_of_another(node, partition)) is None:
             return ()
         agent, stamp = agents_of(self._name)[0], Stamp(self._now.wall_ms, 0, actor_of(following))

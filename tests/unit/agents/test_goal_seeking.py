@@ -95,7 +95,7 @@ async def test_deciding_changes_nothing_yet(tmp_path: Path) -> None:
 
 async def test_nothing_is_no_input_and_an_agent_without_runs_runs_none(tmp_path: Path) -> None:
     async with open_goal_seeking(settings(tmp_path), "ada") as agent:
-        with pytest.raises(InvalidInput, match="nothing in it"):
+        with pytest.raises(InvalidInput, match="empty input"):
             await agent.process("  ")
         alone = GoalSeekingAgent("ada", agent.memory, agent.reader)
         with pytest.raises(InvalidInput, match="opened without runs"):
@@ -210,7 +210,7 @@ async def test_what_ends_with_a_question_mark_is_a_question(text: str, kind: typ
 @pytest.mark.parametrize("text", ["", " \n\t"])
 async def test_nothing_is_refused(text: str) -> None:
     async with with_agent() as agent:
-        with pytest.raises(InvalidInput, match="there is nothing in it"):
+        with pytest.raises(InvalidInput, match="empty input"):
             await agent.process(text)
 
 

@@ -80,5 +80,5 @@ def saying(word: str) -> Goal:
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_nothing_is_no_task(text: str) -> None:
-    with pytest.raises(InvalidInput, match="there is nothing in it"):
+    with pytest.raises(InvalidInput, match="empty input"):
         as_task(text)

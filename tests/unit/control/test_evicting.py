@@ -26,7 +26,7 @@ def dead(*names: str) -> list[MembersSeen]:
 def test_who_alone_has_a_partition_is_not_put_out_without_insistence_and_that_is_named():
     views = dead("n2")
     assert lost_with("n2", views) == ["p2"]
-    with pytest.raises(EvictionRefused, match=r"nobody else who can be heard has p2.*--force"):
+    with pytest.raises(EvictionRefused, match=r"no reachable node holds p2.*--force"):
         refuse_harm("n2", views, "pumps", is_forced=False)
     assert refuse_harm("n2", views, "pumps", is_forced=True) == ["p2"]
 

@@ -32,7 +32,7 @@ LOG_LINES = 8
 
 
 class Rates:
-    """What changed per second between two looks. The first look gives nothing."""
+    """Changes per second between two looks. The first look gives nothing."""
 
     def __init__(self) -> None:
         self._before: tuple[float, Mapping[str, ProcessView]] | None = None

@@ -54,13 +54,13 @@ def _show(plan: "Plan", fleet: str) -> None:
     else:
         show(f"fleet {fleet}: {_agents(whole)}", style="bold")
         show(f"processes: {summary(actions)}")
-    # What is done to a hundred agents alike takes one paragraph.
+    # Steps alike for a hundred agents take one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
         _show_alike(list(alike))
 
 
 def _agents(whole: "Whole") -> str:
-    """Who is in the fleet then, and what becomes of its topology: what a person thinks of before processes."""
+    """The agents in the fleet then, and the change of its topology: a person thinks of these before processes."""
     parts = [counted(whole.agents, "agent")]
     parts += [f"new: {_listed(whole.joining)}"] if whole.joining else []
     parts += [f"no longer there: {_listed(whole.leaving)}"] if whole.leaving else []
@@ -74,7 +74,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _show_alike(alike: Sequence["Action"]) -> None:
-    """Steps that differ in whom they are done to, and in nothing else."""
+    """Steps that differ in their agents, and in nothing else."""
     action, subjects = alike[0], ", ".join(one.subject for one in alike)
     look = _LOOKS.get(action.kind, _OTHER)
     why = _why(action)

@@ -76,7 +76,7 @@ def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None, *, is_
 
 
 def agent_rows(agents: Iterable["AgentView"], now_ms: int | None = None) -> list[tuple[Cell, ...]]:
-    """The cells of those lines. What several agents have in common is said once."""
+    """The cells of those lines. Cells that several agents have in common are shown once."""
     first: dict[str, str] = {}
     return [
         (

@@ -60,7 +60,7 @@ async def agent(name: AgentName, at: fleets.OneFleet) -> None:
 
 
 def show_hive(status: "FleetStatus") -> None:
-    """What is known of a fleet as a whole, and then of its parts."""
+    """Show a fleet as a whole, and then its parts."""
     rows: list[tuple[str, Cell]] = [
         ("hive", status.name),
         ("phase", phase_cell(status.phase)),
@@ -81,7 +81,7 @@ def show_hive(status: "FleetStatus") -> None:
 
 
 def show_agent(agent: "AgentView", process: "ProcessView | None") -> None:
-    """What is known of an agent, and of the process it runs in."""
+    """Show an agent, and the process it runs in."""
     rows: list[tuple[str, Cell]] = [
         ("agent", agent.name),
         ("phase", phase_cell(agent.phase)),

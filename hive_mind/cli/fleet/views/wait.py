@@ -35,7 +35,7 @@ Subject = Annotated[str, typer.Argument(metavar="agent/NAME", help="One agent.",
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is waited for. `condition` "": that nothing runs any more."""
+    """The condition that is waited for. `condition` "": that nothing runs any more."""
 
     condition: str
     value: str = "true"
@@ -67,7 +67,7 @@ async def wait(
 
 
 def wish_of(text: str) -> Wish:
-    """What `--for` says. Raises `InvalidInput`."""
+    """The condition that `--for` names. Raises `InvalidInput`."""
     if text == "delete":
         return Wish("")
     found = re.fullmatch(r"condition=([A-Za-z]+)(?:=(true|false|unknown))?", text, re.IGNORECASE)

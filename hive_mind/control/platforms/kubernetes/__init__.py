@@ -89,7 +89,7 @@ def render(
 
 
 def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:
-    """What is to be contained, each with its name. Raises `ManifestError`."""
+    """The processes to contain, each with its name. Raises `ManifestError`."""
     return contained(source, configs, name_chars_max=PROCESS_CHARS_MAX, keys=keys)
 
 
@@ -109,7 +109,7 @@ def configs_in(files: Mapping[str, str]) -> dict[str, WorkerConfig]:
 
 
 def _generated(source: Source, workers: tuple[Contained, ...], keys: Keys) -> dict[str, Any]:
-    """What kustomize makes of the files with keys: a ConfigMap for all, and a Secret for each process whose key is made here."""
+    """Generators for the files with keys: a ConfigMap for all, and a Secret for each process whose key is made here."""
     own = [
         {"name": key_secret(worker), "files": [f"{OWN_KEY_FILE}={worker.key_file}"]}
         for worker in workers
@@ -126,7 +126,7 @@ def _generated(source: Source, workers: tuple[Contained, ...], keys: Keys) -> di
 
 
 def _heading(source: Source, workers: tuple[Contained, ...]) -> str:
-    """What has to be there before, as comments: names of secrets, and of the files that one of them has."""
+    """The prerequisites, as comments: names of secrets, and of the files that one of them has."""
     fleet, namespace = source.manifest.metadata.name, source.manifest.spec.platform.namespace
     names = sorted({key for worker in workers for key in worker.secret.values()})
     files = {key: path for worker in workers for key, path in worker.files.items()}

@@ -1,4 +1,4 @@
-"""What the processes of a fleet have in common: an identity without rights, names, who may call whom, how many may be away.
+"""The common parts of a fleet's processes: an identity without rights, names, allowed callers, how many may be away.
 
 How objects of a fleet are called and labelled in a cluster.
 """
@@ -113,12 +113,12 @@ def _port(url: str) -> Iterator[int | None]:
 
 
 def fleet_labels(source: Source) -> dict[str, str]:
-    """What selects all pods of a fleet."""
+    """The labels that select all pods of a fleet."""
     return {"app.kubernetes.io/name": "hive-mind", "app.kubernetes.io/instance": source.manifest.metadata.name}
 
 
 def process_labels(source: Source, worker: Contained) -> dict[str, str]:
-    """What selects the pod of one process."""
+    """The labels that select the pod of one process."""
     return {**fleet_labels(source), _PROCESS: worker.name}
 
 

@@ -10,7 +10,7 @@ from hive_mind.control.platforms.in_containers import Contained
 from hive_mind.control.platforms.kubernetes.common import HTTP, key_secret, metadata, process_labels, public_keys
 from hive_mind.errors import InvalidInput
 
-# What etcd takes in one object, less what is around it.
+# The limit of etcd for one object, less the rest of the object.
 _CONFIG_BYTES_MAX = 1_000_000
 # Long enough to wake a thousand facts on a small machine: 60 × 5 s.
 _START = {"periodSeconds": 5, "failureThreshold": 60}

@@ -36,7 +36,7 @@ _SPARE_S = 30
 
 
 def read_apart(format: str, body: bytes) -> Document | Unreadable:
-    """What a document says, or why it can't be read. It waits for as long as reading takes, at most `TIME_MAX_S` of work."""
+    """The text of a document, or why it can't be read. It waits for as long as reading takes, at most `TIME_MAX_S` of work."""
     if not is_installed(format):
         return Unreadable(PACKAGES_MISSING)
     command = (sys.executable, "-P", "-c", _CODE, format)

@@ -1,6 +1,6 @@
 """Which reader a file needs. A new format is one new file in `formats`, which is found there.
 
-What a file begins with counts for more than its name: people rename files.
+The beginning of a file counts for more than its name: people rename files.
 """
 
 import pkgutil
@@ -21,7 +21,7 @@ class DocumentFormat(Protocol):
 
     SUFFIXES: tuple[str, ...]
     PACKAGE: str
-    """What `read` imports and the extra `readers` installs, "" for nothing."""
+    """The package that `read` imports and the extra `readers` installs, "" for nothing."""
 
     def is_one(self, body: bytes, /) -> bool:
         """Whether a file's bytes can be nothing else."""

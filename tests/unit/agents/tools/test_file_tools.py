@@ -49,7 +49,7 @@ def test_a_text_that_does_not_stand_there_exactly_once_is_not_replaced(old: str,
 def test_what_the_run_keeps_of_itself_is_read_and_never_replaced(name: str, files: RunFiles) -> None:
     files.write(name, "kept")
     for act in (("save_data", name, "new"), ("edit_data", name, "kept", "new")):
-        with pytest.raises(InvalidInput, match="stays as it is"):
+        with pytest.raises(InvalidInput, match="reserved for the run"):
             use(files, *act)
     assert use(files, "load_data", name) == "kept"
 

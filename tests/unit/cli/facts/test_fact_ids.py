@@ -32,7 +32,7 @@ def test_a_fact_is_found_by_its_id_and_by_a_beginning_that_is_its_own(given):
 
 
 def test_a_beginning_of_several_ids_names_them():
-    with pytest.raises(InvalidInput, match=f"several ids.*{ONE}.*{TWIN}"):
+    with pytest.raises(InvalidInput, match=f"is ambiguous.*{ONE}.*{TWIN}"):
         called("aaaaaa")
 
 

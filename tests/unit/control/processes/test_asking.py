@@ -76,7 +76,7 @@ async def test_who_answers_nonsense_is_no_worker(body: bytes) -> None:
 
 async def test_who_does_not_know_the_token_is_somebody_else() -> None:
     async with told(b'{"error":"who are you?","kind":"ConfigError"}', "401 Unauthorized") as (asking, contact, _):
-        with pytest.raises(BackendUnavailable, match="somebody else listens"):
+        with pytest.raises(BackendUnavailable, match="another process listens"):
             await call(asking, contact)
 
 

@@ -140,7 +140,7 @@ async def test_a_request_is_refused_with_what_is_wrong_with_it(tmp_path: Path) -
             with pytest.raises(InvalidInput, match=why):
                 await worker.call(name, what, **fields)
         worker.drain()
-        with pytest.raises(BackendUnavailable, match="about to stop"):
+        with pytest.raises(BackendUnavailable, match="shutting down"):
             await worker.call("ada", "stats")
         assert worker.status().phase == "draining"
 

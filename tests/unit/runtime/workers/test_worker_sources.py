@@ -68,7 +68,7 @@ async def test_agents_that_are_alone_know_what_they_learned_themselves(tmp_path:
         assert (stats["facts"], stats["sources"], "outbox" in stats) == (1, 1, False)
         await worker.call("ben", "retract", fact_id=kept["fact_id"])
         assert (await worker.call("ben", "facts", local=True))["facts"] == []
-        with pytest.raises(InvalidInput, match="in no hive"):
+        with pytest.raises(InvalidInput, match="not in a hive"):
             await worker.call("ben", "members")
         assert worker.status().nodes == ()
 

@@ -42,7 +42,7 @@ def read(body: bytes) -> Document:
 
 
 def _joint(before: str, page: str) -> str:
-    """What stands between two pages: a sentence may go on from one to the next."""
+    """The separator of two pages: a sentence may go on from one to the next."""
     if not before or not page:
         return ""
     return "\n" if page[0].islower() and not before.endswith(_ENDS) else "\n\n"

@@ -50,7 +50,7 @@ def _lines(sheet: Any) -> Iterator[str]:
 
 
 def _rows(sheet: Any) -> Iterator[list[str]]:
-    # What a file says of its size need not be so.
+    # The size that a file claims need not be true.
     sheet.reset_dimensions()
     for row in sheet.iter_rows():
         cells = [_shown(cell) for cell in row]
