@@ -40,7 +40,7 @@ spec:
       metric: condition      # a question to the outputs, in a part of Python
       target: len(output.summary) < 2000
 
-  # What no success makes good. hard: nothing is accepted over it. soft: it is noted.
+  # Limits that no success makes up for. hard: nothing is accepted over it. soft: it is noted.
   constraints:
     - id: no-passwords
       description: No password in the logs.
@@ -50,7 +50,7 @@ spec:
       constraintType: soft
       description: The tone is friendly.    # without a check: a model or a person says whether it is kept
 
-  # What worker and judge should know: facts of the field, preferences.
+  # Knowledge for worker and judge: facts of the field, preferences.
   context:
     audience: people who are new to it
 

@@ -6,7 +6,7 @@ _HEAD = """\
 # A fleet for hive-mind. Look at what would happen, then let it happen:
 #     hive-mind plan -f {file}
 #     hive-mind apply -f {file}
-# What else can stand here: hive-mind manifest explain
+# Other fields: hive-mind manifest explain
 apiVersion: hive-mind/v1
 kind: Hive
 metadata:

@@ -56,7 +56,7 @@ pidfile pid
 dir ./
 databases 1
 save ""
-# What was sent is on its way to the disk before it is answered. Waiting for the disk each time would make every message cost a
+# A sent message is on its way to the disk before it is answered. Waiting for the disk each time would make every message cost a
 # write of the disk; once a second loses nothing when the server dies, and when the power goes, members send again what nobody
 # has confirmed and compare what they hold.
 appendonly yes
