@@ -18,13 +18,13 @@ from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import PrivateKey
 from hive_mind.model.messages import (
     Announce,
+    AppMessage,
     FactsReply,
     FactsRequest,
     Heartbeat,
     Replicate,
     SyncOffer,
     SyncState,
-    Tell,
     TopologyUpdate,
 )
 from hive_mind.runtime.members.member import RunningMember
@@ -91,7 +91,7 @@ async def said_in_a_twin(folder: Path, *names: str, true: Sequence[str] = (TRUE,
         await member.close()
     await town.bus.close(drain_s=0)
     said = {type(one.message) for one in seen}
-    assert {Heartbeat, Replicate, Announce, TopologyUpdate, FactsRequest, FactsReply, SyncOffer, SyncState, Tell} <= said
+    assert {Heartbeat, Replicate, Announce, TopologyUpdate, FactsRequest, FactsReply, SyncOffer, SyncState, AppMessage} <= said
     changes = [one for seen_one in seen if isinstance(seen_one.message, Replicate) for one in seen_one.message.changes]
     assert {True, False} == {bool(one.removals) for one in changes}
     return seen

@@ -208,7 +208,7 @@ class TopologyUpdate(msgspec.Struct, frozen=True, tag="arrangement"):
     """The epoch that the first of them was made from; 0 where the sender can't tell all that came since what it was asked."""
 
 
-class Tell(msgspec.Struct, frozen=True, tag="tell"):
+class AppMessage(msgspec.Struct, frozen=True, tag="tell"):
     """Something of an application's own, to be acted on once, by the receiver, in the order of the numbers of its lane."""
 
     lane: bytes
@@ -221,7 +221,7 @@ class Tell(msgspec.Struct, frozen=True, tag="tell"):
     data: bytes
 
 
-class TellReceipt(msgspec.Struct, frozen=True, tag="told"):
+class AppMessageReceipt(msgspec.Struct, frozen=True, tag="told"):
     """The receiver's effects of everything of a lane up to this number are durable."""
 
     lane: bytes
@@ -344,7 +344,7 @@ SearchRequest = PoolRequest | FactsRequest | ListRequest | TallyRequest
 SearchReply = PoolReply | FactsReply | ListReply | TallyReply
 MembershipMessage = Heartbeat | TopologyRequest | TopologyUpdate
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce
-Message = HiveMessage | MembershipMessage | Tell | TellReceipt | SearchRequest | SearchReply | Encrypted
+Message = HiveMessage | MembershipMessage | AppMessage | AppMessageReceipt | SearchRequest | SearchReply | Encrypted
 
 LIVE: frozenset[type] = frozenset((*get_args(SearchRequest), *get_args(SearchReply), Heartbeat))
 """Of what kind messages are that are worth something only while they are fresh."""

@@ -37,26 +37,26 @@ from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.reply_types import (
     Collected,
-    ConflictsTold,
+    ConflictsJson,
     Erased,
     Exported,
     Former,
     Held,
     LearnedFiles,
-    LearnedTold,
+    LearnedJson,
     Listed,
+    MessageJson,
     Named,
     RuleId,
     Rules,
     RunName,
-    RunsTold,
+    RunsJson,
     Shared,
     Sources,
     Stats,
-    Told,
     Tools,
     Trust,
-    WhyTold,
+    WhyJson,
     WouldErase,
 )
 from hive_mind.runtime.requests import Call, OnEvent, PutAgain, request, requests_of
@@ -108,7 +108,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         given = (call, on_event) if asked.reports else (call,)
         return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), lambda: doing(*given))
 
-    @request("source", "said_at", "title", "whole", needs=("text",), gives=LearnedTold, reports=True)
+    @request("source", "said_at", "title", "whole", needs=("text",), gives=LearnedJson, reports=True)
     async def _do_learn(self, call: Call, on_event: OnEvent | None) -> Any:
         """Learn a text: keep what it says. `whole`: it is all that its source says now."""
 
@@ -166,7 +166,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         newer = Candidate(call.content, former.concept, call.confidence, call.said_at)
         return _sharing_of(await self._agent.memory.supersede(former.id, newer, call.source, request=_request(call)))
 
-    @request(needs=("fact_id",), gives=WhyTold)
+    @request(needs=("fact_id",), gives=WhyJson)
     async def _do_why(self, call: Call) -> Any:
         """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
         fact, memory = await self._fact(call.fact_id), cast(_Kept, self._agent.memory)
@@ -174,7 +174,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         said_in = [_episode_reply(one) for one in await memory.episodes_of(fact.id)]
         return fact_reply(fact) | {"replaces": list(former), "said_in": said_in}
 
-    @request("limit", gives=ConflictsTold)
+    @request("limit", gives=ConflictsJson)
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await self._agent.memory.get_all_facts()
@@ -269,7 +269,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         await cast(CognitiveMemory, self._agent.memory).sleep()
         return {}
 
-    @request("kind", "text", needs=("to",), gives=Told)
+    @request("kind", "text", needs=("to",), gives=MessageJson)
     async def _do_tell(self, call: Call) -> Any:
         """Send a message to an agent, or with `*` to all."""
         to = EVERYONE if call.to == "*" else (call.to,)
@@ -314,7 +314,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Begin a run."""
         return await (await self._runs()).run(call.worker, call.inputs, call.run, call.stream)
 
-    @request("limit", gives=RunsTold)
+    @request("limit", gives=RunsJson)
     async def _do_runs(self, call: Call) -> Any:
         """List the last runs."""
         return await (await self._runs()).listed(call.limit)

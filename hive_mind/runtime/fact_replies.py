@@ -14,7 +14,7 @@ from hive_mind.model.query import Hit
 from hive_mind.model.scores import ComponentScores, Contributions
 
 
-class FactTold(TypedDict):
+class FactJson(TypedDict):
     """All of a `model.fact.Fact`."""
 
     fact_id: str
@@ -39,7 +39,7 @@ class FactTold(TypedDict):
 _From = TypedDict("_From", {"from": list[str]})
 
 
-class HitTold(FactTold, _From):
+class HitJson(FactJson, _From):
     """A fact that was found. `from`: the agents that said it; `held_by`: the node that shows it, "" for its own agent.
 
     `components` are the raw figures behind the score, `contributions` what each added. `disputed` and `former` say in words what
@@ -53,7 +53,7 @@ class HitTold(FactTold, _From):
     held_by: str
     disputed: str
     former: str
-    rivals: list[FactTold]
+    rivals: list[FactJson]
 
 
 class Reached(TypedDict):
@@ -71,7 +71,7 @@ class Reached(TypedDict):
 class FoundReply(Reached):
     """Of a search, the best hit first."""
 
-    hits: list[HitTold]
+    hits: list[HitJson]
 
 
 class Answered(Reached):
@@ -81,16 +81,16 @@ class Answered(Reached):
     is_known: bool
     method: str
     confidence: float
-    sources: list[HitTold]
-    closest: list[HitTold]
+    sources: list[HitJson]
+    closest: list[HitJson]
 
 
-def fact_reply(fact: Fact) -> FactTold:
+def fact_reply(fact: Fact) -> FactJson:
     """A fact as plain values."""
     fields = msgspec.to_builtins(fact)
     # As they look after a journey as JSON.
     lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
-    return cast(FactTold, {"fact_id": fields.pop("id"), **fields, **lists})
+    return cast(FactJson, {"fact_id": fields.pop("id"), **fields, **lists})
 
 
 def fact_of(reply: Mapping[str, Any]) -> Fact:
@@ -116,17 +116,17 @@ def answer_reply(answer: Answer, agent: str) -> Answered:
     }
 
 
-def hit_reply(hit: Hit | None, agent: str) -> HitTold | None:
+def hit_reply(hit: Hit | None, agent: str) -> HitJson | None:
     """One hit."""
     return _hit(hit, "", agent) if hit else None
 
 
-def _hits(hits: Iterable[Hit], gathered: Gathered | None, agent: str) -> list[HitTold]:
+def _hits(hits: Iterable[Hit], gathered: Gathered | None, agent: str) -> list[HitJson]:
     holders = gathered.holders if gathered else {}
     return [_hit(hit, holders.get(hit.fact.id, ""), agent) for hit in hits]
 
 
-def _hit(hit: Hit, held_by: str, agent: str) -> HitTold:
+def _hit(hit: Hit, held_by: str, agent: str) -> HitJson:
     authors: _From = {"from": list(hit.voices.agents) if hit.voices else [agent]}
     return {
         **fact_reply(hit.fact),

@@ -3,7 +3,7 @@
 from typing import Any, NotRequired, TypedDict
 
 from hive_mind.memory.editions.sources import KnownSource
-from hive_mind.runtime.fact_replies import Answered, FactTold, HitTold
+from hive_mind.runtime.fact_replies import Answered, FactJson, HitJson
 from hive_mind.runtime.inquiry.why_not import Step
 
 
@@ -24,7 +24,7 @@ class Shared(TypedDict):
     sharing: str
 
 
-class LearnedTold(TypedDict):
+class LearnedJson(TypedDict):
     """Ids of the facts; `held_back`: why, by id; how often text was `left_out`, by reason; `episode`: id of the stored text."""
 
     facts: list[str]
@@ -75,7 +75,7 @@ class LearnedFiles(TypedDict):
     added: int
 
 
-class EpisodeTold(TypedDict):
+class EpisodeJson(TypedDict):
     """A text that was learned; of a long one its beginning."""
 
     id: str
@@ -85,17 +85,17 @@ class EpisodeTold(TypedDict):
     text: str
 
 
-class WhyTold(FactTold):
+class WhyJson(FactJson):
     """A fact, the ids of what it replaced, and the texts it was taken from."""
 
     replaces: list[str]
-    said_in: list[EpisodeTold]
+    said_in: list[EpisodeJson]
 
 
-class ConflictsTold(TypedDict):
+class ConflictsJson(TypedDict):
     """Pairs of facts; `count` is how many there are, also where fewer are listed."""
 
-    conflicts: list[list[FactTold]]
+    conflicts: list[list[FactJson]]
     count: int
     completeness: float
 
@@ -103,7 +103,7 @@ class ConflictsTold(TypedDict):
 class Named(TypedDict):
     """Facts."""
 
-    facts: list[FactTold]
+    facts: list[FactJson]
 
 
 class Listed(Named):
@@ -119,7 +119,7 @@ class Collected(Listed):
     silent: list[str]
 
 
-class WhyNotTold(TypedDict):
+class WhyNotJson(TypedDict):
     """At which step a fact fell out on its way into an answer (`runtime.inquiry.why_not`), the same in words; the answer itself.
 
     `fact` is what was taken for the one expected, `hit` the same with its score where it was found; `last` the last that got in.
@@ -128,9 +128,9 @@ class WhyNotTold(TypedDict):
     step: Step
     told: str
     place: int
-    fact: FactTold | None
-    hit: HitTold | None
-    last: HitTold | None
+    fact: FactJson | None
+    hit: HitJson | None
+    last: HitJson | None
     answer: Answered
 
 
@@ -143,7 +143,7 @@ class Voucher(TypedDict):
     at_ms: int
 
 
-class EvidenceTold(TypedDict):
+class EvidenceJson(TypedDict):
     """Evidence for a fact: `trust` is that of its most trusted voucher, `status` what the hive makes of it.
 
     `kept_by` are the nodes that are to keep it, `silent` those of them not heard now. `disputed` can't be true beside it.
@@ -156,13 +156,13 @@ class EvidenceTold(TypedDict):
     status: str
     kept_by: list[str]
     silent: list[str]
-    disputed: list[FactTold]
+    disputed: list[FactJson]
 
 
 class HeldBack(TypedDict):
     """Facts of one agent that are not shared, each with `held_back`; `count`: of all of them."""
 
-    facts: list[FactTold]
+    facts: list[FactJson]
     count: int
 
 
@@ -171,7 +171,7 @@ class QuarantinedFact(TypedDict):
 
     fact_id: str
     why: str
-    fact: FactTold | None
+    fact: FactJson | None
 
 
 class Quarantined(TypedDict):
@@ -196,7 +196,7 @@ class ItemDecided(TypedDict):
     counts: bool
 
 
-class DeadLetterTold(TypedDict):
+class DeadLetterJson(TypedDict):
     """A message that was put aside for the node `name`, and why. `message` is its text, cut where it is long."""
 
     id: str
@@ -209,7 +209,7 @@ class DeadLetterTold(TypedDict):
     message: str
 
 
-class QueueTold(TypedDict):
+class QueueJson(TypedDict):
     """Messages on the bus for a node; null where the broker does not tell."""
 
     name: str
@@ -221,8 +221,8 @@ class QueueTold(TypedDict):
 class DeadLetters(TypedDict):
     """The messages put aside in the hive, oldest first, and those on its bus for each node."""
 
-    letters: list[DeadLetterTold]
-    queues: list[QueueTold]
+    letters: list[DeadLetterJson]
+    queues: list[QueueJson]
 
 
 class LettersMoved(TypedDict):
@@ -251,7 +251,7 @@ class Erased(TypedDict):
     members: list[str]
 
 
-class Told(TypedDict):
+class MessageJson(TypedDict):
     """The agents that a message went to."""
 
     told: list[str]
@@ -282,7 +282,7 @@ class RunName(TypedDict):
     run: str
 
 
-class RunsTold(TypedDict):
+class RunsJson(TypedDict):
     """The last runs, and how many there are."""
 
     runs: list[dict[str, Any]]

@@ -13,6 +13,8 @@ from hive_mind.model.evidence import Assertion, Head, HiveFact, Provenance, Remo
 from hive_mind.model.messages import (
     Announce,
     AnnouncedTopology,
+    AppMessage,
+    AppMessageReceipt,
     Changes,
     ClockSample,
     Encrypted,
@@ -35,8 +37,6 @@ from hive_mind.model.messages import (
     TakenOver,
     TallyReply,
     TallyRequest,
-    Tell,
-    TellReceipt,
     TopologyRequest,
     TopologyUpdate,
 )
@@ -95,8 +95,8 @@ MESSAGES = {
     Heartbeat: st.builds(Heartbeat, BYTES, MS, MS, BYTES, st.booleans(), st.booleans(), TEXT, st.booleans(), BYTES, BYTES),
     TopologyRequest: st.builds(TopologyRequest, MS),
     TopologyUpdate: st.builds(TopologyUpdate, MS, some(st.builds(AnnouncedTopology, BYTES, TEXT, MS, BYTES)), MS),
-    Tell: st.builds(Tell, BYTES, MS, MS, TEXT, BYTES),
-    TellReceipt: st.builds(TellReceipt, BYTES, MS),
+    AppMessage: st.builds(AppMessage, BYTES, MS, MS, TEXT, BYTES),
+    AppMessageReceipt: st.builds(AppMessageReceipt, BYTES, MS),
     PoolRequest: st.builds(PoolRequest, TEXT, TEXT, MS, PROBE, MS, SHARE),
     PoolReply: st.builds(PoolReply, TEXT, TEXT, POOL, COLUMNS, TEXTS, st.none() | WORDS),
     FactsRequest: st.builds(FactsRequest, TEXT, TEXTS, MS),

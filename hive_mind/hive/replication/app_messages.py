@@ -35,7 +35,7 @@ from hive_mind.hive.replication.reliable_channels import (
     Sender,
 )
 from hive_mind.hive.topology.codec import EVERYBODY, is_name
-from hive_mind.model.messages import SearchReply, SearchRequest, Tell, TellReceipt
+from hive_mind.model.messages import AppMessage, AppMessageReceipt, SearchReply, SearchRequest
 
 APPLICATION = "app."
 """How the names of an application's own tables in the journal begin."""
@@ -102,12 +102,12 @@ class AppMessages:
         match event:
             case Say():
                 return self._say(event, now.mono_ms)
-            case Received(sender, Tell() as tell, delivery):
+            case Received(sender, AppMessage() as message, delivery):
                 # Messages before their turn are kept until then, so they may not be larger than any sender's limit.
-                _refuse_larger(tell.kind, tell.data)
-                records, sends = self._receiver.receive(sender, tell, self._act) if self._handler else ([], [])
+                _refuse_larger(message.kind, message.data)
+                records, sends = self._receiver.receive(sender, message, self._act) if self._handler else ([], [])
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
-            case Received(sender, TellReceipt() as receipt, delivery):
+            case Received(sender, AppMessageReceipt() as receipt, delivery):
                 records, sends = self._sender.confirmed(sender, receipt, now.mono_ms)
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Tick():

@@ -10,7 +10,7 @@ import msgspec
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
-from hive_mind.model.messages import Tell, TellReceipt
+from hive_mind.model.messages import AppMessage, AppMessageReceipt
 
 LANES, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"
 
@@ -21,7 +21,7 @@ _KEYS_BYTES_MAX = 8 << 20
 # Out-of-order messages over all channels. Sender names prove nothing, so the bound is global.
 _EARLY_BYTES_MAX = 32 << 20
 # Python's overhead for one, besides its content.
-_TELL_BYTES = 512
+_MESSAGE_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Sender:
             self._set_due(lane, mono_ms)
         return records, [_send(receiver, lane, number)]
 
-    def confirmed(self, receiver: str, receipt: TellReceipt, mono_ms: int) -> tuple[list[Record], list[Send]]:
+    def confirmed(self, receiver: str, receipt: AppMessageReceipt, mono_ms: int) -> tuple[list[Record], list[Send]]:
         """The receiver got so far: records to forget, and messages that may now be sent."""
         lane = self._lanes.get(receiver)
         if lane is None or lane.id != receipt.lane:
@@ -152,7 +152,7 @@ class _Progress:
     """`early` came before something that is still missing; it comes again if this is forgotten."""
 
     up_to: int = 0
-    early: dict[int, Tell] = field(default_factory=dict)
+    early: dict[int, AppMessage] = field(default_factory=dict)
 
 
 class Receiver:
@@ -170,14 +170,14 @@ class Receiver:
         self._lanes |= {record.key: _Progress(_number(record.value)) for record in records if record.table == RECEIVED}
         self._keys_bytes = sum(map(len, self._lanes))
 
-    def receive(self, sender: str, tell: Tell, act: Act) -> tuple[list[Record], list[Send]]:
+    def receive(self, sender: str, message: AppMessage, act: Act) -> tuple[list[Record], list[Send]]:
         """Act on it, if it is its turn, and on what waited for it; once. Records to persist, and the receipt to send then."""
-        key = tell.lane + sender.encode()
-        if len(tell.lane) != LANE_BYTES or (progress := self._lane(key)) is None:
+        key = message.lane + sender.encode()
+        if len(message.lane) != LANE_BYTES or (progress := self._lane(key)) is None:
             return [], []
         # Messages confirmed once are not waited for, though this node may have lost its memory of them.
-        former, progress.up_to = progress.up_to, max(progress.up_to, tell.first - 1)
-        self._keep(progress, tell)
+        former, progress.up_to = progress.up_to, max(progress.up_to, message.first - 1)
+        self._keep(progress, message)
         records: list[Record] = []
         while (turn := progress.early.get(progress.up_to + 1)) is not None:
             records += act(IncomingMessage(f"{turn.lane.hex()}-{turn.number}", sender, turn.kind, turn.data))
@@ -187,8 +187,8 @@ class Receiver:
             self._remember(key, progress)
         if progress.up_to > former:
             records.append(Put(RECEIVED, key, _bytes(progress.up_to)))
-        is_known = tell.number <= progress.up_to
-        return records, [Send((sender,), TellReceipt(tell.lane, progress.up_to))] if is_known else []
+        is_known = message.number <= progress.up_to
+        return records, [Send((sender,), AppMessageReceipt(message.lane, progress.up_to))] if is_known else []
 
     def _lane(self, key: bytes) -> _Progress | None:
         """How far a lane got; None for one more than this node remembers."""
@@ -200,21 +200,21 @@ class Receiver:
             self._lanes[key] = progress
             self._keys_bytes += len(key)
 
-    def _keep(self, progress: _Progress, tell: Tell) -> None:
+    def _keep(self, progress: _Progress, message: AppMessage) -> None:
         """Until its turn. Where too much waits only what has its turn now is taken; the rest comes again."""
-        is_near = progress.up_to < tell.number <= progress.up_to + 2 * self._settings.window
-        has_room = tell.number == progress.up_to + 1 or self.early_bytes + _size(tell) <= _EARLY_BYTES_MAX
-        if is_near and has_room and tell.number not in progress.early:
-            progress.early[tell.number] = tell
-            self.early_bytes += _size(tell)
+        is_near = progress.up_to < message.number <= progress.up_to + 2 * self._settings.window
+        has_room = message.number == progress.up_to + 1 or self.early_bytes + _size(message) <= _EARLY_BYTES_MAX
+        if is_near and has_room and message.number not in progress.early:
+            progress.early[message.number] = message
+            self.early_bytes += _size(message)
 
     def _forget(self, progress: _Progress) -> None:
         for number in [number for number in progress.early if number <= progress.up_to]:
             self.early_bytes -= _size(progress.early.pop(number))
 
 
-def _size(tell: Tell) -> int:
-    return len(tell.data) + 4 * len(tell.kind) + _TELL_BYTES
+def _size(message: AppMessage) -> int:
+    return len(message.data) + 4 * len(message.kind) + _MESSAGE_BYTES
 
 
 def _key(receiver: str, number: int) -> bytes:
@@ -231,4 +231,4 @@ def _number(data: bytes) -> int:
 
 def _send(receiver: str, lane: _Lane, number: int) -> Send:
     kind, data = lane.waiting[number]
-    return Send((receiver,), Tell(lane.id, number, lane.first, kind, data))
+    return Send((receiver,), AppMessage(lane.id, number, lane.first, kind, data))

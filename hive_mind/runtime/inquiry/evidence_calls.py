@@ -11,7 +11,7 @@ from hive_mind.model.query import Query
 from hive_mind.runtime.fact_replies import answer_reply, fact_reply, hit_reply
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.inquiry.why_not import why_not
-from hive_mind.runtime.reply_types import EvidenceTold, Voucher, WhyNotTold
+from hive_mind.runtime.reply_types import EvidenceJson, Voucher, WhyNotJson
 from hive_mind.runtime.requests import Call, request
 
 # As deep as a search compares what it finds.
@@ -22,7 +22,7 @@ _RIVALS_MAX = 20
 class EvidenceCalls(AskedAgent):
     """A part of `runtime.calls.AgentCalls`."""
 
-    @request("limit", "method", needs=("question", "text"), gives=WhyNotTold)
+    @request("limit", "method", needs=("question", "text"), gives=WhyNotJson)
     async def _do_why_not(self, call: Call) -> Any:
         """Why a fact is not in the answer to a question. `text`: its id, or what it says."""
         if not call.text.strip():
@@ -32,7 +32,7 @@ class EvidenceCalls(AskedAgent):
         reply |= {"fact": fact_reply(found.fact) if found.fact else None}
         return reply | {"hit": hit_reply(found.hit, name), "last": hit_reply(found.last, name)}
 
-    @request(needs=("fact_id",), gives=EvidenceTold)
+    @request(needs=("fact_id",), gives=EvidenceJson)
     async def _do_evidence(self, call: Call) -> Any:
         """The agents that vouch for a fact, how far they are trusted, which nodes keep it, and what contradicts it."""
         memory, fact = self._agent.memory, await self._fact(call.fact_id)

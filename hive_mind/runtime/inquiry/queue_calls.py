@@ -11,8 +11,8 @@ from hive_mind.errors import InvalidInput
 from hive_mind.runtime.fact_replies import fact_reply
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.reply_types import (
+    DeadLetterJson,
     DeadLetters,
-    DeadLetterTold,
     HeldBack,
     Inbox,
     ItemDecided,
@@ -140,7 +140,7 @@ class BusCalls(AskedAgent):
         return {"count": await runner.bus.drop(runner.hive, call.letters)}
 
 
-def _letter_reply(letter: DeadLetter) -> DeadLetterTold:
+def _letter_reply(letter: DeadLetter) -> DeadLetterJson:
     envelope = letter.envelope
     return {
         "id": letter.id,

@@ -10,7 +10,17 @@ import pytest
 from hive_mind.bus.base import Envelope, Subscription, type_of
 from hive_mind.bus.memory import MemoryBus
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput
-from hive_mind.model.messages import LIVE, FactsReply, FactsRequest, Heartbeat, Message, Receipt, SearchReply, SearchRequest, Tell
+from hive_mind.model.messages import (
+    LIVE,
+    AppMessage,
+    FactsReply,
+    FactsRequest,
+    Heartbeat,
+    Message,
+    Receipt,
+    SearchReply,
+    SearchRequest,
+)
 from hive_mind.runtime.node.outgoing import OutgoingSettings
 from hive_mind.runtime.routes import Lines, Routed
 from tests.unit.runtime.running import listener
@@ -29,7 +39,7 @@ def envelope(message: Message, number: int = 1, *to: str) -> Envelope:
 
 async def test_questions_replies_and_beats_are_live_and_all_else_is_kept() -> None:
     assert set(LIVE) == {*get_args(SearchRequest), *get_args(SearchReply), Heartbeat}
-    messages = [FactsRequest("q", (), 1), Receipt("p"), FactsReply("q", ()), Tell(b"", 1, 1, "", b""), Heartbeat(b"", 1, 1)]
+    messages = [FactsRequest("q", (), 1), Receipt("p"), FactsReply("q", ()), AppMessage(b"", 1, 1, "", b""), Heartbeat(b"", 1, 1)]
     async with over() as (routed, durable, live):
         kept, fresh = await listener(durable, "bob"), await listener(live, "bob")
         await routed.publish([envelope(message, number) for number, message in enumerate(messages)])

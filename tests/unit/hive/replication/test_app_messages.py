@@ -8,7 +8,7 @@ import pytest
 from hive_mind.hive.effects import Now, Persist, Put, Received, Reconnected, Record, Say, Send, Tick
 from hive_mind.hive.replication.app_messages import AppMessages
 from hive_mind.hive.replication.reliable_channels import IncomingMessage
-from hive_mind.model.messages import Tell, TellReceipt
+from hive_mind.model.messages import AppMessage, AppMessageReceipt
 from tests.unit.hive.town import LOG, SETTINGS, Plain, Town
 
 
@@ -25,12 +25,12 @@ def test_what_is_said_is_acted_on_and_confirmed_and_forgotten_by_its_sender() ->
 
 def test_the_effect_and_its_mark_are_one_write_and_the_receipt_comes_after() -> None:
     town = Town("ann", "bob")
-    effects = town.nodes["bob"].handle(Received("ann", Tell(b"12345678", 1, 1, "note", b"x"), "d"), town.now)
+    effects = town.nodes["bob"].handle(Received("ann", AppMessage(b"12345678", 1, 1, "note", b"x"), "d"), town.now)
 
     assert [type(effect).__name__ for effect in effects] == ["Persist", "Send", "Acknowledge"]
     assert isinstance(effects[0], Persist)
     assert [record.table for record in effects[0].records] == [LOG, "tell-heard"]
-    assert effects[1] == Send(("ann",), TellReceipt(b"12345678", 1))
+    assert effects[1] == Send(("ann",), AppMessageReceipt(b"12345678", 1))
 
 
 def test_everybody_is_told_but_the_teller() -> None:

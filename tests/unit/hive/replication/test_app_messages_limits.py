@@ -6,7 +6,7 @@ from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.effects import Received, Record, Say
 from hive_mind.hive.replication.app_messages import DATA_BYTES_MAX
 from hive_mind.hive.replication.reliable_channels import IncomingMessage, Receiver
-from hive_mind.model.messages import Tell, TellReceipt
+from hive_mind.model.messages import AppMessage, AppMessageReceipt
 from tests.unit.hive.town import SETTINGS, Town
 
 
@@ -26,23 +26,24 @@ def test_a_receipt_for_what_was_never_sent_breaks_nothing(up_to: int) -> None:
     for number in range(10):
         town.say("ann", "bob", str(number))
     (_, _, first), *_ = town.network
-    assert isinstance(first, Tell)
-    town.handle("ann", Received("bob", TellReceipt(first.lane, up_to)))
-    town.handle("ann", Received("cleo", TellReceipt(first.lane, up_to)))
-    town.handle("ann", Received("bob", TellReceipt(b"another", up_to)))
+    assert isinstance(first, AppMessage)
+    town.handle("ann", Received("bob", AppMessageReceipt(first.lane, up_to)))
+    town.handle("ann", Received("cleo", AppMessageReceipt(first.lane, up_to)))
+    town.handle("ann", Received("bob", AppMessageReceipt(b"another", up_to)))
 
     assert town.nodes["ann"].unconfirmed == 10 - max(min(up_to, 10), 0)
     town.settle()
 
 
 @pytest.mark.parametrize(
-    "tell", [Tell(b"short", 1, 1, "", b""), Tell(b"12345678", 0, 0, "", b""), Tell(b"12345678", -5, -9, "", b"")]
+    "tell",
+    [AppMessage(b"short", 1, 1, "", b""), AppMessage(b"12345678", 0, 0, "", b""), AppMessage(b"12345678", -5, -9, "", b"")],
 )
 @pytest.mark.parametrize("number", [1, 1 << 62])
-def test_a_nonsensical_tell_breaks_nothing(tell: Tell, number: int) -> None:
+def test_a_nonsensical_message_breaks_nothing(message: AppMessage, number: int) -> None:
     town = Town("ann", "bob")
-    town.handle("bob", Received("ann", tell))
-    town.handle("bob", Received("ann", Tell(b"12345678", number, number + 1, "note", b"ahead")))
+    town.handle("bob", Received("ann", message))
+    town.handle("bob", Received("ann", AppMessage(b"12345678", number, number + 1, "note", b"ahead")))
     town.say("ann", "bob", "hello")
     town.settle()
 
@@ -59,23 +60,23 @@ def test_forged_senders_can_make_a_node_keep_only_so_much_and_the_honest_are_hea
     data = bytes(DATA_BYTES_MAX)
     for sender in range(2_000):
         for number in (2, 3):
-            assert receiver.receive(f"forged {sender}", Tell(b"8 bytes!", number, 1, "", data), act) == ([], [])
+            assert receiver.receive(f"forged {sender}", AppMessage(b"8 bytes!", number, 1, "", data), act) == ([], [])
     assert 20 << 20 < receiver.early_bytes <= 32 << 20
     assert len(receiver._lanes) < 500
 
     for number in (2, 1, 2, 3):
-        receiver.receive("honest", Tell(b"8 bytes!", number, 1, "kind", data), act)
+        receiver.receive("honest", AppMessage(b"8 bytes!", number, 1, "kind", data), act)
     assert [one.id[-1] for one in told] == ["1", "2", "3"]
 
     for sender in range(2_000):
-        receiver.receive(f"forged {sender}", Tell(b"8 bytes!", 4, 4, "", b""), act)
+        receiver.receive(f"forged {sender}", AppMessage(b"8 bytes!", 4, 4, "", b""), act)
     assert receiver.early_bytes == 0
 
 
 def test_long_names_of_senders_do_not_fill_the_memory() -> None:
     receiver = Receiver(SETTINGS)
     for sender in range(10_000):
-        receiver.receive("\U0010ffff" * 250 + f"{sender}", Tell(b"8 bytes!", 1, 1, "", b""), lambda _: [])
+        receiver.receive("\U0010ffff" * 250 + f"{sender}", AppMessage(b"8 bytes!", 1, 1, "", b""), lambda _: [])
     assert sum(map(len, receiver._lanes)) <= 8 << 20
 
 
@@ -110,4 +111,4 @@ def test_for_one_that_is_away_only_so_much_is_kept() -> None:
 def test_what_is_larger_than_anybody_could_have_said_is_not_kept_until_its_turn(kind: str, data: bytes, why: str) -> None:
     town = Town("ann", "bob")
     with pytest.raises(InvalidInput, match=why):
-        town.handle("ann", Received("bob", Tell(b"a lane..", 2, 1, kind, data), "delivery"))
+        town.handle("ann", Received("bob", AppMessage(b"a lane..", 2, 1, kind, data), "delivery"))

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from hive_mind.hive.effects import Now
-from hive_mind.model.messages import FactsReply, FactsRequest, Heartbeat, Message, Receipt, Tell
+from hive_mind.model.messages import AppMessage, FactsReply, FactsRequest, Heartbeat, Message, Receipt
 from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, Outlet
 
 
@@ -16,7 +16,7 @@ from hive_mind.runtime.node.effect_executor import EffectExecutor, EffectHost, O
         (FactsRequest("q", (), 1), True),
         (FactsReply("q", ()), True),
         (Receipt("p"), False),
-        (Tell(b"", 1, 1, "", b""), False),
+        (AppMessage(b"", 1, 1, "", b""), False),
     ],
 )
 def test_beats_and_questions_pile_up_for_nobody_and_what_must_arrive_does(message: Message, is_brief: bool) -> None:
