@@ -20,7 +20,7 @@ from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
 from hive_mind.ranking.inverted import Bm25Index, Matched
-from hive_mind.ranking.merge import total
+from hive_mind.ranking.merge import NO_COSINE, NO_MATCH, total
 from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within
 
@@ -28,8 +28,6 @@ Positions = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Accept = Callable[[str], bool]
 
-# A candidate of an arm scores above this: words or an identifier matched, there is a cosine.
-_NO_MATCH, _NO_COSINE = 0.0, -2.0
 # Among fewer for each hit, comparing in full costs less than finding out which to compare.
 _CHOOSING_PER_HIT = 15
 # An index is sparse with more empty places than this and some for each document.
@@ -169,9 +167,9 @@ class FactIndex:
     def candidates(self, scored: "Scored", depth: int, accept: Accept | None = None) -> tuple[Pool, Positions]:
         """Every document among the best `depth` of an arm, and where it lies."""
         keyword, exact, nearest = scored.keyword, scored.exact, scored.nearest
-        arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)] if nearest.is_on else []
+        arms = [_Arm(nearest.top, nearest.every, NO_COSINE)] if nearest.is_on else []
         if scored.has_terms:
-            arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
+            arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, NO_MATCH))
         if exact:
             arms.append(_Arm(lambda k: self._best_by_name(exact, keyword, k)))
         is_chosen: NDArray[np.bool_] | None = None
