@@ -13,7 +13,6 @@ PACKAGE = Path(__file__).parents[2] / "hive_mind"
 COINCIDENCES = {
     ("confidence_min", 0.3),
     ("depth", 100),
-    ("first_retry_ms", 2000),
     ("format", "auto"),
     ("kind", "general"),
     ("mode", "hybrid"),
