@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+IN_A_LINE = 5
+"""More names do not fit into a line."""
+
 
 def counted(number: int, one: str, several: str = "") -> str:
     """ "1 fact", "2,000 facts"; `several` where an s does not do."""

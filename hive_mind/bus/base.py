@@ -22,6 +22,7 @@ EVERYONE = ("*",)
 
 CORRELATION_CHARS_MAX = 256
 UNREADABLE_BYTES_MAX = 64 * 1024
+_BYTES_SHOWN = 256
 BRIEF_S = 60.0
 
 
@@ -176,6 +177,11 @@ class DeadLetter:
     at_ms: int = 0
     """When, by the wall clock of the process that put it aside."""
     data: bytes = b""
+
+    @property
+    def data_shown(self) -> str:
+        """The first bytes of what could not be read, for a person."""
+        return f"{len(self.data)} bytes that are not a message: {self.data[:_BYTES_SHOWN].hex(' ')}"
 
 
 @dataclass(frozen=True, slots=True)

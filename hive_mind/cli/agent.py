@@ -37,7 +37,7 @@ from hive_mind.runtime.observing.logs import log_as_json
 from hive_mind.runtime.observing.metrics import serve as serve_metrics
 from hive_mind.runtime.observing.telemetry import send_spans
 from hive_mind.runtime.secrets.keys import Proof
-from hive_mind.runtime.serving import LINE_BYTES_MAX, Service
+from hive_mind.runtime.serving import FINISH_S, LEAVE_S, LINE_BYTES_MAX, Service
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_embedder
 
@@ -45,8 +45,6 @@ _EPILOG = examples(
     "hive-mind agent run --bus redis://127.0.0.1:6379 --name ada --members ada,ben,cleo,dan",
     "hive-mind agent run --bus redis://127.0.0.1:6379 --name eve --join",
 )
-
-_LEAVE_S, _FINISH_S = 60.0, 10.0
 
 
 class LogForm(StrEnum):
@@ -240,15 +238,15 @@ async def _serve(running: RunningMember, stop: asyncio.Event, silent: tuple[str,
             for task in (*tasks, watching):
                 task.cancel()
             await asyncio.wait([*tasks, watching])
-            await service.finish(_FINISH_S)
+            await service.finish(FINISH_S)
         if service.failure is not None and not isinstance(service.failure, ConnectionError):
             raise service.failure
 
 
 async def _leave(running: RunningMember) -> None:
     say(f"{running.plan.name}: leaving")
-    if not await running.leave(_LEAVE_S):
-        raise CommandError(f"{running.plan.name} could not hand everything over in {_LEAVE_S:g} s; start it again to go on")
+    if not await running.leave(LEAVE_S):
+        raise CommandError(f"{running.plan.name} could not hand everything over in {LEAVE_S:g} s; start it again to go on")
 
 
 @asynccontextmanager

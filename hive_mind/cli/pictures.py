@@ -6,10 +6,7 @@ from pathlib import Path
 from hive_mind.cli.output import say
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.files import write_whole
-
-# To be sent and shown; the user's own mask decides who else may read it.
-_READABLE = 0o666
+from hive_mind.runtime.files import READABLE, write_whole
 
 
 def picture_kind(plot: Path | None) -> str:
@@ -32,5 +29,5 @@ def picture_kind(plot: Path | None) -> str:
 def write_picture(plot: Path, picture: bytes) -> None:
     """Write it, and say where it is. Raises `InvalidInput` where it can't be written."""
     with writable(plot):
-        write_whole(plot, picture, _READABLE)
+        write_whole(plot, picture, READABLE)
     say(f"drawn into {plot}", style="dim")

@@ -15,10 +15,8 @@ from random import Random
 
 from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnreachable, BudgetExceeded
 from hive_mind.llm.base import Completion, LanguageModel, Prompt, Usage
+from hive_mind.model.dialogue import BYTES_PER_TOKEN
 from hive_mind.retry import RetrySettings, Sleep, retried
-
-# English text has about four bytes to a token; code and other scripts have fewer. Three errs on the safe side.
-_BYTES_PER_TOKEN = 3
 
 
 @dataclass(slots=True)
@@ -99,14 +97,14 @@ async def reply_of(
 def estimated_input_tokens(prompt: Prompt) -> int:
     """Tokens a prompt has at most, guessed from its length: no tokenizer is loaded for this."""
     length = len(prompt.instructions.encode("utf-8", "replace")) + len(prompt.text.encode("utf-8", "replace"))
-    return length // _BYTES_PER_TOKEN + 1
+    return length // BYTES_PER_TOKEN + 1
 
 
 def used_by(prompt: Prompt, completion: Completion) -> Usage:
     """The usage of a call: as the provider counts, or estimated where it does not count."""
     if completion.usage.tokens:
         return completion.usage
-    return Usage(estimated_input_tokens(prompt), len(completion.text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1, 1)
+    return Usage(estimated_input_tokens(prompt), len(completion.text.encode("utf-8", "replace")) // BYTES_PER_TOKEN + 1, 1)
 
 
 def usd_of(model: str, usage: Usage) -> float | None:

@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 
 from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
+from hive_mind.runtime import CALL_S
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
@@ -25,8 +26,6 @@ from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, W
 _FRESH_S = 1.0
 # A process that sends no status within this time is shown as silent, and holds no page up.
 _STATUS_S = 2.0
-# A language model may think for minutes.
-_CALL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +90,10 @@ class FleetOverHttp:
 
     async def _asked(self, agent: str, contact: Contact, url: str, fields: Mapping[str, object]) -> Any:
         try:
-            async with self._http.post(url, json=fields, headers=_token(contact), timeout=_within(_CALL_S)) as reply:
+            async with self._http.post(url, json=fields, headers=_token(contact), timeout=_within(CALL_S)) as reply:
                 return reply_of(agent, await reply.read())
         except TimeoutError as error:
-            raise BackendTimeout(agent, f"it did not answer within {_CALL_S:g} s") from error
+            raise BackendTimeout(agent, f"it did not answer within {CALL_S:g} s") from error
         except aiohttp.ClientError as error:
             raise BackendUnavailable(agent, f"process {contact.process} does not answer: {error}") from error
 

@@ -17,6 +17,8 @@ from hive_mind.errors import InvalidInput
 # Above it nothing more is made for a client that asks: names are free, and each entity takes memory.
 _MADE_MAX = 1000
 
+PARTITIONS = 4
+"""Of a hub, where nobody says otherwise."""
 _PARTITIONS_MAX = 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,255}")
 _SUBSCRIPTION = re.compile(r"(?P<topic>[^/]+)/subscriptions/(?P<name>[^/]+)(?:/\$deadletterqueue)?", re.IGNORECASE)
@@ -31,7 +33,7 @@ class Entities:
         self.namespace = Namespace(host)
         self._made = 0
 
-    def add_hub(self, name: str, partitions: int = 4, groups: Sequence[str] | None = ()) -> EventHub:
+    def add_hub(self, name: str, partitions: int = PARTITIONS, groups: Sequence[str] | None = ()) -> EventHub:
         """A new, empty hub; with `groups` None every consumer group exists. Raises `InvalidInput`."""
         if not _NAME.fullmatch(name) or name.lower() in self._hubs:
             raise InvalidInput(f"hub {name!r}: the name is taken, or not made of letters, digits, '.', '-' and '_'")

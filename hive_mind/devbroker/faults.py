@@ -13,6 +13,7 @@ FaultAction = Literal["error", "detach", "drop-connection", "accept-then-drop", 
 KINDS: tuple[str, ...] = get_args(FaultKind)
 ACTIONS: tuple[str, ...] = get_args(FaultAction)
 
+DELAY_S = 0.1
 _DELAY_MAX_S = 3600
 
 # The kinds of an error, by the last part of its condition.
@@ -44,7 +45,7 @@ class Fault:
     condition: str = SERVER_BUSY
     times: int = 1
     skip: int = 0
-    delay_s: float = 0.1
+    delay_s: float = DELAY_S
 
 
 class Faults:
@@ -85,7 +86,7 @@ def parse_fault(text: str) -> Fault:
     numbers = dict(detail.partition("=")[::2] for detail in details if detail)
     action, condition = (what, SERVER_BUSY) if what in ACTIONS else ("error", _CONDITIONS.get(what, ""))
     try:
-        times, skip, delay_s = int(numbers.pop("times", 1)), int(numbers.pop("skip", 0)), float(numbers.pop("delay", 0.1))
+        times, skip, delay_s = int(numbers.pop("times", 1)), int(numbers.pop("skip", 0)), float(numbers.pop("delay", DELAY_S))
     except ValueError:
         raise InvalidInput(f"fault {text!r}: times, skip and delay must be numbers") from None
     if kind not in KINDS or not condition or numbers or times < 1 or skip < 0 or not 0 <= delay_s <= _DELAY_MAX_S:

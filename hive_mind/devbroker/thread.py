@@ -14,7 +14,8 @@ from typing import Any, Self, TypeVar
 from hive_mind.devbroker.amqp.error import SERVER_BUSY
 from hive_mind.devbroker.broker import Broker, BrokerSettings
 from hive_mind.devbroker.config import apply
-from hive_mind.devbroker.faults import Fault, FaultAction, FaultKind
+from hive_mind.devbroker.entities import PARTITIONS
+from hive_mind.devbroker.faults import DELAY_S, Fault, FaultAction, FaultKind
 from hive_mind.errors import HiveError
 
 _T = TypeVar("_T")
@@ -85,7 +86,7 @@ class BrokerThread:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_CALL_S)
 
-    def add_hub(self, name: str, partitions: int = 4, groups: Sequence[str] | None = None) -> None:
+    def add_hub(self, name: str, partitions: int = PARTITIONS, groups: Sequence[str] | None = None) -> None:
         """A new hub; every consumer group exists unless they are named."""
         self.call(self.broker.entities.add_hub, name, partitions, groups)
 
@@ -110,7 +111,7 @@ class BrokerThread:
         condition: str = SERVER_BUSY,
         times: int = 1,
         skip: int = 0,
-        delay_s: float = 0.1,
+        delay_s: float = DELAY_S,
     ) -> None:
         """Order a fault: see `faults.Fault`."""
         self.call(self.broker.faults.add, Fault(kind, address, action, condition, times, skip, delay_s))

@@ -15,7 +15,7 @@ import msgspec
 
 from hive_mind.hive.topology.base import Topology
 from hive_mind.model.evidence import HiveFact, Statement
-from hive_mind.model.gathered import Gathered
+from hive_mind.model.gathered import Coverage, Gathered
 from hive_mind.model.messages import Message, SearchReply, SearchRequest
 from hive_mind.model.probe import Probe
 
@@ -261,21 +261,16 @@ class Retracted:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Coverage):
     """Facts newest first, how many partitions were asked, and those that nobody answered for."""
 
     facts: tuple[HiveFact, ...]
     partitions: int = 0
     missing: tuple[str, ...] = ()
 
-    @property
-    def completeness(self) -> float:
-        """Share of the hive's partitions that were listed."""
-        return 1.0 - len(self.missing) / self.partitions if self.partitions else 1.0
-
 
 @dataclass(frozen=True, slots=True)
-class Tallied:
+class Tallied(Coverage):
     """When each fact was said (`model.aggregation.moment_ms`) by its id, and what of the hive nobody answered for."""
 
     moments: Mapping[str, int]
@@ -283,11 +278,6 @@ class Tallied:
     missing: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     """Members that were asked and did not answer."""
-
-    @property
-    def completeness(self) -> float:
-        """Share of the hive's partitions that were counted."""
-        return 1.0 - len(self.missing) / self.partitions if self.partitions else 1.0
 
 
 @dataclass(frozen=True, slots=True)

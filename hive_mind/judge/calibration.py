@@ -12,6 +12,7 @@ from math import floor, fsum
 from typing import NamedTuple
 
 from hive_mind.judge.agreement import pooled
+from hive_mind.judge.figures import BANDS
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 from hive_mind.measure.intervals import wilson_bounds
@@ -22,7 +23,6 @@ SAMPLES_MIN = 20.0
 # A threshold that falls further at once lets through what nobody has looked at yet.
 FALL_MAX = 0.05
 _STEPS = 100
-_BANDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def moved(now: float | None, recommended: float | None) -> float | None:
 
 def _accuracy(accepted: Iterable[Comparison]) -> dict[float, float]:
     bands = groupby(sorted(accepted, key=_band), key=_band)
-    counts = {band / _BANDS: _Counted().and_also(list(some)) for band, some in bands}
+    counts = {band / BANDS: _Counted().and_also(list(some)) for band, some in bands}
     return {confidence: counted.right / counted.all for confidence, counted in counts.items()}
 
 
@@ -139,4 +139,4 @@ def _hundredths(one: Comparison) -> int:
 
 
 def _band(one: Comparison) -> int:
-    return min(floor(one.confidence * _BANDS + 1e-9), _BANDS - 1)
+    return min(floor(one.confidence * BANDS + 1e-9), BANDS - 1)

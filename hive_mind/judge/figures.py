@@ -9,7 +9,7 @@ from hive_mind.judge.judgment import Judgment, JudgmentAction
 from hive_mind.judge.precedent import Judged
 
 # A person reads ten numbers at a glance.
-_BANDS = 10
+BANDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ def figures(judgments: Iterable[Judgment]) -> JudgeFigures:
         escalated=sum(one.action is JudgmentAction.ESCALATE for one in own),
         by_rule=sum(one.cause == "rule" for one in own),
         unattended=sum(one.cause == "unattended" for one in own),
-        by_confidence={band / _BANDS: bands[band] for band in sorted(bands)},
+        by_confidence={band / BANDS: bands[band] for band in sorted(bands)},
     )
 
 
 def _band(confidence: float) -> int:
     # 1.0 is the end of the last band rather than one of its own.
-    return min(floor(confidence * _BANDS + 1e-9), _BANDS - 1)
+    return min(floor(confidence * BANDS + 1e-9), BANDS - 1)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hive_mind.errors import ConditionError
 from hive_mind.goals.condition import Condition
+from hive_mind.judge import DECISIONS_MIN
 from hive_mind.judge.judgment import JudgmentAction
 from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
@@ -66,7 +67,7 @@ class _Found(NamedTuple):
 
 
 def mine(
-    precedents: Sequence[Precedent], at_least: int = 10, consistency: float = 1.0, *, accepting: bool = False
+    precedents: Sequence[Precedent], at_least: int = DECISIONS_MIN, consistency: float = 1.0, *, accepting: bool = False
 ) -> list[RuleProposal]:
     """Rules that `at_least` decisions or more follow, with this consistency; those that spare most first.
 

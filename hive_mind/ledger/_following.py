@@ -7,11 +7,11 @@ asleep before it has seen the last one.
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger.base import Page
 from hive_mind.model.entry import Entry
+from hive_mind.settling import settle
 
 
 class Arrivals:
@@ -27,10 +27,7 @@ class Arrivals:
         with self._turn:
             self.count += 1
             waiting, self._waiting = self._waiting, set()
-        for waiter in waiting:
-            # A follower of an ended event loop waits for nothing.
-            with suppress(RuntimeError):
-                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+        settle(waiting)
 
     def end(self) -> None:
         self._is_over = True
@@ -70,8 +67,3 @@ async def followed(
         if page.upto == since_pos:
             await arrivals.after(count, every_s)
         since_pos = page.upto
-
-
-def _wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

@@ -19,6 +19,8 @@ BODY_MAX_BYTES = 1 << 20
 NAME_MAX_CHARACTERS = 200
 """of a stream and of a kind"""
 
+# An entry is at most 1 MiB, most are below 1 kB.
+PAGE_ENTRIES = 100
 # SQLite's integers.
 _NUMBER_MAX = (1 << 63) - 1
 

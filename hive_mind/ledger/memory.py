@@ -10,10 +10,8 @@ from pathlib import Path
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.ledger._following import Arrivals, followed
-from hive_mind.ledger.base import Ledger, Page, beyond_end, check, check_drop
+from hive_mind.ledger.base import PAGE_ENTRIES, Ledger, Page, beyond_end, check, check_drop
 from hive_mind.model.entry import Entry, Head
-
-_PAGE_ENTRIES = 100
 
 
 async def open(path: Path | None = None, is_shared: bool = False) -> Ledger:
@@ -74,7 +72,7 @@ class _MemoryLedger:
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
         self._refuse_if_closed()
-        found = self._all[max(since_pos, 0) : max(since_pos, 0) + _PAGE_ENTRIES]
+        found = self._all[max(since_pos, 0) : max(since_pos, 0) + PAGE_ENTRIES]
         upto = max(since_pos, 0) + len(found) if found else since_pos
         return Page([entry for entry in found if entry is not None and entry.stream.startswith(prefix)], upto)
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Container, Sequence
 from dataclasses import replace
 from heapq import merge
 
+from hive_mind import counted
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
@@ -41,9 +42,6 @@ from hive_mind.ranking.adaptive import anchors
 from hive_mind.tracing import operation
 
 _log = logging.getLogger(__name__)
-
-
-_NAMES_SHOWN = 5
 
 
 class DistributedCognitiveMemory:
@@ -431,8 +429,7 @@ def _another_agents(fact_id: str) -> InvalidInput:
 def _why_not_all(silent: Sequence[str]) -> str:
     if not silent:
         return "nobody is silent: members still fetch what they are to hold, or this process was too busy to search in time"
-    shown = ", ".join(silent[:_NAMES_SHOWN])
-    return f"silent: {shown}" if len(silent) <= _NAMES_SHOWN else f"silent: {shown} and {len(silent) - _NAMES_SHOWN} more"
+    return f"silent: {counted.first_of(silent, counted.IN_A_LINE)}"
 
 
 def _is_id(text: str) -> bool:

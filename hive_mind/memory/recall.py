@@ -4,10 +4,9 @@ The two are searched as two shards of one corpus, so a query that asks for the p
 here can be rebuilt from the store; nothing here waits.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.bulk import Vocabulary, joined
 from hive_mind.ranking.form import weighted_terms
 from hive_mind.ranking.fusion import CONFIRMATIONS_FULL, trust_share
-from hive_mind.ranking.index import Accept, FactIndex, with_statistics
+from hive_mind.ranking.index import Accept, Compacting, FactIndex, with_statistics
 from hive_mind.ranking.merge import merge_pools, union
 from hive_mind.ranking.pipeline import RankingSettings, Related, Support, SupportOf, rank
 from hive_mind.ranking.related.feedback import as_asked_once, expanded, with_more
@@ -33,9 +32,9 @@ from hive_mind.ranking.vector import Narrow, Vector, VectorArm
 
 # An agent trusts what it learned itself neither more nor less than average; a hive knows better.
 _OWN_TRUST = trust_share(1.0)
-# An index keeps the place of what was taken out. Beyond this many empty places for each fact, and some, it is rebuilt: where the
-# same few facts hold in turn, at once; where there are many, after enough changes to make the rebuild cheap.
-_EMPTY_PLACES_EACH, _EMPTY_PLACES_MIN = 4, 256
+# Empty places for each fact before an index is rebuilt: where the same few facts hold in turn, that is at once; where there are
+# many, after enough changes to make the rebuild cheap.
+_EMPTY_PLACES_EACH = 4
 # Facts that are loaded at once: some 50 ms, and more at once would take no less time for each.
 _AT_ONCE = 4096
 _Item = TypeVar("_Item")
@@ -48,21 +47,27 @@ class Recall:
     new_arm: Callable[[], VectorArm | None]
     settings: RankingSettings = field(default_factory=RankingSettings)
     facts: KnownFacts = field(default_factory=KnownFacts)
-    current: FactIndex = field(init=False)
-    past: FactIndex = field(init=False)
     taken_back: FactIndex | None = None
     """Of retracted facts, for questions about a time before; None until somebody asks one."""
     tokenized: int = 0
     """How many facts were, as their terms were not known."""
-    _empty_places: Counter[str] = field(default_factory=Counter)
+    _current: Compacting[FactIndex] = field(init=False)
+    _past: Compacting[FactIndex] = field(init=False)
     _places: dict[str, bytes] = field(default_factory=dict)
     """Where facts were said, of those that were asked for."""
     _has_places: bool = False
     """Whether a fact that was kept has a place; most memories are no conversations."""
 
     def __post_init__(self) -> None:
-        self.current = FactIndex(self.new_arm())
-        self.past = FactIndex(self.new_arm())
+        self._current, self._past = self._new_part(), self._new_part()
+
+    @property
+    def current(self) -> FactIndex:
+        return self._current.current
+
+    @property
+    def past(self) -> FactIndex:
+        return self._past.current
 
     def load(self, facts: Sequence[Fact], vectors: Mapping[str, Narrow], known: KnownTerms) -> Iterator[None]:
         """Hold facts that are new here, step by step: between two others may have a turn. `vectors` by id."""
@@ -94,19 +99,20 @@ class Recall:
         self.facts.keep(fact)
         self._places.pop(fact.id, None)
         self._has_places |= has_place(fact)
-        index, former = self._index_for(fact), self._index_for(earlier)
-        if former is index and index is not None:
+        part, former = self._part_for(fact), self._part_for(earlier)
+        if former is part and part is not None:
             if vector is not None:
-                index.set_vector(fact.id, vector)
+                part.current.set_vector(fact.id, vector)
             return
         if former is not None and earlier is not None:
-            vector = former.vector(fact.id) if vector is None else vector
-            former.remove(fact.id, weighted_terms(earlier))
-        if index is not None:
-            index.add(fact.id, weighted_terms(fact), vector)
+            vector = former.current.vector(fact.id) if vector is None else vector
+            former.current.remove(fact.id, weighted_terms(earlier))
+            former.emptied()
+        if part is not None:
+            part.current.add(fact.id, weighted_terms(fact), vector)
             self.tokenized += former is None
         if former is not None:
-            self._renew("current" if former is self.current else "past")
+            former.renew()
         if self.taken_back is not None:
             self._follow_back(fact, vector, self.taken_back)
 
@@ -199,17 +205,12 @@ class Recall:
             # Said again. Its former words are not known any more: the next question makes the index anew.
             self.taken_back = None
 
-    def _renew(self, which: Literal["current", "past"]) -> None:
-        """A fact was taken out of an index: make that anew if it is mostly empty places."""
-        former: FactIndex = getattr(self, which)
-        self._empty_places[which] += 1
-        if self._empty_places[which] <= _EMPTY_PLACES_EACH * len(former) + _EMPTY_PLACES_MIN:
-            return
-        fresh, self._empty_places[which] = FactIndex(self.new_arm()), 0
-        for fact in self.facts.values():
-            if self._index_for(fact) is former:
-                fresh.add(fact.id, weighted_terms(fact), former.vector(fact.id))
-        setattr(self, which, fresh)
+    def _new_part(self) -> Compacting[FactIndex]:
+        def again(index: FactIndex, fact_id: str) -> None:
+            index.add(fact_id, weighted_terms(self.facts[fact_id]), part.current.vector(fact_id))
+
+        part = Compacting(lambda: FactIndex(self.new_arm()), again, _EMPTY_PLACES_EACH)
+        return part
 
     def _candidates(self, probe: Probe, query: Query, method: Method) -> tuple[Pool, Related]:
         """Candidates for a query, with those its best lead to in turn where that is allowed."""
@@ -251,9 +252,13 @@ class Recall:
         return place
 
     def _index_for(self, fact: Fact | None) -> FactIndex | None:
+        part = self._part_for(fact)
+        return None if part is None else part.current
+
+    def _part_for(self, fact: Fact | None) -> Compacting[FactIndex] | None:
         if fact is None or fact.is_retracted:
             return None
-        return self.past if fact.superseded_by else self.current
+        return self._past if fact.superseded_by else self._current
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:

@@ -86,7 +86,7 @@ def _said_ms(said_at: str) -> int | None:
     if week := _WEEK.fullmatch(first):
         fourth = _days(int(week["year"]), 1, 4)
         # The first week of a year is that of 4 January. 1 January 1970 was a Thursday.
-        return (fourth - (fourth + 3) % 7 + 7 * (int(week["week"]) - 1)) * _DAY_MS if 1 <= int(week["week"]) <= 53 else None
+        return (fourth - (fourth + 3) % 7 + 7 * (int(week["week"]) - 1)) * DAY_MS if 1 <= int(week["week"]) <= 53 else None
     if (found := _POINT.fullmatch(first)) is None:
         return None
     year, month, day = int(found["year"]), int(found["month"] or 1), int(found["day"] or 1)
@@ -94,7 +94,7 @@ def _said_ms(said_at: str) -> int | None:
         return None
     hours, minutes, seconds = (int(found[name] or 0) for name in ("hour", "minute", "second"))
     away = int(f"{found['sign']}1") * (int(found["away"]) * 60 + int(found["away_minutes"] or 0)) if found["sign"] else 0
-    return _days(year, month, day) * _DAY_MS + ((hours * 60 + minutes - away) * 60 + seconds) * 1000
+    return _days(year, month, day) * DAY_MS + ((hours * 60 + minutes - away) * 60 + seconds) * 1000
 
 
 def _days(year: int, month: int, day: int) -> int:
@@ -110,5 +110,5 @@ _POINT = regex(
     re.ASCII,
 )
 _WEEK = regex(r"(?P<year>\d{4})-W(?P<week>\d\d)(?:-[1-7])?", re.ASCII)
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 _DAYS_BEFORE_1970 = 719_468

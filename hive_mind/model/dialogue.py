@@ -7,6 +7,9 @@ from msgspec import Struct, field
 
 Arguments = Mapping[str, Any]
 
+# English text has about four bytes to a token; code and other scripts have fewer. Three errs on the safe side.
+BYTES_PER_TOKEN = 3
+
 
 class ToolSpec(Struct, frozen=True):
     """A tool as a model sees it. `parameters` is a JSON schema of an object."""

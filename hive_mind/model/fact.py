@@ -10,6 +10,8 @@ from hive_mind.model.ids import canonical
 
 CONFIDENCE = 0.8
 """Of a fact stored by hand."""
+NAME_CHARACTERS_MAX = 2_000
+"""Of a source, a speaker, an entity, a label, a date."""
 
 
 class Sharing(StrEnum):

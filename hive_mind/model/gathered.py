@@ -12,8 +12,21 @@ from hive_mind.model.query import Hit
 from hive_mind.model.scores import TermStatistics
 
 
+class Coverage:
+    """How much of the hive something is about."""
+
+    __slots__ = ()
+    partitions: int
+    missing: tuple[str, ...]
+
+    @property
+    def completeness(self) -> float:
+        """Share of the hive's partitions that somebody spoke for, exact."""
+        return 1.0 - len(self.missing) / self.partitions if self.partitions else 1.0
+
+
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Coverage):
     """Candidates of every replica set that answered, merged as one index would have given them.
 
     `statistics` are those that keyword scores were computed by: hive-wide as far as members answered, and with those the asker
@@ -45,11 +58,6 @@ class Gathered:
             requests=self.requests + other.requests,
             holders={**other.holders, **self.holders},
         )
-
-    @property
-    def completeness(self) -> float:
-        """Share of the hive's partitions that were searched, exact."""
-        return 1.0 if not self.partitions else 1.0 - len(self.missing) / self.partitions
 
 
 class SearchResult(list[Hit]):

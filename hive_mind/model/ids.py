@@ -9,6 +9,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 DEFAULT_TENANT = "default"
+PREFIX_CHARACTERS_MIN = 6
+"""How much of an id a person gives at least."""
 
 
 def canonical(text: str) -> str:

@@ -1,13 +1,15 @@
 """One incremental index: searched by an agent's memory and by a hive's replica.
 
 Adding a document makes it findable at once. `pool` returns candidates with raw scores and never ranks; `merge` makes one pool of
-those of several indexes (shards, or current and superseded facts).
+those of several indexes (shards, or current and superseded facts). An index keeps the places of what was taken out and a search
+passes over all of them, so one that changes much stands in a `Compacting`.
 """
 
+import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from hive_mind.ranking.bm25 import Bm25Settings
 from hive_mind.ranking.bulk import Terms
 from hive_mind.ranking.form import OWN_WEIGHT_MIN
 from hive_mind.ranking.inverted import Bm25Index, Matched
-from hive_mind.ranking.merge import total
+from hive_mind.ranking.merge import NO_COSINE, NO_MATCH, total
 from hive_mind.ranking.vector import Choosing, Narrow, Scanning, Vector, VectorArm, floor_of_best, nearest
 from hive_mind.ranking.within import Within
 
@@ -26,10 +28,10 @@ Positions = NDArray[np.int64]
 Scores = NDArray[np.float32]
 Accept = Callable[[str], bool]
 
-# A candidate of an arm scores above this: words or an identifier matched, there is a cosine.
-_NO_MATCH, _NO_COSINE = 0.0, -2.0
 # Among fewer for each hit, comparing in full costs less than finding out which to compare.
 _CHOOSING_PER_HIT = 15
+# An index is sparse with more empty places than this and some for each document.
+_EMPTY_PLACES_MIN = 256
 _NO_KEYS = np.empty(0, dtype=np.uint64)
 _NO_POSITIONS = np.empty(0, dtype=np.int64)
 
@@ -51,6 +53,10 @@ class FactIndex:
 
     def __contains__(self, id: str) -> bool:
         return id in self._positions
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids, in the order in which they came."""
+        return iter(self._positions)
 
     def add(self, id: str, terms: Mapping[str, float], vector: Vector | None = None) -> None:
         """Make a document findable; its id must be new."""
@@ -161,9 +167,9 @@ class FactIndex:
     def candidates(self, scored: "Scored", depth: int, accept: Accept | None = None) -> tuple[Pool, Positions]:
         """Every document among the best `depth` of an arm, and where it lies."""
         keyword, exact, nearest = scored.keyword, scored.exact, scored.nearest
-        arms = [_Arm(nearest.top, nearest.every, _NO_COSINE)] if nearest.is_on else []
+        arms = [_Arm(nearest.top, nearest.every, NO_COSINE)] if nearest.is_on else []
         if scored.has_terms:
-            arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, _NO_MATCH))
+            arms.append(_Arm(lambda k: self._best_by_words(keyword, k), keyword, NO_MATCH))
         if exact:
             arms.append(_Arm(lambda k: self._best_by_name(exact, keyword, k)))
         is_chosen: NDArray[np.bool_] | None = None
@@ -233,6 +239,65 @@ class FactIndex:
             for position in set.intersection(*holders):
                 matched[position] = matched.get(position, 0.0) + anchors.weight / len(anchors.required)
         return matched
+
+
+class _Documents(Protocol):
+    """Ids in the order in which they came."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def __contains__(self, id: str, /) -> bool: ...
+
+
+_Index = TypeVar("_Index", bound=_Documents)
+
+
+class Compacting(Generic[_Index]):
+    """An index, or what has one, that is rebuilt beside itself when it is sparse. `again` adds a document as it is in `current`.
+
+    Adding and taking out is its owner's: to `current`, or to all of `sides` where it is rebuilt a few documents at a time.
+    """
+
+    def __init__(self, new: Callable[[], _Index], again: Callable[[_Index, str], None], empty_each: int = 1) -> None:
+        """`empty_each`: how many empty places for each document are no reason to rebuild it."""
+        self.current = new()
+        self._new, self._again, self._empty_each = new, again, empty_each
+        self._empty_places = 0
+        self._next: _Index | None = None
+        self._left: list[str] = []
+
+    @property
+    def sides(self) -> tuple[_Index, ...]:
+        return (self.current,) if self._next is None else (self.current, self._next)
+
+    def emptied(self) -> None:
+        """A document was taken out."""
+        self._empty_places += 1
+
+    def renew(self, documents_max: int = sys.maxsize) -> bool:
+        """Rebuild it if it is sparse, or at most `documents_max` documents of it. Returns whether more are left."""
+        if self._next is None:
+            if self._empty_places <= self._empty_each * len(self.current) + _EMPTY_PLACES_MIN:
+                return False
+            self._next, self._left, self._empty_places = self._new(), list(self.current)[::-1], 0
+        try:
+            self._go_on(self._next, documents_max)
+        except BaseException:
+            # A failed rebuild is given up, and `current` stays.
+            self._next = None
+            raise
+        if not self._left:
+            self.current, self._next = self._next, None
+        return self._next is not None
+
+    def _go_on(self, index: _Index, documents_max: int) -> None:
+        for _ in range(min(documents_max, len(self._left))):
+            id = self._left.pop()
+            # Some went meanwhile, and may have come again.
+            if id in self.current and id not in index:
+                self._again(index, id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from hive_mind.model.scores import TermStatistics
 Rows = NDArray[np.int64]
 
 # A candidate of an arm is above its floor: a keyword or an identifier matched, there is a cosine (NaN is above nothing).
-_NO_MATCH, _NO_COSINE = 0.0, -2.0
-_FLOORS = (("keyword", _NO_MATCH), ("semantic", _NO_COSINE), ("exact", _NO_MATCH))
+NO_MATCH, NO_COSINE = 0.0, -2.0
+_FLOORS = (("keyword", NO_MATCH), ("semantic", NO_COSINE), ("exact", NO_MATCH))
 _FEWEST = np.float32(-np.inf)
 _EVIDENCE = ("confirmations", "trust", "confidence")
 

@@ -8,14 +8,13 @@ gives the conversation that was in memory, to the letter.
 import json
 from collections.abc import Iterable, Sequence
 
-from hive_mind.model.dialogue import Message
+from hive_mind.model.dialogue import BYTES_PER_TOKEN, Message
 from hive_mind.regex import regex
 
 COMPACT_FROM = 0.8
 """Of the tokens a conversation may have."""
 KEPT = 4
 """The last messages stay as they are; more where a call would lose its result."""
-_BYTES_PER_TOKEN = 3
 _POINTER = regex(r"[A-Za-z0-9_.:-]+_\d+\.(?:txt|md)")
 _REFERENCE = "[Previous conversation saved to '{file}'. Use load_data('{file}') to review if needed.]"
 _LIST = "[Files named in it: {files}]"
@@ -23,7 +22,7 @@ _LIST = "[Files named in it: {files}]"
 
 def tokens_of(messages: Iterable[Message]) -> int:
     """How many tokens these are, rather too many than too few."""
-    return sum(_size(message) for message in messages) // _BYTES_PER_TOKEN
+    return sum(_size(message) for message in messages) // BYTES_PER_TOKEN
 
 
 def is_due(messages: Sequence[Message], context_tokens: int) -> bool:

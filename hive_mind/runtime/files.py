@@ -8,6 +8,8 @@ from hive_mind.private import private_folder
 
 PRIVATE = 0o600
 """For its owner alone."""
+READABLE = 0o666
+"""To be sent, shown or edited by anybody: the user's own mask decides who else may."""
 
 
 def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:

@@ -19,7 +19,9 @@ from hive_mind.runtime.requests import Call, request
 
 LINE_BYTES_MAX = 1 << 20
 _AT_ONCE_MAX = 64
-_LEAVE_S = 60.0
+LEAVE_S = 60.0
+# Grace period for requests under way when a process ends.
+FINISH_S = 10.0
 
 Write = Callable[[bytes], Awaitable[None]]
 
@@ -30,8 +32,8 @@ class MemberCalls(AgentCalls):
     @request(gives=dict[str, Any])
     async def _do_leave(self, call: Call) -> Any:
         del call
-        if not await self._member.leave(_LEAVE_S):
-            raise BackendTimeout("hive", f"not everything could be handed over in {_LEAVE_S:g} s; ask again")
+        if not await self._member.leave(LEAVE_S):
+            raise BackendTimeout("hive", f"not everything could be handed over in {LEAVE_S:g} s; ask again")
         return {}
 
     @request(gives=dict[str, Any])

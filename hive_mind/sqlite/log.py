@@ -16,7 +16,7 @@ from hive_mind.errors import DatabaseUnreadable
 
 _log = logging.getLogger(__name__)
 
-_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
+HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
 # The lowest bit says in which byte order the checksums were made.
 _MAGIC = 0x377F0682
 _PAGE_MIN, _PAGE_MAX = 512, 65_536
@@ -76,7 +76,7 @@ def read_log(path: Path) -> Log | None:
         body = path.read_bytes()
     except FileNotFoundError:
         return None
-    if len(body) < _HEADER_BYTES + _FRAME_HEADER_BYTES + _PAGE_MIN:
+    if len(body) < HEADER_BYTES + _FRAME_HEADER_BYTES + _PAGE_MIN:
         return None
     header = np.frombuffer(body, ">u4", 8)
     page_bytes = int(header[2])
@@ -84,8 +84,8 @@ def read_log(path: Path) -> Log | None:
         return None
     order = ">u4" if int(header[0]) & 1 else "<u4"
     has_sound_header = int(header[0]) & ~1 == _MAGIC and _checksum(body[:24], order, (0, 0)) == tuple(map(int, header[6:8]))
-    count = (len(body) - _HEADER_BYTES) // (_FRAME_HEADER_BYTES + page_bytes)
-    frames = np.frombuffer(body, np.uint8, count * (_FRAME_HEADER_BYTES + page_bytes), _HEADER_BYTES).reshape(count, -1)
+    count = (len(body) - HEADER_BYTES) // (_FRAME_HEADER_BYTES + page_bytes)
+    frames = np.frombuffer(body, np.uint8, count * (_FRAME_HEADER_BYTES + page_bytes), HEADER_BYTES).reshape(count, -1)
     heads = frames[:, :_FRAME_HEADER_BYTES].copy().view(">u4")
     salts = header[4:6] if has_sound_header else heads[0, 2:4]
     has_salt = (heads[:, 2:4] == salts).all(axis=1)

@@ -13,9 +13,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 from hive_mind.errors import BackendUnavailable
+from hive_mind.settling import Waiter, settle
 
 _log = logging.getLogger(__name__)
-_Waiter = asyncio.Future[Any]
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
 _Item_contra = TypeVar("_Item_contra", contravariant=True)
@@ -43,7 +43,7 @@ _Database = TypeVar("_Database", bound=Database[Any])
 class _Job:
     """A write when it has `items`, otherwise a reading. `waiter` is None for the order to stop."""
 
-    waiter: _Waiter | None
+    waiter: Waiter | None
     items: Sequence[Any] | None = None
     work: Callable[[Any], Any] | None = None
 
@@ -61,7 +61,7 @@ class Worker(Generic[_Database, _Item]):
         self._is_over = False
         # Re-entrant: a garbage collection inside it may call `stop`.
         self._end = threading.RLock()
-        self._awaiting_end: list[_Waiter] = []
+        self._awaiting_end: list[Waiter] = []
         # A daemon, because the interpreter would wait for it for ever; a forgotten file stops it at exit instead.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -124,6 +124,7 @@ class Worker(Generic[_Database, _Item]):
             database = self._open_database()
         except BaseException as error:  # noqa: BLE001 - any error belongs to the waiting caller
             _settle([opened], error=error)
+            self._end_now()
             return
         _settle([opened])
         self._serve(database)
@@ -159,12 +160,15 @@ class Worker(Generic[_Database, _Item]):
         except BaseException:  # noqa: BLE001
             # Nothing is lost: the next owner reads it all from the log. But somebody should look at that disk.
             _log.exception("closing the %s failed; everything acknowledged is in its log", self._name)
+        self._end_now()
+
+    def _end_now(self) -> None:
         with self._end:
             self._is_over = True
             self._notify_end()
 
     def _notify_end(self) -> None:
-        _settle([_Job(waiter) for waiter in self._awaiting_end])
+        settle(self._awaiting_end)
         self._awaiting_end.clear()
 
 
@@ -191,26 +195,8 @@ def _do(job: _Job, work: Callable[[], object]) -> None:
 
 
 def _settle(jobs: Sequence[_Job], result: object = None, error: BaseException | None = None) -> None:
-    """Wake the waiting tasks, if they still wait and their loops still run; one call for each loop, because a call wakes it."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Waiter]] = {}
-    for waiter in (job.waiter for job in jobs if job.waiter is not None):
-        by_loop.setdefault(waiter.get_loop(), []).append(waiter)
-    for loop, waiters in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_wake, waiters, result, error)
-        except RuntimeError:
-            _log.debug("a caller's event loop was closed before its answer came")
+    settle([job.waiter for job in jobs if job.waiter is not None], result, error)
 
 
-def _wake(waiters: Sequence[_Waiter], result: object, error: BaseException | None) -> None:
-    for waiter in waiters:
-        if waiter.done():
-            continue
-        if error is None:
-            waiter.set_result(result)
-        else:
-            waiter.set_exception(error)
-
-
-def _new_waiter() -> _Waiter:
+def _new_waiter() -> Waiter:
     return asyncio.get_running_loop().create_future()

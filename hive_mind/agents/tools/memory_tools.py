@@ -20,14 +20,13 @@ from hive_mind.memory.base import Memory
 from hive_mind.memory.disputes import dispute_text
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import LIMIT, Hit
 from hive_mind.regex import regex
 from hive_mind.tools.base import Tool
 from hive_mind.tools.functions import tool
 
-_CONFIDENCE = 0.8
 _LIMIT_MAX = 100
 _RESULT = regex(r"(?:recall|ask)_\d+\.txt")
 
@@ -112,13 +111,13 @@ def _writing(memory: Memory, reader: Reader, run: str, recalled: _Recalled) -> S
         """Keep one statement about a topic."""
         if await recalled.has(statement):
             return {"kept": False, "why": "it was recalled in this run: it is known already"}
-        return {"kept": True, "fact": fact_shown(await memory.store_fact(about, statement, _CONFIDENCE, source=source_of(run)))}
+        return {"kept": True, "fact": fact_shown(await memory.store_fact(about, statement, CONFIDENCE, source=source_of(run)))}
 
     @tool
     async def correct(fact_id: str, statement: str) -> dict[str, Any]:
         """Put a newer statement in the place of a fact."""
         former = await _known(memory, fact_id)
-        newer = Candidate(statement, former.concept, _CONFIDENCE)
+        newer = Candidate(statement, former.concept, CONFIDENCE)
         return fact_shown(await memory.supersede(former.id, newer, source_of(run)))
 
     @tool

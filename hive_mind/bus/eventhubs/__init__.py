@@ -38,7 +38,7 @@ from hive_mind.bus.eventhubs.inbox import Box, Watching
 from hive_mind.bus.eventhubs.keeping import Chores, Letters, Positions
 from hive_mind.bus.eventhubs.partitions import Position
 from hive_mind.bus.eventhubs.reader import Bounds, PartitionReader
-from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper
+from hive_mind.bus.eventhubs.state import ConsumerName, Dead, Keeper, keeper
 from hive_mind.errors import BackendUnavailable, ConfigError, InvalidInput, MessageTooLarge
 
 
@@ -48,17 +48,17 @@ async def open(address: BusAddress, settings: BusSettings) -> "EventHubsBus":
     `settings.credential` is a connection string or a `SharedAccessSignature …`; without one, it is what `azure-identity` finds.
     """
     clients = clients_for(address, settings)
-    keeper = Keeper(settings.state, clients.place)
+    state = keeper(settings.state, clients.place)
     try:
         async with asyncio.timeout(settings.connect_timeout_s):
-            await keeper.open()
+            await state.start()
             hub = await opened(clients, settings)
     except BaseException as error:
-        await keeper.close()
+        await state.close()
         if isinstance(error, TimeoutError):
             raise BackendUnavailable(BACKEND, f"{address} did not answer within {settings.connect_timeout_s:g} s") from error
         raise
-    return EventHubsBus(hub, keeper, settings, is_cloud=not address.is_loopback)
+    return EventHubsBus(hub, state, settings, is_cloud=not address.is_loopback)
 
 
 async def scrub(

@@ -33,6 +33,7 @@ from hive_mind.bus._azure import credential_of
 from hive_mind.bus.address import BusAddress
 from hive_mind.bus.base import BusSettings
 from hive_mind.errors import BackendError, BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
+from hive_mind.settling import settle
 
 BACKEND = "eventhubs"
 
@@ -210,9 +211,9 @@ async def off_loop(work: Callable[[], T], name: str) -> T:
         try:
             result = work()
         except Exception as error:  # noqa: BLE001 - it belongs to the caller
-            call_on(waiter.get_loop(), _fail, waiter, error)
+            settle([waiter], error=error)
         else:
-            call_on(waiter.get_loop(), _settle, waiter, result)
+            settle([waiter], result)
 
     thread = threading.Thread(target=run, name=f"eventhubs {name}", daemon=True)
     thread.start()
@@ -222,22 +223,3 @@ async def off_loop(work: Callable[[], T], name: str) -> T:
         if not waiter.cancelled():
             # It has nothing left to do but return.
             thread.join()
-
-
-def call_on(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
-    """Have something called on a loop, if it still runs."""
-    try:
-        loop.call_soon_threadsafe(call, *args)
-    except RuntimeError:
-        # Closed: nobody waits any more.
-        return
-
-
-def _settle(waiter: asyncio.Future[T], result: T) -> None:
-    if not waiter.done():
-        waiter.set_result(result)
-
-
-def _fail(waiter: asyncio.Future[T], error: Exception) -> None:
-    if not waiter.done():
-        waiter.set_exception(error)

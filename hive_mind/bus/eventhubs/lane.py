@@ -16,9 +16,10 @@ from queue import Empty, SimpleQueue
 
 from azure.eventhub import EventData, EventDataBatch, EventHubProducerClient
 
-from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, Socket, call_on, pack, translated
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Event, Socket, pack, translated
 from hive_mind.errors import BackendError, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s
+from hive_mind.settling import Waiter, settle
 
 # Event Hubs drops a connection that was silent for four minutes, and opening another costs the next message half a second. So a
 # lane that nobody uses says something now and then; one that is used never does. One that failed tries sooner, to be well again.
@@ -155,21 +156,10 @@ class Lane:
 
 
 def _settle(jobs: Sequence[_Job], error: BackendError | None = None) -> None:
-    """Tell the publishers; one call for each loop, because a call wakes it."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    """Tell the publishers."""
+    by_error: dict[BackendError | None, list[Waiter]] = {}
     for job in jobs:
         if job.waiter is not None:
-            job.error = job.error or error
-            by_loop.setdefault(job.waiter.get_loop(), []).append(job)
-    for loop, some in by_loop.items():
-        call_on(loop, _wake, some)
-
-
-def _wake(jobs: Sequence[_Job]) -> None:
-    for job in jobs:
-        if job.waiter is None or job.waiter.done():
-            continue
-        if job.error is None:
-            job.waiter.set_result(None)
-        else:
-            job.waiter.set_exception(job.error)
+            by_error.setdefault(job.error or error, []).append(job.waiter)
+    for reason, waiters in by_error.items():
+        settle(waiters, error=reason)

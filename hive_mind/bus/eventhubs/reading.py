@@ -15,8 +15,9 @@ from azure.eventhub import EventData, EventHubConsumerClient
 
 from hive_mind.bus import codec
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Envelope
-from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, call_on, translated, unpack
+from hive_mind.bus.eventhubs.clients import BACKEND, Clients, Socket, translated, unpack
 from hive_mind.errors import BackendError, BackendUnavailable, WireError
+from hive_mind.settling import call_on
 
 # Events on their way to us: as many as a round trip of some milliseconds can carry, and a loop digests at once.
 _AHEAD = 300

@@ -4,25 +4,22 @@ The file may be open in several processes, such as a node and a command that loo
 it costs repetitions, not messages, so it is not synced at every write.
 """
 
-import asyncio
 import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from hive_mind.bus.eventhubs.partitions import Position
 from hive_mind.errors import BackendError
 from hive_mind.private import private_folder
 from hive_mind.sqlite.file import transaction
+from hive_mind.sqlite.worker import Worker
 
-T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 # Enough to see what goes wrong; the oldest are dropped first.
@@ -98,11 +95,10 @@ class ConsumerState:
             rows = self._connection.execute(query, (self._hub, hive)).fetchall()
         return {name: Stop(partition, Position(next, tuple(json.loads(open)))) for name, partition, next, open in rows}
 
-    def save(self, positions: Mapping[ConsumerName, Stop]) -> None:
-        """Remember some, all or none."""
+    def write(self, items: Sequence[tuple[ConsumerName, Stop]]) -> None:
+        """Remember where some stopped, all or none."""
         rows = [
-            (self._hub, place.hive, place.name, stop.partition, stop.at.next, json.dumps(stop.at.open))
-            for place, stop in positions.items()
+            (self._hub, place.hive, place.name, stop.partition, stop.at.next, json.dumps(stop.at.open)) for place, stop in items
         ]
         with _translating(self._path), transaction(self._connection):
             self._connection.executemany(_SAVE, rows)
@@ -148,32 +144,12 @@ class ConsumerState:
             self._connection.close()
 
 
-class Keeper:
-    """A `ConsumerState` and the one thread that uses it, for the event loop."""
+Keeper = Worker[ConsumerState, tuple[ConsumerName, Stop]]
 
-    def __init__(self, folder: Path | None, hub: str) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="eventhubs state")
-        self._make = partial(ConsumerState, folder, hub)
-        self._state: ConsumerState | None = None
 
-    async def open(self) -> None:
-        """Open the file. Raises `BackendError` where that can't be done."""
-        await self.do(lambda _: None)
-
-    async def do(self, work: Callable[[ConsumerState], T]) -> T:
-        """The result of `work`. One at a time, in order of the calls; a cancelled caller changes nothing."""
-        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(self._with_state, work)))
-
-    async def close(self) -> None:
-        """Finish what was asked, release the file, end the thread."""
-        if self._state is not None:
-            await self.do(ConsumerState.close)
-        self._thread.shutdown()
-
-    def _with_state(self, work: Callable[[ConsumerState], T]) -> T:
-        if self._state is None:
-            self._state = self._make()
-        return work(self._state)
+def keeper(folder: Path | None, hub: str) -> Keeper:
+    """A `ConsumerState` and the one thread that uses it."""
+    return Worker(partial(ConsumerState, folder, hub), "eventhubs state")
 
 
 @contextmanager

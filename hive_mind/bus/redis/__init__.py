@@ -35,7 +35,7 @@ from hive_mind.bus.redis import dead_letters, keys
 from hive_mind.bus.redis.outgoing import COMMANDS_MAX, RedisSender
 from hive_mind.bus.redis.reader import DeadLetterToWrite, StreamReader
 from hive_mind.bus.redis.scrubbing import scrub
-from hive_mind.bus.redis.server import inspected, look, refuse_full
+from hive_mind.bus.redis.server import ENVELOPE_BYTES_MAX, inspected, look, refuse_full
 from hive_mind.bus.redis.trimming import EVERY_S, purge, trim
 from hive_mind.bus.redis.watch import BusWatch
 from hive_mind.bus.redis.wire import AdminClient, Command, Packed, ServerAddress, begin, pack
@@ -43,7 +43,6 @@ from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, Mes
 
 __all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
 
-_ENVELOPE_BYTES_MAX = 16 << 20
 _KNOWN_MAX = 100_000
 
 
@@ -67,7 +66,7 @@ class RedisBus:
         self.capabilities = capabilities
         self.outgoing = RedisSender(place, self._on_reconnect)
         self._place = place
-        self._bytes_max = capabilities.envelope_bytes_max or _ENVELOPE_BYTES_MAX
+        self._bytes_max = capabilities.envelope_bytes_max or ENVELOPE_BYTES_MAX
         self._meter = Meter(place.settings.measure)
         self._admin = AdminClient(place)
         self._readers: list[StreamReader] = []

@@ -20,7 +20,7 @@ from hive_mind.retry import RetrySettings, delay_s
 
 _log = logging.getLogger(__name__)
 
-_ENVELOPE_BYTES_MAX = 16 << 20
+ENVELOPE_BYTES_MAX = 16 << 20
 _VERSION_MIN = (6, 2)
 _STARTING = RetrySettings(delay_first_s=0.05, delay_max_s=0.5)
 
@@ -47,7 +47,7 @@ async def inspected(place: ServerAddress) -> BusCapabilities:
         survives_restart=info.get("aof_enabled") == "1",
         can_share=True,
         can_watch=True,
-        envelope_bytes_max=some.envelope_bytes_max or _ENVELOPE_BYTES_MAX,
+        envelope_bytes_max=some.envelope_bytes_max or ENVELOPE_BYTES_MAX,
     )
 
 

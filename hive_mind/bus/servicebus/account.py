@@ -44,7 +44,7 @@ _LINK: dict[str, Any] = {
     "socket_timeout": 0.05,
 }
 # A connection that is gone is not worth more.
-_CLOSE_S = 2.0
+CLOSE_S = 2.0
 
 Credential = AzureNamedKeyCredential | AzureSasCredential | AsyncTokenCredential
 
@@ -76,13 +76,13 @@ class Line(Generic[L]):
         """Hang up; whatever goes wrong now, it is over."""
         for part in (self.link, self._client):
             with suppress(Exception):
-                async with asyncio.timeout(_CLOSE_S):
+                async with asyncio.timeout(CLOSE_S):
                     await part.close()
         # The SDK forgets the socket of a connection that broke before it could say goodbye.
         if (writer := getattr(self._transport, "writer", None)) is not None:
             writer.close()
             with suppress(Exception):
-                async with asyncio.timeout(_CLOSE_S):
+                async with asyncio.timeout(CLOSE_S):
                     await writer.wait_closed()
 
 

@@ -20,14 +20,13 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver
 from azure.servicebus.exceptions import MessageLockLostError
 
-from hive_mind.bus.servicebus.account import Account, Line, end, translated
+from hive_mind.bus.servicebus.account import CLOSE_S, Account, Line, end, translated
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
 # A silent subscription is left so often to settle what is done with.
 _TURN_S = 0.05
 _OPEN_S = 10.0
-_CLOSE_S = 2.0
 # Sent ahead of being asked for. More would be locked while nobody looks at it, less would wait for the network each time.
 _AHEAD_MAX = 64
 
@@ -223,7 +222,7 @@ class QueueReader:
             await self._end(task)
         if is_final and self._line is not None:
             with suppress(Exception):
-                async with asyncio.timeout(_CLOSE_S):
+                async with asyncio.timeout(CLOSE_S):
                     await self._settle(self._line.link)
         await self._hang_up()
 

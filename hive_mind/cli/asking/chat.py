@@ -17,9 +17,9 @@ from hive_mind.cli.output import plain, printable, say, short_id, show, show_ind
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 
 _FACTS = 10
-_ID_CHARACTERS_MIN = 6
 HELP = "/facts [WORDS] lists facts, /why [NUMBER or ID] says where one comes from, /retract NUMBER or ID takes it back"
 
 
@@ -80,7 +80,7 @@ class ChatCommands:
         """The id of a fact by its number among those shown last, or by the beginning of its id. Raises `InvalidInput`."""
         if given.isdecimal() and 0 < int(given) <= len(self.shown):
             return self.shown[int(given) - 1]
-        if len(given) >= _ID_CHARACTERS_MIN:
+        if len(given) >= PREFIX_CHARACTERS_MIN:
             held = (await self.agent.call("facts", limit=0))["facts"]
             ids: list[str] = [*self.shown, *(fact["fact_id"] for fact in held)]
             found = {fact_id for fact_id in ids if fact_id.startswith(given.lower())}

@@ -23,7 +23,9 @@ from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import say, show
 from hive_mind.cli.running import Stopped, command
 from hive_mind.devbroker import Broker, BrokerSettings, Limits
+from hive_mind.devbroker.amqp.switchboard import IDLE_TIMEOUT_S
 from hive_mind.devbroker.config import apply, read_config
+from hive_mind.devbroker.entities import PARTITIONS
 from hive_mind.devbroker.faults import parse_fault
 from hive_mind.errors import BackendUnavailable, InvalidInput
 
@@ -63,10 +65,10 @@ async def broker(
     fault: Fault = None,
     *,
     auto_create: Annotated[bool, typer.Option("--auto-create", help="Make hubs, topics and subscriptions on first use.")] = False,
-    partitions: Partitions = 4,
+    partitions: Partitions = PARTITIONS,
     idle_timeout_s: Annotated[
         float, typer.Option(min=0, max=86400, help="Close a connection that is silent for this long; 0: never.")
-    ] = 120,
+    ] = IDLE_TIMEOUT_S,
     tls_cert: TlsFile = None,
     tls_key: TlsFile = None,
     allow_remote: Annotated[bool, typer.Option("--allow-remote", help="Let other machines in.")] = False,

@@ -24,9 +24,6 @@ from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
 
-# Of bytes that are not a message; --output json shows more of them.
-_BYTES_SHOWN = 256
-
 _CLOSE_S = 2.0
 # Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
 _WAITING_MAX = 10_000
@@ -101,7 +98,7 @@ def show_letter(letter: DeadLetter) -> None:
     show_table(["", ""], [row for row in rows if row[1]])
     show()
     if envelope is None:
-        show(f"{len(letter.data)} bytes that are not a message: {letter.data[:_BYTES_SHOWN].hex(' ')}")
+        show(letter.data_shown)
     else:
         message = msgspec.to_builtins(envelope.message, enc_hook=str)
         show(msgspec.json.format(msgspec.json.encode(message), indent=2).decode())

@@ -16,6 +16,7 @@ from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import ProgressPrinter, progress, say, spell_out_unknown_characters
 from hive_mind.cli.running import FAILED, Stopped, exit_codes, shown_notices
 from hive_mind.errors import InvalidInput
+from hive_mind.evals import JOBS
 
 if TYPE_CHECKING:
     from hive_mind.evals.experiments.reading import ReadExperiment
@@ -53,7 +54,7 @@ def run_experiment(
     synthesis: Annotated[bool, typer.Option("--synthesis/--no-synthesis", help="Write answers from what is found.")] = True,
     judge: Annotated[bool, typer.Option("--judge/--no-judge", help="Have answers judged, where the experiment does.")] = True,
     questions: Annotated[Path | None, typer.Option(help="A question file instead of the data's own questions.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = JOBS,
     cache: Annotated[Path, typer.Option(help="Folder of vectors, so that nothing is embedded twice.")] = Path(".cache/eval"),
     home: options.Home = None,
     embed: options.Embed = None,

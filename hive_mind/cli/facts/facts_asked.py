@@ -14,13 +14,13 @@ from hive_mind.cli.asking.asked import AnsweringAgent
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.model.fact import Fact
+from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.regex import regex
 from hive_mind.runtime.fact_replies import fact_of
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
-PREFIX_CHARACTERS_MIN = 6
 
-_SHOWN = 5
+IDS_SHOWN = 5
 _FULL_ID = 32
 _PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
 
@@ -75,7 +75,7 @@ async def fact_called(memory: Facts[One], given: str) -> One:
         raise InvalidInput(f"{given!r} is not a fact's id: give {PREFIX_CHARACTERS_MIN} or more of the digits `facts list` shows")
     facts = await memory.facts_with_prefix(prefix)
     if len(facts) > 1:
-        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(fact.id for fact in facts[:_SHOWN])}; give more characters")
+        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(fact.id for fact in facts[:IDS_SHOWN])}; give more characters")
     if not facts:
         raise InvalidInput(f"there is no fact {given!r}: `hive-mind facts list` shows the ids")
     return facts[0]

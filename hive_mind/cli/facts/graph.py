@@ -18,6 +18,7 @@ from hive_mind.cli.running import command
 from hive_mind.errors import InvalidInput
 from hive_mind.runtime.wiring import open_graph
 from hive_mind.store.graph import TABLES, Edge, Graph, Neighbourhood, Thing
+from hive_mind.store.graph.client import LENGTH, PATHS, ROWS, TIMEOUT_S
 
 
 class Form(StrEnum):
@@ -72,8 +73,8 @@ async def show_around(
 async def path(
     start: Annotated[str, typer.Argument(metavar="FROM", help="An entity's name, or the id of a fact.")],
     end: Annotated[str, typer.Argument(metavar="TO", help="The same.")],
-    max_length: Annotated[int, typer.Option(min=1, max=6, help="At most this many edges.")] = 4,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="At most this many paths.")] = 3,
+    max_length: Annotated[int, typer.Option(min=1, max=6, help="At most this many edges.")] = LENGTH,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="At most this many paths.")] = PATHS,
     agent: options.Agent = DEFAULT_AGENT,
     home: options.Home = None,
     output: Output = Form.TEXT,
@@ -103,8 +104,8 @@ async def path(
 @command
 async def query(
     cypher: Annotated[str, typer.Argument(metavar="CYPHER", help="The query; it can only read.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most this many rows.")] = 1000,
-    timeout_s: Annotated[float, typer.Option("--timeout", min=0.1, max=3600, help="Seconds it may take.")] = 10.0,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most this many rows.")] = ROWS,
+    timeout_s: Annotated[float, typer.Option("--timeout", min=0.1, max=3600, help="Seconds it may take.")] = TIMEOUT_S,
     *,
     at: options.OwnAgent,
 ) -> None:

@@ -20,6 +20,7 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime import CALL_S
 from hive_mind.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,10 +72,6 @@ class AnyEmbeddingAgent:
         return settings_for(self.home, self.embed, self.model)
 
 
-# A language model may read a long file for minutes.
-_CALL_S = 600.0
-
-
 @dataclass(frozen=True, slots=True)
 class FleetAgent:
     """One agent of a fleet that runs."""
@@ -85,7 +82,7 @@ class FleetAgent:
 
     async def call(self, what: str, /, **fields: object) -> Any:
         """Put a request to it, see `runtime.calls`. Raises `BackendError`."""
-        return await self.controller.call(self.name, what, timeout_s=_CALL_S, **fields)
+        return await self.controller.call(self.name, what, timeout_s=CALL_S, **fields)
 
 
 @asynccontextmanager

@@ -12,19 +12,17 @@ import typer
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
-from hive_mind.cli.facts.facts_asked import PREFIX_CHARACTERS_MIN
+from hive_mind.cli.facts.facts_asked import IDS_SHOWN
 from hive_mind.cli.fleet.fleets import agent_names, fleets_in
 from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.judge.items import ItemView
 from hive_mind.ledger.base import Ledger
+from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_ledger
-
-_SHOWN = 5
-
 
 Agent = Annotated[
     str,
@@ -78,7 +76,7 @@ async def item_called(desk: LedgerDesk, given: str) -> ItemView:
     prefix = given.strip().lower()
     ids = [id for id in await desk.ids() if id.startswith(prefix)] if len(prefix) >= PREFIX_CHARACTERS_MIN else []
     if len(ids) > 1:
-        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(ids[:_SHOWN])}; give more characters")
+        raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(ids[:IDS_SHOWN])}; give more characters")
     view = await desk.view(ids[0]) if ids else None
     if view is None:
         least = f"the first {PREFIX_CHARACTERS_MIN} characters of an id, or more"

@@ -14,6 +14,7 @@ from hive_mind.cli.review.rules_deciding import OfFleet, add_to
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.judge import DECISIONS_MIN
 
 if TYPE_CHECKING:
     from hive_mind.forms.form import Form
@@ -113,7 +114,7 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
 @group.command(epilog=examples("hive-mind rules propose", "hive-mind rules propose --at-least 20 --out rules/learned.yaml"))
 @command
 async def propose(
-    at_least: AtLeast = 10,
+    at_least: AtLeast = DECISIONS_MIN,
     out: Out = None,
     agent: Annotated[str, typer.Option("--agent", "-a", help="Items of this agent.", show_default="all that was asked")] = "",
     home: options.Home = None,

@@ -16,8 +16,6 @@ from hive_mind.runs.prompt import one_line
 if TYPE_CHECKING:
     from hive_mind.agents.runs.executor import RunExecutor
 
-_VALUE_CHARACTERS = 200
-
 
 class StepPrinter:
     """One line, on stderr, for each step that somebody who waits wants to know."""
@@ -163,7 +161,7 @@ def reasons_of(steps: list[s.Step]) -> Iterator[str]:
         match step:
             case s.Judged():
                 which = f" (judgement {short_id(step.judgment)})" if step.judgment else ""
-                why = one_line(step.reasoning, _VALUE_CHARACTERS)
+                why = one_line(step.reasoning)
                 yield f"{_node(nodes, step)}: {step.action} by {step.cause or 'judge'}: {why}{which}"
             case s.Answered():
                 yield f"{step.by} decided {step.action}" + (f": {step.because}" if step.because else "")

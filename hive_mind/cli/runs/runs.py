@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _HELP = "List, inspect, resume and cancel the runs of an agent."
 
-_DAY_MS = 86_400_000
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its first characters.")]
 
@@ -184,10 +183,11 @@ async def prune(
     from hive_mind.agents.runs.pruning import old_runs
     from hive_mind.agents.runs.pruning import prune as pruned
     from hive_mind.agents.runs.run_journal import wall_clock_ms
+    from hive_mind.model.aggregation import DAY_MS
     from hive_mind.runtime.agent_files import database_path
 
     async with _ledger(at.home, at.agent) as ledger:
-        found = await old_runs(ledger, wall_clock_ms() - round(days * _DAY_MS), keep)
+        found = await old_runs(ledger, wall_clock_ms() - round(days * DAY_MS), keep)
         if not dry_run:
             folder = database_path(at.settings(), at.agent).parent / "runs"
             found = await pruned(ledger, folder, found, wall_clock_ms)

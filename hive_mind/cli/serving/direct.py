@@ -11,12 +11,11 @@ import msgspec
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable
 from hive_mind.file_lock import is_locked
+from hive_mind.runtime import CALL_S
 from hive_mind.runtime.replies import asked_patiently, reply_of
 from hive_mind.runtime.workers.status import Contact, WorkerStatus
 
 _LOOK_S = 2.0
-# A language model may read a long file for minutes.
-_CALL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class DirectAgent:
 
     async def _asked(self, body: bytes) -> Any:
         try:
-            said = await asyncio.to_thread(_said, self.contact, "POST", f"/v1/agents/{self.name}", body, _CALL_S)
+            said = await asyncio.to_thread(_said, self.contact, "POST", f"/v1/agents/{self.name}", body, CALL_S)
         except (OSError, HTTPException) as error:
             raise BackendUnavailable(self.name, f"its process can't be reached: {error}") from error
         return reply_of(self.name, said)

@@ -15,11 +15,11 @@ from typing import Any
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError
+from hive_mind.runtime import CALL_S
 from hive_mind.runtime.settings import Settings
 
 # As `cli.running` has it, which is not loaded.
 _NO_READER = 141
-_CALL_S = 600.0
 _OPTIONS = {"--agent": "agent", "-a": "agent", "--home": "home", "--limit": "limit", "-n": "limit", "--method": "method"}
 _OPTIONS |= {"--output": "output", "-o": "output", "--as-of": "as_of"}
 _NUMBER, _NAME = re.compile(r"[0-9]{1,4}"), re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -95,7 +95,7 @@ def _called(contact: Any, agent: str, request: dict[str, object]) -> Any:
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
     ]
-    with socket.create_connection(("127.0.0.1", int(contact["port"])), timeout=_CALL_S) as connection:
+    with socket.create_connection(("127.0.0.1", int(contact["port"])), timeout=CALL_S) as connection:
         connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
         status, _, rest = b"".join(_received(connection)).partition(b"\r\n")
     return json.loads(rest.partition(b"\r\n\r\n")[2])["ok"] if status.split(b" ")[1:2] == [b"200"] else None

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from hive_mind.cognition.answering.quoting import quotation
-from hive_mind.counted import counted
+from hive_mind.counted import IN_A_LINE, counted
 from hive_mind.model.aggregation import Aggregated, Aggregation, Kind
 from hive_mind.model.answer import Answer
 from hive_mind.model.query import Hit
@@ -17,7 +17,6 @@ from hive_mind.regex import regex
 
 LISTED_MAX = 30
 _QUESTION_CHARS_MAX = 300
-_NAMES_SHOWN = 5
 
 _FACTS = r"(?:facts|notes|entries|things|statements|messages|records|reports|mentions|news)"
 _FACT = r"(?:fact|note|entry|thing|statement|message|record|report|mention)"
@@ -72,6 +71,6 @@ def _summary(collected: Aggregated) -> str:
 def _missing(collected: Aggregated) -> str:
     if collected.completeness >= 1:
         return ""
-    names = ", ".join(collected.silent[:_NAMES_SHOWN]) + (", …" if len(collected.silent) > _NAMES_SHOWN else "")
+    names = ", ".join(collected.silent[:IN_A_LINE]) + (", …" if len(collected.silent) > IN_A_LINE else "")
     who = f"{counted(len(collected.silent), 'member')} did not answer ({names})" if names else "the hive did not answer"
     return f" in {collected.completeness:.0%} of the hive; {who}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hive_mind.cognition.answering.answer_forms import is_somebody
+from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
 from hive_mind.ranking.tokens import tokenize
@@ -25,7 +26,6 @@ _OWNED = regex(
 )
 # These ask who it is and for nothing else.
 _WHO_IS = regex(r"^(?:and |so |but )?(?:who|what)(?:['’]s| is| are| was| were)?(?: the name of)?$", re.IGNORECASE)
-_QUESTION_CHARS_MAX = 1000
 # More are a list, and no one person.
 _NAMES_MAX = 2
 
@@ -46,7 +46,7 @@ class Described:
 @lru_cache(maxsize=64)
 def described_in(question: str) -> Described | None:
     """Somebody whom a question describes and asks something else about; None where it describes nobody."""
-    asked = " ".join(question[:_QUESTION_CHARS_MAX].split())
+    asked = " ".join(question[:QUESTION_CHARS_MAX].split())
     for pattern in (_DESCRIBED, _OWNED):
         for found in pattern.finditer(asked):
             before, after = asked[: found.start()], asked[found.end() :]

@@ -8,6 +8,7 @@ grammar; a question of an unknown form has no focus.
 import re
 from functools import lru_cache
 
+from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -61,15 +62,13 @@ _ADVERBS = frozenset(
     """.split()
 )
 _PARTICLES = frozenset("off out down away".split())
-# A question is asked in a sentence or two.
-_QUESTION_CHARS_MAX = 1000
 _PRONOUNS = frozenset("i we you they he she it one people this that these those".split())
 
 
 @lru_cache(maxsize=64)
 def focus_of(question: str) -> frozenset[str]:
     """The terms one of which a fact has to tell, in whatever words; empty where any fact about the topic may do."""
-    asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    asked = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
     if topic := _JAPANESE_TOPIC.search(asked):
         return _terms([topic["noun"]])
     if done := _GERMAN_DONE.match(asked):

@@ -109,19 +109,19 @@ _SIGNS = (
 _COMPILED = tuple((kind, regex(pattern, re.ASCII)) for kind, pattern in _SIGNS)
 
 # A question is asked in a sentence or two; what a longer text wants stands at its beginning.
-_QUESTION_CHARS_MAX = 1000
+QUESTION_CHARS_MAX = 1000
 
 
 def intent_of(question: str) -> Intent:
     """The kind of answer a question wants. Any string is fine; one that shows nothing is a plain look-up."""
-    text = " ".join(question[:_QUESTION_CHARS_MAX].lower().split())
+    text = " ".join(question[:QUESTION_CHARS_MAX].lower().split())
     kind = next((kind for kind, sign in _COMPILED if sign.search(text)), Kind.LOOKUP)
     return Intent(kind, _YES_NO_HITS if kind is Kind.YES_NO else _HITS)
 
 
 def direct(question: str) -> str:
     """The question as it is asked directly."""
-    found = _INDIRECT.match(question[:_QUESTION_CHARS_MAX])
+    found = _INDIRECT.match(question[:QUESTION_CHARS_MAX])
     if found is None:
         return question
     return found["asked"] or f"What is {found['thing']}"
@@ -130,7 +130,7 @@ def direct(question: str) -> str:
 @lru_cache(maxsize=64)
 def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""
-    asked = " ".join(question[:_QUESTION_CHARS_MAX].split()).rstrip("?!. ")
+    asked = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")
     if listed := _LISTED.search(asked):
         return _about(_BETWEEN.split(listed["items"]), asked)
     # "…, and what is it?" asks for nothing else.

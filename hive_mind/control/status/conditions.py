@@ -12,13 +12,12 @@ from hive_mind.control.state import FleetState, Restarts
 from hive_mind.control.status.fleet_status import AgentView, Condition, FleetPhase, FleetStatus, ProcessView
 from hive_mind.control.status.hindrances import full_brokers, refused_writes, short_disks, wrong_clocks
 from hive_mind.control.waiting import behind as late_nodes
-from hive_mind.counted import counted
+from hive_mind.counted import IN_A_LINE, counted, first_of
 from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
 
 View = ProcessView | AgentView
 
 _BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
-_NAMED_MAX = 5
 # Conditions that are False while agents answer, and have to be mended all the same.
 _TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
 
@@ -228,8 +227,7 @@ def _untaught(processes: Iterable[ProcessView], agents: Iterable[AgentView]) -> 
 
 def _unless(type: str, good: str, bad: str, against: list[str], since_ms: int = 0, *, is_known: bool = True) -> Condition:
     """True when nothing speaks against it; what does is named, as far as a line has room."""
-    named = dict.fromkeys(against)
-    message = ", ".join([*named][:_NAMED_MAX]) + (f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else "")
+    message = first_of([*dict.fromkeys(against)], IN_A_LINE)
     return _condition(type, not against, bad if against else good, message, since_ms, is_known=is_known or bool(against))
 
 

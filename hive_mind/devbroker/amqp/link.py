@@ -26,7 +26,7 @@ _CREDIT_LOW = 100
 # Deliveries a sending client may have under way.
 CREDIT = 300
 
-_ID_MASK = 0xFFFFFFFF
+ID_MASK = 0xFFFFFFFF
 
 
 def rejected_state(error: AmqpError) -> bytes:
@@ -132,7 +132,7 @@ class ServerLink:
 
     def send(self, payload: bytes, tag: bytes, held: object | None = None, fmt: int = 0) -> int:
         self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) & _ID_MASK
+        self.delivery_count = (self.delivery_count + 1) & ID_MASK
         delivery_id = self.session.send_delivery(self.handle, tag, payload, fmt, is_settled=held is None)
         if held is not None:
             self.unsettled[delivery_id] = held
@@ -142,7 +142,7 @@ class ServerLink:
         """The client gives credit, or takes it back."""
         if self.is_sender:
             # Credit for messages sent since the client wrote this is used up already.
-            self.credit = max(0, flow.credit - ((self.delivery_count - flow.delivery_count) & _ID_MASK))
+            self.credit = max(0, flow.credit - ((self.delivery_count - flow.delivery_count) & ID_MASK))
             self._is_draining = flow.is_draining
             self.pump()
         if flow.wants_echo:
@@ -156,7 +156,7 @@ class ServerLink:
 
     def _finish_drain(self) -> None:
         if self._is_draining and self.credit > 0 and not self.is_closed and self.session.has_window and self.peer.has_room():
-            self.delivery_count = (self.delivery_count + self.credit) & _ID_MASK
+            self.delivery_count = (self.delivery_count + self.credit) & ID_MASK
             self.credit, self._is_draining = 0, False
             self.session.send_flow(self, is_draining=True)
 
@@ -232,7 +232,7 @@ class _Incoming:
         if self._link.credit <= 0:
             self._link.detach(AmqpError("amqp:link:transfer-limit-exceeded", "a delivery without credit"))
             return
-        self._link.delivery_count = (self._link.delivery_count + 1) & _ID_MASK
+        self._link.delivery_count = (self._link.delivery_count + 1) & ID_MASK
         self._link.credit -= 1
         state = self._taken(payload, transfer.fmt, size)
         if state is None or self._link.is_closed or self._link.peer.is_closed:

@@ -7,7 +7,7 @@ from typing import Any
 from hive_mind.devbroker.amqp import performatives as amqp
 from hive_mind.devbroker.amqp.encoding import FALSE, NULL, TRUE, boolean, described, encode, encoded_list, frame, uint
 from hive_mind.devbroker.amqp.error import AmqpError
-from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ServerLink, rejected_state
+from hive_mind.devbroker.amqp.link import ACCEPTED_STATE, ID_MASK, ServerLink, rejected_state
 from hive_mind.devbroker.amqp.performatives import Begin, Disposition, Flow
 from hive_mind.devbroker.amqp.switchboard import Peer
 from hive_mind.devbroker.entity import DeliveryOutcome
@@ -20,8 +20,6 @@ UNKNOWN_MAX = 1024
 
 # The bytes of a transfer beside its payload, with the longest tag.
 _TRANSFER_OVERHEAD = 80
-
-_ID_MASK = 0xFFFFFFFF
 
 
 class Session:
@@ -49,7 +47,7 @@ class Session:
     def send_delivery(self, handle: int, tag: bytes, payload: bytes, fmt: int, *, is_settled: bool) -> int:
         """Send a delivery in as many frames as it takes, those beyond the window when it opens. Returns the delivery's id."""
         delivery_id = self._next_delivery_id
-        self._next_delivery_id = (delivery_id + 1) & _ID_MASK
+        self._next_delivery_id = (delivery_id + 1) & ID_MASK
         head = [uint(handle), uint(delivery_id), encode(tag), uint(fmt), boolean(is_settled)]
         room = self.connection.peer_frame_bytes - _TRANSFER_OVERHEAD
         last = max(0, (len(payload) - 1) // room)
@@ -70,12 +68,12 @@ class Session:
             waiting = self._waiting.popleft()
             self.connection.waiting_bytes -= len(waiting)
             self.connection.write(waiting)
-            self._next_transfer_id = (self._next_transfer_id + 1) & _ID_MASK
+            self._next_transfer_id = (self._next_transfer_id + 1) & ID_MASK
             self._window -= 1
 
     def on_flow(self, flow: Flow) -> None:
         """The client tells its window, and perhaps a link's credit."""
-        sent_since = (self._next_transfer_id - (flow.next_incoming_id or 0)) & _ID_MASK
+        sent_since = (self._next_transfer_id - (flow.next_incoming_id or 0)) & ID_MASK
         self._window = max(0, flow.incoming_window - sent_since)
         self._send_waiting()
         if flow.handle is None:
@@ -110,7 +108,7 @@ class Session:
     def on_transfer(self, fields: list[Any], payload: bytes) -> None:
         """A frame of a delivery."""
         transfer = amqp.read_transfer(fields)
-        self._next_incoming_id = (self._next_incoming_id + 1) & _ID_MASK
+        self._next_incoming_id = (self._next_incoming_id + 1) & ID_MASK
         self._unacknowledged_frames += 1
         if link := self._link(transfer.handle):
             link.on_transfer(transfer, payload)
@@ -127,7 +125,7 @@ class Session:
         # About its own deliveries there is nothing to hear: they are settled when they are answered.
         if not said.is_receiver:
             return
-        count = ((said.last - said.first) & _ID_MASK) + 1
+        count = ((said.last - said.first) & ID_MASK) + 1
         known = list(self._unsettled(said.first, count))
         for link, delivery_id in known:
             self._settle(link, delivery_id, said)
@@ -137,9 +135,9 @@ class Session:
     def _unsettled(self, first: int, count: int) -> Iterator[tuple[ServerLink, int]]:
         for link in self.links.values():
             if len(link.unsettled) < count:
-                found = [number for number in link.unsettled if (number - first) & _ID_MASK < count]
+                found = [number for number in link.unsettled if (number - first) & ID_MASK < count]
             else:
-                found = [number for step in range(count) if (number := (first + step) & _ID_MASK) in link.unsettled]
+                found = [number for step in range(count) if (number := (first + step) & ID_MASK) in link.unsettled]
             for delivery_id in found:
                 yield link, delivery_id
 
@@ -160,7 +158,7 @@ class Session:
     def _refuse_unknown(self, first: int, count: int, known: set[int]) -> None:
         lost = rejected_state(AmqpError("com.microsoft:message-lock-lost", "this delivery is not, or no longer, the receiver's"))
         for step in range(count):
-            delivery_id = (first + step) & _ID_MASK
+            delivery_id = (first + step) & ID_MASK
             if delivery_id not in known:
                 self.send_disposition(delivery_id, lost, is_receiver=False)
 

@@ -11,6 +11,8 @@ from hive_mind.devbroker.amqp.error import AmqpError
 from hive_mind.devbroker.entity import Endpoint, Entity, EntityHost, Link
 from hive_mind.devbroker.faults import Fault
 
+IDLE_TIMEOUT_S = 120
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -29,7 +31,7 @@ class Limits:
     output_bytes_max: int = 1 << 18
     connections_max: int = 5000
     handshake_s: float = 10.0
-    idle_timeout_s: float = 120.0
+    idle_timeout_s: float = IDLE_TIMEOUT_S
 
 
 class Switchboard(EntityHost, Protocol):

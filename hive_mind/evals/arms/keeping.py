@@ -10,12 +10,11 @@ from hive_mind.evals.experiments.values import Cell
 from hive_mind.memory.base import Memory
 from hive_mind.memory.intake import new_fact, statement
 from hive_mind.model.content import Candidate
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import CONFIDENCE, Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.model.query import Hit
 
-_STORE_BATCH = 256
-_CONFIDENCE = 0.8
+STORE_BATCH = 256
 """Of what a data set does not say how sure one may be, which is nearly everything: then all facts are equally sure."""
 
 
@@ -75,20 +74,20 @@ async def keep(memory: Memory, scope: Scope, progress: Progress | None) -> dict[
     named = documents_by_fact(scope.documents)
     first = {names[0] for names in named.values()}
     kept = [document for document in worded(scope.documents) if document.id in first]
-    for start in range(0, len(kept), _STORE_BATCH):
-        candidates = [candidate_of(document) for document in kept[start : start + _STORE_BATCH]]
+    for start in range(0, len(kept), STORE_BATCH):
+        candidates = [candidate_of(document) for document in kept[start : start + STORE_BATCH]]
         await memory.store_facts(candidates, source=scope.name)
         if progress:
-            progress(f"{scope.name}: documents", min(start + _STORE_BATCH, len(kept)), len(kept))
+            progress(f"{scope.name}: documents", min(start + STORE_BATCH, len(kept)), len(kept))
     return named
 
 
 def _confidence_of(document: Document) -> float:
     try:
-        said = float(document.meta.get("confidence", _CONFIDENCE))
+        said = float(document.meta.get("confidence", CONFIDENCE))
     except ValueError:
-        return _CONFIDENCE
-    return said if 0.0 <= said <= 1.0 else _CONFIDENCE
+        return CONFIDENCE
+    return said if 0.0 <= said <= 1.0 else CONFIDENCE
 
 
 def firsts_of(documents: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -13,7 +13,8 @@ from hive_mind.evals.datasets.jsonl import CORPUS_SUFFIX, load_jsonl
 from hive_mind.evals.datasets.locomo import load_locomo
 from hive_mind.evals.datasets.longmemeval import load_longmemeval
 from hive_mind.evals.datasets.reasons import LONG_DOCUMENT
-from hive_mind.memory.intake import NAME_CHARACTERS_MAX, STATEMENT_CHARACTERS_MAX
+from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
+from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import canonical
 
 Load = Callable[[Path, str], Dataset]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from hive_mind.evals.experiments.matrix import ALONE, plain_arm
-from hive_mind.evals.experiments.values import Arm, ArmKind, Experiment, Fault, Mode, Place, Retrieval
+from hive_mind.evals.experiments.values import TURNS_MAX, Arm, ArmKind, Experiment, Fault, Mode, Place, Retrieval
 from hive_mind.forms.form import Form
 
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
@@ -22,7 +22,6 @@ Format = Literal["auto", "locomo", "longmemeval", "beir", "jsonl", "generated", 
 
 # More would take days, and is a slip.
 AGENTS_MAX = 10_000
-TURNS_MAX = 1_000_000
 
 T = TypeVar("T")
 

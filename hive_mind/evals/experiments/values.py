@@ -18,6 +18,9 @@ Mode = Literal["hybrid", "semantic", "lexical", "recent", "rrf", "weighted", "se
 """How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties. The last three are what the source
 documents propose instead, built from a memory's own results: here to be measured, not to be used."""
 
+TURNS_MAX = 1_000_000
+"""Of a generated data set."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:

@@ -8,6 +8,7 @@ from itertools import count, cycle
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.datasets import Dataset, Document, LabelledQuestion, Scope
+from hive_mind.evals.experiments.values import TURNS_MAX
 from hive_mind.evals.generating.drafts import Draft, DraftTurn, Exchange, Story, documents_of
 from hive_mind.evals.generating.incidents import IncidentPair
 from hive_mind.evals.generating.people import Colleagues
@@ -21,7 +22,7 @@ CATEGORIES = (
     *("near-duplicate", "contradiction", "cross-source", "cross-agent", "synthesis", "incident-synthesis"),
     *("unanswerable", "false-premise"),
 )
-TURNS_MIN, TURNS_MAX = 200, 1_000_000
+TURNS_MIN = 200
 # Cross-agent questions need a few; and everybody should get a word in.
 AGENTS_MIN, TURNS_PER_AGENT_MIN = 4, 10
 

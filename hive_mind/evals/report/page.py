@@ -21,7 +21,7 @@ from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv
 from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import Scorecard, read_scorecard
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.files import write_whole
+from hive_mind.runtime.files import READABLE, write_whole
 
 _SECTIONS = (
     summary,
@@ -40,8 +40,6 @@ _SECTIONS = (
     repeating,
 )
 
-# To be sent and shown; the user's own mask decides which others may read it.
-_READABLE = 0o666
 
 PAGE = "report.html"
 
@@ -108,9 +106,9 @@ def _write_drawings(folder: Path, drawings: Drawings) -> None:
             if former.name not in wanted:
                 former.unlink()
         for name, body in wanted.items():
-            write_whole(folder / name, body, _READABLE)
+            write_whole(folder / name, body, READABLE)
 
 
 def _write(path: Path, text: str) -> None:
     with writable(path):
-        write_whole(path, text.encode(), _READABLE)
+        write_whole(path, text.encode(), READABLE)

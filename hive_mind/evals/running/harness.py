@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hive_mind.errors import BackendUnavailable, InvalidInput
+from hive_mind.evals import JOBS
 from hive_mind.evals.arms.methods import BY_WORDS
 from hive_mind.evals.datasets import Dataset
 from hive_mind.evals.experiments.matrix import cells_of
@@ -57,7 +58,7 @@ class RunOrder:
     folder: Path
     settings: Settings
     cache: Path
-    jobs: int = 2
+    jobs: int = JOBS
     arguments: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     keep: Path | None = None

@@ -1,26 +1,23 @@
 """One of a replica's two indexes, and the evidence for its facts.
 
-An index never gives a place to another fact, and a search passes over all places. So an index from which much was taken is made
-anew beside itself, a few facts at a time, and then takes its own place: a hive that forgets as much as it learns stays as large
-as it is, and no call waits for that.
+One from which much was taken is made anew a few facts at a time: a hive that forgets as much as it learns stays as large as it
+is, and nobody waits for that.
 
 Evidence is kept column by column, by the facts' position in the index. A question wants it for a hundred
 candidates of every node. Found fact by fact, that costs more than finding the candidates.
 """
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
 
 from hive_mind.model.probe import NOWHERE, PLACE, EvidenceColumns
-from hive_mind.ranking.index import FactIndex, Positions
+from hive_mind.ranking.index import Compacting, FactIndex, Positions
 from hive_mind.ranking.vector import Vector
 
-# Beyond as many empty places as facts, and some, an index is made anew.
-_EMPTY_PLACES_MIN = 256
 # For each fact that is taken out: so it has come to its end before as many places are empty again.
 _RENEWED_BESIDE = 4
 
@@ -112,6 +109,15 @@ class _Side:
     index: FactIndex
     columns: Columns = field(default_factory=Columns)
 
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.index)
+
+    def __contains__(self, fact_id: str) -> bool:
+        return fact_id in self.index
+
     def add(self, fact_id: str, indexed: Indexed) -> None:
         self.index.add(fact_id, indexed.terms, indexed.vector)
         self.note(fact_id, indexed.evidence)
@@ -124,58 +130,37 @@ class CompactingIndex:
     """Facts by id. `again` says what a fact of it was added with."""
 
     def __init__(self, new_index: Callable[[], FactIndex], again: Again) -> None:
-        self._new_index, self._again = new_index, again
-        self._side = _Side(new_index())
-        self._ids: dict[str, None] = {}
-        self._empty_places = 0
-        self._next: _Side | None = None
-        self._left: list[str] = []
+        self._both = Compacting(lambda: _Side(new_index()), lambda side, fact_id: side.add(fact_id, again(fact_id)))
 
     @property
     def index(self) -> FactIndex:
-        return self._side.index
+        return self._both.current.index
 
     @property
     def columns(self) -> Columns:
         """Evidence for its facts, by position in it."""
-        return self._side.columns
+        return self._both.current.columns
 
     def add(self, fact_id: str, indexed: Indexed) -> None:
-        self._ids[fact_id] = None
-        for side in self._sides():
+        for side in self._both.sides:
             side.add(fact_id, indexed)
 
     def note(self, fact_id: str, evidence: IndexedEvidence) -> None:
         """The evidence for a fact that is there is new."""
-        for side in self._sides():
-            if fact_id in side.index:
+        for side in self._both.sides:
+            if fact_id in side:
                 side.note(fact_id, evidence)
 
     def remove(self, fact_id: str, terms: Mapping[str, float]) -> None:
-        del self._ids[fact_id]
-        for side in self._sides():
+        for side in self._both.sides:
             side.index.remove(fact_id, terms)
-        self._empty_places += 1
+        self._both.emptied()
         self.renew_some(_RENEWED_BESIDE)
 
     def forget_trust(self) -> None:
-        for side in self._sides():
+        for side in self._both.sides:
             side.columns.forget_trust()
 
     def renew_some(self, facts_max: int) -> bool:
         """Do a little of making it anew, where that is due. Whether more is left; never necessary."""
-        if self._next is None:
-            if self._empty_places <= len(self._ids) + _EMPTY_PLACES_MIN:
-                return False
-            self._next, self._left, self._empty_places = _Side(self._new_index()), list(reversed(self._ids)), 0
-        for _ in range(min(facts_max, len(self._left))):
-            fact_id = self._left.pop()
-            # Some went meanwhile, and may have come again.
-            if fact_id in self._ids and fact_id not in self._next.index:
-                self._next.add(fact_id, self._again(fact_id))
-        if not self._left:
-            self._side, self._next = self._next, None
-        return self._next is not None
-
-    def _sides(self) -> tuple[_Side, ...]:
-        return (self._side,) if self._next is None else (self._side, self._next)
+        return self._both.renew(facts_max)

@@ -9,9 +9,8 @@ from collections.abc import Container, Iterator, Mapping
 
 from msgspec import structs
 
-from hive_mind.crdt.clock import HybridClock
+from hive_mind.crdt.clock import DRIFT_MS, HybridClock
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
-from hive_mind.hive.policy.registry import DRIFT_MS
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.taken import Taken, by_partition
 from hive_mind.model.evidence import Actor, Assertion, Dot, Sealed, Stamp

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hive_mind.hive.policy.seal import SEAL_BYTES_MAX
 from hive_mind.model.messages import Heartbeat
 
 # Boots of a name that are remembered; beats of older ones come late by hours.
@@ -25,7 +26,7 @@ _TWINS_AT = 2
 
 
 # Of what a beat says in bytes: several times what ours need. And of a group's name, which is as long as a node's at most.
-_WORD_MAX, _SEAL_BYTES_MAX, _GROUP_CHARACTERS_MAX = 64, 1_024, 200
+_WORD_MAX, _GROUP_CHARACTERS_MAX = 64, 200
 
 State = Literal["alive", "suspected", "joining", "leaving", "stranger"]
 
@@ -37,7 +38,7 @@ _ASKED_MAX = 1_000
 def is_short(beat: Heartbeat) -> bool:
     """Whether it takes no more than beats do."""
     words = max(len(beat.incarnation), len(beat.digest), len(beat.answers))
-    return words <= _WORD_MAX and len(beat.seal) <= _SEAL_BYTES_MAX and len(beat.group) <= _GROUP_CHARACTERS_MAX
+    return words <= _WORD_MAX and len(beat.seal) <= SEAL_BYTES_MAX and len(beat.group) <= _GROUP_CHARACTERS_MAX
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from hive_mind.crdt.clock import is_believable
 from hive_mind.crdt.context import COUNTER_MAX, DOT_BYTES
-from hive_mind.hive.policy.rights import TRUST_MAX
-from hive_mind.hive.policy.seal import Seal, is_sealed
+from hive_mind.hive.policy.rights import STAMP_ACTOR_BYTES_MAX
+from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, Seal, is_sealed
 from hive_mind.model.evidence import (
     ACTOR_BYTES,
     LISTS,
@@ -27,20 +27,19 @@ from hive_mind.model.evidence import (
     names_of,
     texts_of,
 )
+from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import fact_id
 from hive_mind.model.messages import FactsReply, FactsRequest, ListReply, SearchReply, SearchRequest
 from hive_mind.model.probe import Anchors, Probe, Vector
 from hive_mind.model.scores import TermStatistics
+from hive_mind.ranking.fusion import TRUST_MAX
 
 CONTENT_CHARACTERS_MAX = 64_000
-NAME_CHARACTERS_MAX = 2_000
 NAMES_MAX = 1_000
 VECTOR_BYTES_MAX = 2 * 8_192
 TTL_MS_MAX = 366 * 24 * 3_600_000
 # Year 9999: a later time is no date, and milliseconds of it no longer fit where times are computed.
 TIME_MS_MAX = 253_402_300_799_999
-STAMP_ACTOR_BYTES_MAX = 64
-SEAL_BYTES_MAX = 1_024
 # A proof is kept whole with each dot that it names, so one of many dots would take the square of what it takes on the way.
 REMOVAL_DOTS_MAX = 64
 # Ten times what any of our searches asks for.

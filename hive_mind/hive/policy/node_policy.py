@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from hive_mind.crdt.clock import DRIFT_MS
 from hive_mind.hive.effects import Now
 from hive_mind.hive.membership.clock import HiveClock
 from hive_mind.hive.policy.expiry import ExpirySettings, confidence_now, is_expired, is_hidden
-from hive_mind.hive.policy.registry import DRIFT_MS, ENTRIES_OF_ONE_MAX, Registry
+from hive_mind.hive.policy.registry import ENTRIES_OF_ONE_MAX, Registry
 from hive_mind.hive.policy.rights import subject_of
 from hive_mind.hive.policy.seal import Seal
 from hive_mind.hive.trust.trust_book import TrustBook, TrustSettings

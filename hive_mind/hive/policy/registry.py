@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from hive_mind.crdt.clock import DRIFT_MS
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy import rights
 from hive_mind.hive.policy.rights import kind_of, subject_of
@@ -29,8 +30,6 @@ from hive_mind.hive.policy.seal import APPOINTED
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
 
-DRIFT_MS = 60_000
-"""An entry stamped further beyond hive time is nobody's: it would win for ever."""
 ENTRIES_OF_ONE_MAX = 20_000
 """Of one writer, beside what it writes as a moderator: ratings of all, and values that its runs share. At most some 100 MB."""
 _DIGEST_BYTES = 32

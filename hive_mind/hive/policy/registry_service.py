@@ -13,13 +13,13 @@ from functools import partial
 
 import msgspec
 
-from hive_mind.crdt.clock import HybridClock
+from hive_mind.crdt.clock import DRIFT_MS, HybridClock
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.effects import OWN_REASONS, Delete, Put, Record, Retract, Retracted
 from hive_mind.hive.policy.admission import can_travel
 from hive_mind.hive.policy.authority import AFTER_DISMISSAL, TOO_MANY_ENTRIES
 from hive_mind.hive.policy.node_policy import NodePolicy, PolicyNow
-from hive_mind.hive.policy.registry import DRIFT_MS, Registry, record_key
+from hive_mind.hive.policy.registry import Registry, record_key
 from hive_mind.hive.policy.rights import kind_of, subject_of
 from hive_mind.hive.policy.seal import Seal, appointing, is_appointment, is_sealed_entry, sealed_entry
 from hive_mind.hive.replication.partitions import Partitions

@@ -27,11 +27,12 @@ from typing import Any
 
 import msgspec
 
+from hive_mind.hive.policy.seal import SEAL_BYTES_MAX
 from hive_mind.model.erasure import Erasure, read_key
 from hive_mind.model.evidence import Stamp
 from hive_mind.model.messages import Appointment, RegistryEntry
+from hive_mind.ranking.fusion import TRUST_MAX
 
-TRUST_MAX = 2.0
 KINDS = ("agent", "trust", "rating", "moderator", "quarantine", "retracted", "redacted", "erasure", "erased", "rule", "state")
 OWN = {"rating": "ratings", "state": "values", "erased": "confirmations"}
 """Written by one agent alone, no moderator included."""
@@ -41,7 +42,7 @@ _FOR_GOOD = ("retracted", "redacted", "erasure", "erased")
 KEY_CHARACTERS_MAX = 1_000
 VALUE_CHARACTERS_MAX = 4_000
 _NUMBER_MAX = 1 << 53
-_STAMP_ACTOR_BYTES_MAX, _SEAL_BYTES_MAX = 64, 1_024
+STAMP_ACTOR_BYTES_MAX = 64
 
 
 def kind_of(key: str) -> str:
@@ -181,9 +182,9 @@ def _problem_with_stamp(stamp: Any, seal: Any) -> str:
         isinstance(stamp, Stamp)
         and all(type(part) is int and 0 <= part < _NUMBER_MAX for part in (stamp.ms, stamp.counter))
         and isinstance(stamp.actor, bytes)
-        and len(stamp.actor) <= _STAMP_ACTOR_BYTES_MAX
+        and len(stamp.actor) <= STAMP_ACTOR_BYTES_MAX
         and isinstance(seal, bytes)
-        and len(seal) <= _SEAL_BYTES_MAX
+        and len(seal) <= SEAL_BYTES_MAX
     )
     return "" if is_good else "this is not a valid stamp"
 

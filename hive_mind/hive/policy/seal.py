@@ -16,6 +16,9 @@ APPOINTED = "true"
 
 _encode = msgspec.msgpack.Encoder().encode
 
+SEAL_BYTES_MAX = 1_024
+"""Several times what ours need."""
+
 
 class Seal(Protocol):
     """Makes and checks seals. `is_on` is False where nothing is sealed: then nothing is encoded for it either."""

@@ -14,6 +14,7 @@ from hive_mind.hive.policy.node_policy import PolicyNow
 from hive_mind.hive.query.fetching import FetchScatter
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter
+from hive_mind.hive.query.paged import Asker
 from hive_mind.hive.query.pages import page
 from hive_mind.hive.query.scatter import FOR_MORE, Scatter
 from hive_mind.hive.query.tallying import TallyScatter, rows_that_fit
@@ -72,14 +73,10 @@ class Questions:
         return self._begin(event.request, scatter, at)
 
     def listed(self, event: Listing, at: PolicyNow) -> list[Effect]:
-        topology = self._partitions.topology
-        scatter = ListScatter(event, self._read_set(), self._node, topology.epoch, self._settings, self.latencies, at.now.mono_ms)
-        return self._begin(event.request, scatter, at)
+        return self._begin(event.request, ListScatter(event, self._asker(), at.now.mono_ms), at)
 
     def tallied(self, event: Tally, at: PolicyNow) -> list[Effect]:
-        epoch = self._partitions.topology.epoch
-        scatter = TallyScatter(event, self._read_set(), self._node, epoch, self._settings, self.latencies, at.now.mono_ms)
-        return self._begin(event.request, scatter, at)
+        return self._begin(event.request, TallyScatter(event, self._asker(), at.now.mono_ms), at)
 
     def take(self, sender: str, reply: SearchReply, at: PolicyNow) -> list[Effect]:
         """A reply came; one that nobody waits for changes nothing."""
@@ -147,6 +144,9 @@ class Questions:
         if isinstance(outcome, Gathered):
             outcome = replace(outcome, as_of_ms=at.hive_ms())
         return [Done(request, outcome)]
+
+    def _asker(self) -> Asker:
+        return Asker(self._node, self._read_set(), self._partitions.topology.epoch, self._settings, self.latencies)
 
     def _read_set(self, domains: tuple[str, ...] = ()) -> tuple[ReplicaSet, ...]:
         """Replica sets to ask; worked out once per topology for all questions that name no domains."""

@@ -12,13 +12,10 @@ from hashlib import blake2b
 from itertools import chain
 
 from hive_mind.crdt.orset import ORSet
-from hive_mind.crdt.reconcile import DotIndex
+from hive_mind.crdt.reconcile import ROOT_BYTES, DotIndex
 from hive_mind.hive.replication.partition_content import Proofs
 from hive_mind.model.evidence import ACTOR_BYTES, Actor, Dot, actor_of, counter_of
 from hive_mind.model.messages import Span
-
-ROOT_BYTES = 16
-
 
 # Every node decides such removals by itself; a proof of them convinces no other node.
 OWN_JUDGEMENT = ("expired", "quota", "revoked")

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now
+from hive_mind.ranking.fusion import TRUST_MAX
 
-# Trust is in [0, 2] and ordinarily 1.
-TRUST_MAX = 2.0
 # Drawing again until trust accepts: at the lowest weight one draw in ten is accepted, so this many almost never all fail.
 DRAWS_MAX = 64
 # Buckets of peers that left are thrown away with all the others; a full one is what a peer starts with anyway.

@@ -19,6 +19,7 @@ from hive_mind.hive.effects import Delete, Held, Put, Record, Send
 from hive_mind.hive.replication.exchange_steps import heads_of, size_of
 from hive_mind.hive.replication.partition_replica import PartitionReplica
 from hive_mind.hive.replication.taken import Taken
+from hive_mind.hive.retries import FIRST_RETRY_MS, retry_ms
 from hive_mind.model.evidence import Assertion, Dot, Sealed
 from hive_mind.model.messages import Changes, Replicate
 
@@ -49,7 +50,7 @@ class DeliverySettings:
     `batch_bytes_max`: size of a batch in a message, about; one too large for a bus would be sent again for ever.
     """
 
-    first_retry_ms: int = 2_000
+    first_retry_ms: int = FIRST_RETRY_MS
     last_retry_ms: int = 60_000
     retries_max: int = 60
     batch_dots_max: int = 512
@@ -187,9 +188,8 @@ class Outbox:
         return any(not batch.is_kept for batch in self._batches.values())
 
     def _sent(self, batch: Batch, mono_ms: int) -> Send:
-        step = min(self._settings.first_retry_ms << min(batch.attempts, 16), self._settings.last_retry_ms)
-        # Half of it by chance, so that members that missed the same message don't all ask at once.
-        batch.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
+        settings = self._settings
+        batch.due_ms = mono_ms + retry_ms(batch.attempts, settings.first_retry_ms, settings.last_retry_ms, self._chance)
         batch.attempts += 1
         self._next_due_ms = batch.due_ms if self._next_due_ms is None else min(self._next_due_ms, batch.due_ms)
         changes = tuple(self._changes(partition, dots) for partition, dots in batch.items)

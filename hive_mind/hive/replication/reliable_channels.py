@@ -10,6 +10,7 @@ import msgspec
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
+from hive_mind.hive.retries import FIRST_RETRY_MS, retry_ms
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
 
 LANES, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"
@@ -33,7 +34,7 @@ class ChannelSettings:
 
     window: int = 64
     unconfirmed_max: int = 10_000
-    first_retry_ms: int = 2_000
+    first_retry_ms: int = FIRST_RETRY_MS
     last_retry_ms: int = 30_000
 
 
@@ -142,9 +143,8 @@ class Sender:
             lane.attempts, lane.due_ms = 0, mono_ms if lane.waiting else None
 
     def _set_due(self, lane: _Lane, mono_ms: int) -> None:
-        step = min(self._settings.first_retry_ms << min(lane.attempts, 16), self._settings.last_retry_ms)
-        # Half of it is jitter, so that members that missed the same message don't speak at once.
-        lane.due_ms = mono_ms + step // 2 + self._chance.randrange(max(step // 2, 1))
+        settings = self._settings
+        lane.due_ms = mono_ms + retry_ms(lane.attempts, settings.first_retry_ms, settings.last_retry_ms, self._chance)
 
 
 @dataclass(slots=True)

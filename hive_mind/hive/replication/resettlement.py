@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from hive_mind.crdt.clock import is_believable
+from hive_mind.crdt.clock import DRIFT_MS, is_believable
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Now, Persist, Put, Record
 from hive_mind.hive.node import ACTOR, CLOCK, META, HiveNode
-from hive_mind.hive.policy.registry import DRIFT_MS
 from hive_mind.hive.policy.registry_service import record_of
 from hive_mind.hive.policy.seal import UNSEALED, Seal, sealed_anew
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched

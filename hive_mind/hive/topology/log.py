@@ -16,14 +16,13 @@ import msgspec
 
 from hive_mind.errors import WireError
 from hive_mind.hive.membership.heartbeats import Heartbeats
-from hive_mind.hive.policy.seal import Seal, is_sealed_topology
+from hive_mind.hive.policy.seal import SEAL_BYTES_MAX, Seal, is_sealed_topology
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.codec import NAME_CHARACTERS_MAX, TOPOLOGY_BYTES_MAX, digest_of, is_name, pack, unpack
 from hive_mind.model.messages import AnnouncedTopology, TopologyUpdate
 
 # A member that missed more needs a full copy.
 STEPS_MAX = 8
-_SEAL_BYTES_MAX = 1024
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[AnnouncedTopology, ...]).decode
@@ -55,7 +54,7 @@ class TopologyVersion:
     @staticmethod
     def of(announced: AnnouncedTopology) -> "TopologyVersion":
         """Raises `WireError` for an invalid topology."""
-        if len(announced.by) > NAME_CHARACTERS_MAX or len(announced.seal) > _SEAL_BYTES_MAX:
+        if len(announced.by) > NAME_CHARACTERS_MAX or len(announced.seal) > SEAL_BYTES_MAX:
             raise WireError("the maker's name or the seal of a topology is too long")
         return TopologyVersion(unpack(announced.topology), announced)
 

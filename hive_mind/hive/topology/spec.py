@@ -78,8 +78,8 @@ _SPECS = (
         frozenset({"groups", "domains", "broadcast_threshold"}),
         "group",
         _federated,
-        """\
-    broadcastThreshold: 0.9
+        f"""\
+    broadcastThreshold: {BROADCAST_THRESHOLD}
     groups:
       - name: north
         domain: [harbour, ferry]    # such questions go there first

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hive_mind.hive.policy.rights import TRUST_MAX
+from hive_mind.ranking.fusion import TRUST_MAX
 
 TRUST_DEFAULT = 1.0
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ from hive_mind.hive.effects import Kept, Put, SetAside
 from hive_mind.journal.sqlite.database import FORMAT, Database
 from hive_mind.sqlite.file import log_path, unreadable
 from hive_mind.sqlite.lock import Lock, lock_path
+from hive_mind.sqlite.log import HEADER_BYTES
 
-_HEADER_BYTES = 32
 # The log begins anew after some 16 MB, far more than is written while a file is copied.
 _ATTEMPTS = 20
 
@@ -107,7 +107,7 @@ def _copy(path: Path, copy: Path) -> None:
 def _header(log: Path) -> bytes:
     try:
         with log.open("rb") as file:
-            return file.read(_HEADER_BYTES)
+            return file.read(HEADER_BYTES)
     except FileNotFoundError:
         return b""
 

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 from zlib import crc32
 
-from hive_mind.ledger.base import Page, beyond_end
+from hive_mind.ledger.base import PAGE_ENTRIES, Page, beyond_end
 from hive_mind.model.entry import Entry, Head
 from hive_mind.sqlite.file import File, FileFormat, unreadable
 
@@ -37,8 +37,6 @@ FORMAT = FileFormat(
     cache_bytes=512 << 10,
 )
 
-# An entry is at most 1 MiB, most are below 1 kB.
-_PAGE_ENTRIES = 100
 
 # As bytes: a flipped bit can turn bytes into text, or text into invalid UTF-8.
 _COLUMNS = "pos, CAST(stream AS BLOB), seq, at_ms, CAST(kind AS BLOB), CAST(body AS BLOB), sum"
@@ -161,7 +159,7 @@ class Database:
         """The next entries behind a position; damaged ones are logged and left out."""
         with self._file.reading() as connection:
             (last,) = connection.execute(_LAST).fetchone()
-            upto = max(since_pos, min(max(since_pos, 0) + _PAGE_ENTRIES, last))
+            upto = max(since_pos, min(max(since_pos, 0) + PAGE_ENTRIES, last))
             rows = [_Row(*row) for row in connection.execute(_PAGE, (since_pos, upto))]
         self._log_damaged(rows)
         begins = prefix.encode(errors="replace")

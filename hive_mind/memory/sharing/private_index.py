@@ -9,10 +9,7 @@ from contextlib import contextmanager
 from hive_mind.memory.recall import Recall
 from hive_mind.model.fact import Fact, Sharing
 from hive_mind.ranking.form import weighted_terms
-from hive_mind.ranking.index import FactIndex
-
-# An index keeps the place of what was taken out. Beyond as many empty places as facts, and some, it is made anew.
-_EMPTY_PLACES_MIN = 256
+from hive_mind.ranking.index import Compacting, FactIndex
 
 
 def is_at_home(fact: Fact) -> bool:
@@ -25,9 +22,8 @@ class Home:
 
     def __init__(self, recall: Recall) -> None:
         self.recall = recall
-        self._index = FactIndex(recall.new_arm())
         self._indexed: dict[str, Fact] = {}
-        self._empty_places = 0
+        self._index = Compacting(lambda: FactIndex(recall.new_arm()), self._add)
         self._changed: dict[str, None] = dict.fromkeys(recall.facts.held)
         self._watchers: list[set[str]] = []
 
@@ -43,9 +39,8 @@ class Home:
         for fact_id in self._changed:
             self._follow(self.recall.facts[fact_id])
         self._changed.clear()
-        if self._empty_places > len(self._indexed) + _EMPTY_PLACES_MIN:
-            self._rebuild()
-        return self._index
+        self._index.renew()
+        return self._index.current
 
     @contextmanager
     def leaving(self) -> Iterator[set[str]]:
@@ -60,17 +55,11 @@ class Home:
     def _follow(self, fact: Fact) -> None:
         former = self._indexed.pop(fact.id, None)
         if former is not None:
-            self._index.remove(fact.id, weighted_terms(former))
-            self._empty_places += 1
+            self._index.current.remove(fact.id, weighted_terms(former))
+            self._index.emptied()
         if is_at_home(fact):
-            self._add(fact)
+            self._indexed[fact.id] = fact
+            self._add(self._index.current, fact.id)
 
-    def _add(self, fact: Fact) -> None:
-        self._index.add(fact.id, weighted_terms(fact), self.recall.current.vector(fact.id))
-        self._indexed[fact.id] = fact
-
-    def _rebuild(self) -> None:
-        facts, self._indexed, self._empty_places = list(self._indexed.values()), {}, 0
-        self._index = FactIndex(self.recall.new_arm())
-        for fact in facts:
-            self._add(fact)
+    def _add(self, index: FactIndex, fact_id: str) -> None:
+        index.add(fact_id, weighted_terms(self._indexed[fact_id]), self.recall.current.vector(fact_id))

@@ -17,7 +17,7 @@ from hive_mind.store.base import AddEpisode, Change, Link
 Lines = Callable[[], Iterable[bytes | str]]
 """Gives the lines, from the first one, as often as it is called."""
 
-_PROBLEMS_SHOWN = 10
+PROBLEMS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class Examination:
                 self._note(record_of(line))
             except InvalidInput as error:
                 self._bad += 1
-                if len(self._problems) < _PROBLEMS_SHOWN:
+                if len(self._problems) < PROBLEMS_SHOWN:
                     self._problems.append(f"line {self.taken}: {error}")
 
     def result(self) -> Examined:
         """Their summary. Raises `InvalidInput` that names the first bad lines and their errors."""
         if not self._bad:
-            missing, self._bad = self._ids.missing(_PROBLEMS_SHOWN)
+            missing, self._bad = self._ids.missing(PROBLEMS_SHOWN)
             self._problems = [f"{id} is named and not held by any line: export both ends together" for id in missing]
         if self._bad:
-            more = f"\n  … and {self._bad - _PROBLEMS_SHOWN} more" if self._bad > _PROBLEMS_SHOWN else ""
+            more = f"\n  … and {self._bad - PROBLEMS_SHOWN} more" if self._bad > PROBLEMS_SHOWN else ""
             raise InvalidInput("nothing was imported:\n  " + "\n  ".join(self._problems) + more)
         links_from = self.taken if self._links_from is None else self._links_from
         return Examined(self._digest.hexdigest(), self._lines, self._facts, self._nodes_to, links_from, self.taken)

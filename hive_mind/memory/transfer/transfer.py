@@ -9,17 +9,17 @@ from typing import Annotated
 import msgspec
 
 from hive_mind.errors import InvalidInput
-from hive_mind.memory.intake import NAME_CHARACTERS_MAX, STATEMENT_CHARACTERS_MAX
+from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.model.content import Episode
 from hive_mind.model.evidence import said_of
-from hive_mind.model.fact import Fact, Relation, Sharing
+from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, Relation, Sharing
 from hive_mind.model.ids import canonical, episode_id, fact_id
 from hive_mind.store.base import Link
 
 Record = Fact | Episode | Link
 
 # A message may quote the line, and a line may be of any length.
-_PROBLEM_CHARACTERS_MAX = 300
+PROBLEM_CHARACTERS_MAX = 300
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARACTERS_MAX)]
 NameOrNone = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS_MAX)]
@@ -74,7 +74,7 @@ def record_of(line: bytes | str) -> Record:
         read: _Line = _decoder.decode(line.encode() if isinstance(line, str) else line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         why = str(error) if isinstance(line, str) or _is_text(line) else "is no UTF-8: save it as UTF-8"
-        raise InvalidInput(why[:_PROBLEM_CHARACTERS_MAX]) from error
+        raise InvalidInput(why[:PROBLEM_CHARACTERS_MAX]) from error
     match read:
         case _FactLine():
             return _fact(read)

@@ -12,9 +12,6 @@ from hive_mind.errors import ConfigError, InvalidInput
 from hive_mind.file_lock import try_lock
 from hive_mind.runtime import files
 
-# As files are that anybody edits; the user's own mask decides who else may.
-_READABLE = 0o666
-
 
 def write_whole(path: Path, text: str) -> None:
     """After a crash the file has the former content or this one. A link is replaced, what it led to stays as it is.
@@ -22,7 +19,7 @@ def write_whole(path: Path, text: str) -> None:
     Raises `InvalidInput` where it can't be written.
     """
     with writable(path):
-        files.write_whole(path, text.encode(), _READABLE)
+        files.write_whole(path, text.encode(), files.READABLE)
 
 
 def append_line(path: Path, line: str) -> None:

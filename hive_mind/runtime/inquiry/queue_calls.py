@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # A person reads the beginning; `hive-mind events dlq show` has the whole.
 _CHARACTERS_SHOWN = 2000
-_BYTES_SHOWN = 256
 
 
 class QueueCalls(AskedAgent):
@@ -156,6 +155,6 @@ def _letter_reply(letter: DeadLetter) -> DeadLetterJson:
 
 def _message_text(letter: DeadLetter) -> str:
     if letter.envelope is None:
-        return f"{len(letter.data)} bytes that are not a message: {letter.data[:_BYTES_SHOWN].hex(' ')}"
+        return letter.data_shown
     text = msgspec.json.encode(msgspec.to_builtins(letter.envelope.message, enc_hook=str)).decode()
     return text if len(text) <= _CHARACTERS_SHOWN else f"{text[:_CHARACTERS_SHOWN]} …"

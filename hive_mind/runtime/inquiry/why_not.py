@@ -15,13 +15,13 @@ from hive_mind.memory.base import Memory
 from hive_mind.model.answer import Answer
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import SearchResult
+from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.model.query import Hit, Method, Query
 
 Step = Literal["unknown", "retracted", "superseded", "not found", "ranked below", "not used", "used"]
 
 # Beyond this place nobody asks why; a search for all these takes tenths of a second in a large memory.
 _PLACES_MAX = 1000
-_ID_CHARACTERS_MIN = 6
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -117,4 +117,4 @@ def _saying(wanted: str, facts: Sequence[Fact]) -> Fact | None:
 
 
 def _is_id(text: str) -> bool:
-    return len(text) >= _ID_CHARACTERS_MIN and _HEX.issuperset(text)
+    return len(text) >= PREFIX_CHARACTERS_MIN and _HEX.issuperset(text)

@@ -14,12 +14,12 @@ from hive_mind.hive.policy.admission import refusal
 from hive_mind.hive.policy.rights import problem_with
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot, Vouched
+from hive_mind.memory.transfer.examining import PROBLEMS_SHOWN
+from hive_mind.memory.transfer.transfer import PROBLEM_CHARACTERS_MAX
 from hive_mind.model.evidence import ACTOR_BYTES, Assertion, Sealed, Stamp, Statement, dot, said_of
 from hive_mind.model.messages import Appointment, RegistryEntry
 
 LINE_BYTES_MAX = 4 << 20
-_PROBLEMS_SHOWN = 10
-_PROBLEM_CHARACTERS_MAX = 300
 # A dot is no part of an estate, and has to be one for the check.
 _ANY_DOT = dot(bytes(ACTOR_BYTES), 1)
 
@@ -81,8 +81,8 @@ def estate_in(lines: Iterable[bytes]) -> JournalSnapshot:
         try:
             found = _checked(line)
         except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError, InvalidInput) as error:
-            problems.append(f"line {number}: {str(error)[:_PROBLEM_CHARACTERS_MAX]}")
-            if len(problems) >= _PROBLEMS_SHOWN:
+            problems.append(f"line {number}: {str(error)[:PROBLEM_CHARACTERS_MAX]}")
+            if len(problems) >= PROBLEMS_SHOWN:
                 break
         else:
             if isinstance(found, Vouched):

@@ -22,12 +22,12 @@ from hive_mind.identity.envelopes import Mode, Signing
 from hive_mind.identity.epochs import EpochKeys, handed_out
 from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import KEY_BYTES, PrivateKey
+from hive_mind.model.aggregation import DAY_MS
 from hive_mind.private import private_folder
 from hive_mind.runtime.files import write_whole
 
 DAYS = 365
 """How long a certificate holds where nothing else is said."""
-_DAY_MS = 24 * 3600 * 1000
 _SHOWN = 0o644
 # The capacity of a ConfigMap: certificates of some 3,000 processes.
 _FILE_BYTES_MAX = 1 << 20
@@ -90,9 +90,9 @@ class KeyFolder:
         now_ms = time.time_ns() // 1_000_000
         # Of the same key, it also says so of the time before: a newcomer is shown this one only, and what was said back then.
         # A day earlier: also to a member whose clock is behind, it holds at once.
-        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms - _DAY_MS
+        since_ms = former.not_before_ms if former is not None and former.key_id == own.id else now_ms - DAY_MS
         box = own.box.public_key().public_bytes_raw()
-        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * _DAY_MS, voucher, box)
+        made = Certificate(self.fleet, names, own.public, since_ms, now_ms + days * DAY_MS, voucher, box)
         self._write(f"{_file(name)}.cert", issued(root, made))
         if self.epoch() is not None:
             self.admit(name)
@@ -104,7 +104,7 @@ class KeyFolder:
             made, own = self.certificate(name), self._key(name)
         except ConfigError:
             return False
-        until_ms = time.time_ns() // 1_000_000 + days_left * _DAY_MS
+        until_ms = time.time_ns() // 1_000_000 + days_left * DAY_MS
         if made is None or own is None or made.key_id != own.id or made.key_id in self.revoked:
             return False
         return made.not_after_ms > until_ms and {name, *also} == set(made.names)
@@ -240,7 +240,7 @@ class KeyFolder:
         """A key that speaks for everybody, for as long as facts are moved; its certificate stays, so that they are believed."""
         root, own = self._root(), PrivateKey.generate()
         now_ms = time.time_ns() // 1_000_000
-        made = issued(root, Certificate(self.fleet, ("*",), own.public, 0, now_ms + _DAY_MS))
+        made = issued(root, Certificate(self.fleet, ("*",), own.public, 0, now_ms + DAY_MS))
         self._write(f"moved-{own.id.hex()[:12]}.cert", made)
         return Keyring(root.public, own, made)
 

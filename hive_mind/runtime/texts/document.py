@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+CHARS_MAX = 20 << 20
+"""As much as of a text file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

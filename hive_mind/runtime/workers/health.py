@@ -51,7 +51,7 @@ from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
 from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.events import beating
-from hive_mind.runtime.serving import refusal
+from hive_mind.runtime.serving import FINISH_S, LEAVE_S, refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
@@ -61,9 +61,6 @@ from hive_mind.runtime.workers.worker import Worker
 
 _log = logging.getLogger(__name__)
 
-# Grace period for requests under way when it ends.
-_FINISH_S = 10.0
-_LEAVE_S = 60.0
 _BEAT_S = 15.0
 # The time of some hundred questions.
 _AGAIN_S = 1.0
@@ -74,7 +71,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class _LeaveRequest(msgspec.Struct, forbid_unknown_fields=True):
-    timeout_s: float = _LEAVE_S
+    timeout_s: float = LEAVE_S
 
 
 class _EvictRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -113,7 +110,7 @@ class WorkerServer:
         for path, further in below.items():
             app.add_subapp(path, further)
         self._is_local = is_loopback(host)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_FINISH_S)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=FINISH_S)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()

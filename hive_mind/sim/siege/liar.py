@@ -33,9 +33,9 @@ from hive_mind.model.messages import (
     TakenOver,
 )
 from hive_mind.sim.faults import YEAR_MS
+from hive_mind.sim.siege.forgery import FAR
 from hive_mind.sim.workload import FACT_IDS, MODERATOR, STATEMENTS, agents_of
 
-_FAR = 1 << 39
 _LIES_SHARE = 0.4
 _FLOOD = 20
 _SEEN: tuple[Literal["", "whole", "rest"], ...] = ("", "whole", "rest")
@@ -102,13 +102,13 @@ class Liar:
     def _false_step(self, node: HiveNode, step: SyncStep) -> SyncStep:
         """Everything was seen and nothing is live: in a plain set of this kind that removes everything."""
         share = node.partitions.shares[step.partition]
-        heads = tuple(Head(head.node, head.incarnation, _FAR, head.seal) for head in share.heads.values())
+        heads = tuple(Head(head.node, head.incarnation, FAR, head.seal) for head in share.heads.values())
         return msgspec.structs.replace(
             step,
             adds=(*step.adds, *self._forged_adds(node, step.partition)),
             removals=(*step.removals, *self._forged_removals(node), *self._taken_back_before(node, step.partition)),
             heads=(*step.heads, *heads),
-            seen_up_to=tuple(dot(actor, _FAR) for actor in sorted(share.heads)),
+            seen_up_to=tuple(dot(actor, FAR) for actor in sorted(share.heads)),
             spans=tuple(msgspec.structs.replace(span, dots=(), fingerprint=b"") for span in step.spans),
             seen=self._chance.choice(_SEEN),
         )
@@ -180,7 +180,7 @@ class Liar:
 
     def _forged_dot(self, node: HiveNode) -> Dot:
         actor = actor_id(self._name, node.incarnation)
-        return self._chance.choice((dot(actor, self._chance.randrange(1, _FAR)), b"", b"short", b"\xff" * 13, b"\0" * 13))
+        return self._chance.choice((dot(actor, self._chance.randrange(1, FAR)), b"", b"short", b"\xff" * 13, b"\0" * 13))
 
     def _forged_removals(self, node: HiveNode) -> tuple[Removal, ...]:
         """Somebody else's assertions, taken back in the moderator's name and in its own."""

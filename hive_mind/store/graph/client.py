@@ -39,6 +39,8 @@ _GRACE_S = 2.0
 _ROOM_BYTES = 64 << 20
 # Ways of more edges join nearly everything, and take seconds.
 LENGTH_MAX = 6
+LENGTH, PATHS, ROWS, TIMEOUT_S = 4, 3, 1000, 10.0
+"""Where nobody says otherwise: edges of a path, paths, rows of an answer, seconds it may take."""
 
 _CHILD = code_of("hive_mind.store.graph.server")
 
@@ -62,24 +64,24 @@ class Graph:
         """Things within `depth` edges of a fact, an episode or an entity, given by id or name."""
         return await self._asked(questions.neighbourhood, of, depth, limit)
 
-    async def path(self, start: str, end: str, max_length: int = 4, limit: int = 3) -> tuple[Way, ...]:
+    async def path(self, start: str, end: str, max_length: int = LENGTH, limit: int = PATHS) -> tuple[Way, ...]:
         """The shortest ways between two things; none where all have more than `max_length` edges (up to 6)."""
         if not 1 <= max_length <= LENGTH_MAX:
             raise errors.InvalidInput(f"a path of {max_length} edges can't be looked for: give 1 to {LENGTH_MAX}")
         return tuple(await self._asked(questions.paths, start, end, max_length, limit))
 
-    async def history(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
+    async def history(self, fact_id: str, limit: int = ROWS) -> tuple[Thing, ...]:
         """The facts a fact replaced, the fact, and its replacements: the oldest first."""
         return tuple(await self._asked(questions.history, fact_id, limit))
 
-    async def sources_of(self, fact_id: str, limit: int = 1000) -> tuple[Thing, ...]:
+    async def sources_of(self, fact_id: str, limit: int = ROWS) -> tuple[Thing, ...]:
         return tuple(await self._asked(questions.sources_of, fact_id, limit))
 
-    async def derived_from(self, source: str, limit: int = 1000) -> tuple[Thing, ...]:
+    async def derived_from(self, source: str, limit: int = ROWS) -> tuple[Thing, ...]:
         """Facts derived from an episode with this id; where there is none, the facts that rest on a source of this name."""
         return tuple(await self._asked(questions.derived_from, source, limit))
 
-    async def query(self, cypher: str, limit: int = 1000, timeout_s: float = 10.0) -> Rows:
+    async def query(self, cypher: str, limit: int = ROWS, timeout_s: float = TIMEOUT_S) -> Rows:
         """The answer to a query in Cypher that only reads. A result that is too large is cut, and says so."""
         query = {"cypher": cypher, "limit": limit, "timeout_s": timeout_s}
         async with self._turn:

@@ -15,14 +15,14 @@ import msgspec
 from hive_mind.errors import BackendTimeout, InvalidInput
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.ids import entity_id
+from hive_mind.model.ids import PREFIX_CHARACTERS_MIN, entity_id
 from hive_mind.store.graph.schema import FACT, kind_of, state_of
 from hive_mind.store.graph.values import Edge, Neighbourhood, Path, Thing
 from hive_mind.store.sqlite import rows
 from hive_mind.store.sqlite.reading import RecordReader
 from hive_mind.store.sqlite.rows import RELATION_NUMBERS, RELATIONS, EdgeRow, NodeRow
 
-_NAMES_SHOWN, _ID_PREFIX_MIN = 5, 6
+_NAMES_SHOWN = 5
 # Paths of six edges in a large memory touch most of it.
 _PATIENCE_S = 30.0
 _CONSIDERED_MAX = 1000
@@ -44,7 +44,7 @@ def found(reader: RecordReader, given: str) -> GraphNode:
         # Of another tenant, or imported.
         name = msgspec.json.encode(given).decode()
         nodes = _nodes(reader, "WHERE kind = ? AND lower(CAST(body AS TEXT)) = lower(?)", rows.ENTITY, name)
-    if not nodes and len(given) >= _ID_PREFIX_MIN:
+    if not nodes and len(given) >= PREFIX_CHARACTERS_MIN:
         prefix = given.lower()
         nodes = _nodes(reader, "WHERE id BETWEEN ? AND ? LIMIT ?", prefix, f"{prefix}\U0010ffff", _NAMES_SHOWN)
     if not nodes:

@@ -116,7 +116,7 @@ async def test_a_defect_is_told_in_the_log_alone(tmp_path, monkeypatch, caplog):
 
 async def test_a_page_that_follows_does_not_hold_the_process_up(tmp_path, monkeypatch):
     # Longer than any test: the process would wait for it.
-    monkeypatch.setattr(health, "_FINISH_S", 3600.0)
+    monkeypatch.setattr(health, "FINISH_S", 3600.0)
     async with looking(tmp_path) as browser:
         reply = await browser.follow("fleet/live")
         await reply.content.readline()

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from hive_mind.hive.policy import expiry, rights
+from hive_mind.hive.policy import expiry
 from hive_mind.hive.policy.expiry import ExpirySettings, FactTTL
 from hive_mind.hive.query import scatter
 from hive_mind.hive.replication import gossip
@@ -57,7 +57,7 @@ def is_ours_or_differs_on_purpose(name: str, found: object, theirs: object, text
         ("FEDERATED_QUERY_LIMIT_MULTIPLIER", seed, "LIMIT_MULTIPLIER", 10),
         ("DOMAIN_ROUTING_PRIORITY_MULTIPLIER", scatter, "DOMAIN_ROUTING_PRIORITY_MULTIPLIER", 3),
         ("DEFAULT_EMBEDDING_MODEL", settings, "DEFAULT_EMBEDDING_MODEL", "BAAI/bge-base-en-v1.5"),
-        ("highest trust", rights, "TRUST_MAX", 2.0),
+        ("highest trust", fusion, "TRUST_MAX", 2.0),
         ("trust of an agent nobody knows", ratings, "NOBODY.trust", 1.0),
         ("word overlap of a contradiction", contradiction, "OVERLAP_MIN", 0.4),
     ],

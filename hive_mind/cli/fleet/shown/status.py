@@ -8,7 +8,7 @@ from rich.text import Text
 from hive_mind.cli.fleet.shown.sizes import ago
 from hive_mind.cli.output import show, show_table
 from hive_mind.cli.styled import Cell
-from hive_mind.counted import counted
+from hive_mind.counted import IN_A_LINE, counted, first_of
 
 if TYPE_CHECKING:
     from hive_mind.control.status.fleet_status import AgentView, Condition, FleetStatus
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 AGENT_TITLES = ("agent", "phase", "process", "group", "facts", "pending", "lag", "restarts", "since", "last error")
 AGENT_FIGURES = (4, 5, 6, 7, 8)
 _WIDE_TITLES, _WIDE_FIGURES = (*AGENT_TITLES, "domain", "pid"), (*AGENT_FIGURES, len(AGENT_TITLES) + 1)
-# More do not fit into a line.
-_NAMED_MAX = 5
 CONDITION_TITLES = ("condition", "status", "since", "reason", "message")
 
 _STYLES = {
@@ -58,11 +56,7 @@ def show_fleet_line(status: "FleetStatus") -> None:
     show(fleet_line(status), style=_STYLES.get(status.phase.lower(), "bold"))
     for notice in dict.fromkeys(notice for process in status.processes for notice in process.notices):
         whose = [process.name for process in status.processes if notice in process.notices]
-        show(f"note: {_few(whose)}: {notice}", style="yellow")
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED_MAX]) + (f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else "")
+        show(f"note: {first_of(whose, IN_A_LINE)}: {notice}", style="yellow")
 
 
 def show_agents(agents: Sequence["AgentView"], now_ms: int | None = None, *, is_wide: bool = False) -> None:

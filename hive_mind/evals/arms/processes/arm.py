@@ -26,7 +26,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendTimeout, BackendUnavailable
 from hive_mind.evals.arms.base import ArmResult, Cost, Means
 from hive_mind.evals.arms.costs import prepare
-from hive_mind.evals.arms.keeping import candidate_of, facts_of, lessons, worded
+from hive_mind.evals.arms.keeping import STORE_BATCH, candidate_of, facts_of, lessons, worded
 from hive_mind.evals.arms.node_per_agent import ANOTHER_MOMENT_MS, PerAgentArm, down_of, groups_of, refuse
 from hive_mind.evals.arms.processes.measured_worker import Given, MembersState, SearchFound
 from hive_mind.evals.arms.processes.process_guardian import Guardian, open_guardian
@@ -49,7 +49,6 @@ PROCESSES_MAX = 8
 """Two cores are busy with this many; more agents share processes, still with a node each."""
 
 _WORKER = (sys.executable, "-P", "-m", "hive_mind.evals.arms.processes.measured_worker")
-_STORE_BATCH = 256
 _ANSWERS_WITHIN_S = 900.0
 _SETTLED_WITHIN_S = 300.0
 _LOOK_S = 0.01
@@ -175,8 +174,8 @@ class ProcessesArm(PerAgentArm):
             await self._keep(self._names[agent], worded(some.documents))
 
     async def _keep(self, agent: str, documents: Sequence[Document]) -> None:
-        for start in range(0, len(documents), _STORE_BATCH):
-            some = Scope(self._scope.name, tuple(documents[start : start + _STORE_BATCH]), ())
+        for start in range(0, len(documents), STORE_BATCH):
+            some = Scope(self._scope.name, tuple(documents[start : start + STORE_BATCH]), ())
             vectors = await _vectors_of(some, self._means.embedder)
             given = Given(vectors, tuple(candidate_of(document) for document in some.documents))
             await self._ask(agent, "keep", source=some.name, inputs=given)

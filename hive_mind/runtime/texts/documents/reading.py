@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hive_mind.runtime.settings import environment_with
-from hive_mind.runtime.texts.document import Document, Refused, Unreadable
+from hive_mind.runtime.texts.document import CHARS_MAX, Document, Refused, Unreadable
 from hive_mind.runtime.texts.documents.register import PACKAGES_MISSING, is_installed, named
 
 if sys.platform != "win32":
@@ -22,12 +22,10 @@ if sys.platform != "win32":
 TIME_MAX_S = 120
 # Fonts and tables of large documents are unpacked in RAM.
 MEMORY_MAX_BYTES = 1 << 30
-# As much as of a text file.
-_CHARS_MAX = 20 << 20
 
 _TOO_LONG = Unreadable(f"takes more than {TIME_MAX_S} s to read: split it, or save its text as a file of its own")
 _TOO_MUCH = f"needs more than {MEMORY_MAX_BYTES >> 20} MB of memory to be read: split it, or save its text as a file of its own"
-_TOO_MUCH_TEXT = f"holds more than {_CHARS_MAX >> 20} million characters: split it"
+_TOO_MUCH_TEXT = f"holds more than {CHARS_MAX >> 20} million characters: split it"
 # Of the current folder nothing takes the place of a package.
 _CODE = f"import sys; sys.path.append({str(Path(__file__).parents[4])!r}); from {__name__} import main; main()"
 # Of numpy, which openpyxl loads: each thread takes memory, and there are as many as cores.
@@ -79,7 +77,7 @@ def _said(format: str, body: bytes) -> Mapping[str, object]:
         if isinstance(error, MemoryError) or "out of memory" in str(error):
             return {"refused": _TOO_MUCH}
         return {"refused": f"is damaged or no {format.upper()} ({type(error).__name__})"}
-    if len(document.text) > _CHARS_MAX:
+    if len(document.text) > CHARS_MAX:
         return {"refused": _TOO_MUCH_TEXT}
     # Control characters are no text, and half a surrogate pair is no character.
     text = document.text.replace("\0", "").encode("utf-8", "replace").decode()

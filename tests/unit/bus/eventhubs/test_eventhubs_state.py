@@ -24,8 +24,9 @@ def letter(number: int, name: str = "bob") -> Dead:
 
 def test_positions_are_kept_by_hub_hive_and_name(tmp_path: Path) -> None:
     state = ConsumerState(tmp_path, "here/hive")
-    state.save({ConsumerName("hive", "bob"): Stop(1, Position(7, (3, 5))), ConsumerName("hive", "cid"): Stop(2, Position(1))})
-    state.save({ConsumerName("other", "bob"): Stop(0, Position(9)), ConsumerName("hive", "cid"): Stop(3, Position(2))})
+    bob, cid, other = ConsumerName("hive", "bob"), ConsumerName("hive", "cid"), ConsumerName("other", "bob")
+    state.write([(bob, Stop(1, Position(7, (3, 5)))), (cid, Stop(2, Position(1)))])
+    state.write([(other, Stop(0, Position(9))), (cid, Stop(3, Position(2)))])
     state.close()
 
     again = ConsumerState(tmp_path, "here/hive")

@@ -3,7 +3,6 @@ import pytest
 
 from hive_mind.hive.policy.admission import (
     CONTENT_CHARACTERS_MAX,
-    NAME_CHARACTERS_MAX,
     NAMES_MAX,
     TIME_MS_MAX,
     TTL_MS_MAX,
@@ -13,6 +12,7 @@ from hive_mind.hive.policy.admission import (
 )
 from hive_mind.hive.policy.seal import UNSEALED
 from hive_mind.model.evidence import Sealed, Stamp, Statement, dot
+from hive_mind.model.fact import NAME_CHARACTERS_MAX
 from hive_mind.model.ids import fact_id
 from tests.hives import PUMP, assertion
 

@@ -4,6 +4,7 @@ import pytest
 from hive_mind.hive.effects import Listing, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter
+from hive_mind.hive.query.paged import Asker
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
 from hive_mind.model.ids import fact_id
@@ -19,7 +20,7 @@ def fact(content: str, ms: int) -> HiveFact:
 
 def listing(limit: int = 3, deadline_ms: int = 1_000, node: str = "n0", bytes_max: int = 4 << 20) -> ListScatter:
     settings = ScatterSettings(reply_bytes_max=bytes_max)
-    return ListScatter(Listing("q", limit, deadline_ms, "pump"), SETS, node, 5, settings, Latencies(settings), 0)
+    return ListScatter(Listing("q", limit, deadline_ms, "pump"), Asker(node, SETS, 5, settings, Latencies(settings)), 0)
 
 
 def reply(name: str, *facts: HiveFact, missing: tuple[str, ...] = (), query: str = "q", is_cut: bool = False) -> ListReply:

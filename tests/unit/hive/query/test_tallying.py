@@ -2,6 +2,7 @@ import pytest
 
 from hive_mind.hive.effects import SearchLocal, Send, Tally
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
+from hive_mind.hive.query.paged import Asker
 from hive_mind.hive.query.tallying import TallyScatter, rows_that_fit
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.aggregation import row
@@ -13,7 +14,7 @@ SETS = (ReplicaSet("set0", ("n0", "n1"), ("p0", "p1")), ReplicaSet("set1", ("n2"
 
 def tally(bytes_max: int = 4 << 20) -> TallyScatter:
     settings = ScatterSettings(reply_bytes_max=bytes_max)
-    scatter = TallyScatter(Tally("q", 1_000, "pump"), SETS, "n0", 5, settings, Latencies(settings), 0)
+    scatter = TallyScatter(Tally("q", 1_000, "pump"), Asker("n0", SETS, 5, settings, Latencies(settings)), 0)
     scatter.start(0)
     return scatter
 
@@ -28,7 +29,7 @@ def reply(name: str, *moments: int, missing: tuple[str, ...] = (), is_cut: bool 
 
 def test_one_member_of_each_set_is_asked_the_node_itself_without_a_message():
     settings = ScatterSettings(reply_bytes_max=500)
-    scatter = TallyScatter(Tally("q", 1_000, "pump"), SETS, "n0", 5, settings, Latencies(settings), 0)
+    scatter = TallyScatter(Tally("q", 1_000, "pump"), Asker("n0", SETS, 5, settings, Latencies(settings)), 0)
     here, there = scatter.start(0)
     assert here == SearchLocal(TallyRequest("q", "set0", 5, "pump", 1_000), "n0")
     assert there == Send(("n2",), TallyRequest("q", "set1", 5, "pump", 1_000, bytes_max=500))

@@ -36,7 +36,7 @@ def test_a_receipt_for_what_was_never_sent_breaks_nothing(up_to: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "tell",
+    "message",
     [AppMessage(b"short", 1, 1, "", b""), AppMessage(b"12345678", 0, 0, "", b""), AppMessage(b"12345678", -5, -9, "", b"")],
 )
 @pytest.mark.parametrize("number", [1, 1 << 62])

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any
 
-from hive_mind.runtime.texts.document import Document, Refused
+from hive_mind.runtime.texts.document import CHARS_MAX, Document, Refused
 from hive_mind.runtime.texts.documents import zipped
 from hive_mind.runtime.texts.documents.table import table_lines
 
 SUFFIXES = (".xlsx", ".xlsm")
 PACKAGE = "openpyxl"
-
-_CHARS_MAX = 20 << 20
 
 
 def is_one(body: bytes) -> bool:
@@ -44,8 +42,8 @@ def _lines(sheet: Any) -> Iterator[str]:
     length = 0
     for line in table_lines(_rows(sheet)):
         length += len(line)
-        if length > _CHARS_MAX:
-            raise Refused(f"has a sheet of more than {_CHARS_MAX >> 20} million characters: split it")
+        if length > CHARS_MAX:
+            raise Refused(f"has a sheet of more than {CHARS_MAX >> 20} million characters: split it")
         yield line
 
 
