@@ -281,7 +281,7 @@ async def test_a_source_that_is_no_whole_adds_to_what_it_said(memory: CognitiveM
     await learn(memory, "The wall is green.", "ines", is_whole=False)
     assert (await learn(memory, "The door is blue.", "ines", is_whole=False)).former == 0
     assert await current(memory) == {"The wall is green.", "The door is blue."}
-    with pytest.raises(InvalidInput, match="name the episodes"):
+    with pytest.raises(InvalidInput, match="must list the current episodes"):
         await memory.supersede_former("ines", [])
 
 
