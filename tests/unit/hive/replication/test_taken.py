@@ -1,5 +1,9 @@
 """What changes did, joined in their order, and never changed by joining them."""
 
+from dataclasses import fields, replace
+
+import pytest
+
 from hive_mind.hive.effects import Delete, Put
 from hive_mind.hive.replication.taken import Taken, by_partition, joined, merged
 
@@ -19,6 +23,13 @@ def test_reasons_are_counted_together_and_facts_named_once():
     )
 
     assert (whole.facts, whole.refused) == ({"f", "g"}, {"late": 3, "long": 1})
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Taken) if one.name not in ("facts", "refused")])
+def test_nothing_of_a_change_is_lost(name):
+    first, second = (replace(Taken(), **{name: (part,)}) for part in ("first", "second"))
+
+    assert getattr(joined([first, second]), name) == ("first", "second")
 
 
 def test_what_is_merged_stays_as_it_was():
