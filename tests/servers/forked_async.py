@@ -88,14 +88,20 @@ def install() -> None:
     anyio.open_process = open_process
 
 
+_users = list[object]()
+
+
 @contextmanager
 def installed() -> Iterator[None]:
-    former = asyncio.create_subprocess_exec, anyio.open_process
+    """Tasks side by side may need it at the same time: the last to leave puts back what was there before the first."""
+    _users.append(user := object())
     install()
     try:
         yield
     finally:
-        asyncio.create_subprocess_exec, anyio.open_process = former
+        _users.remove(user)
+        if not _users:
+            asyncio.create_subprocess_exec, anyio.open_process = _AS_IT_WAS, _OPENED
 
 
 class _Writing:
