@@ -146,7 +146,8 @@ class RedisServer:
         elif some.password:
             lines.append(f"requirepass {some.password}")
         if some.is_cluster:
-            lines.append("cluster-enabled yes")
+            # Otherwise it takes its port plus 10,000, which may be somebody's.
+            lines += ["cluster-enabled yes", f"cluster-port {free_port()}"]
         if some.maxmemory:
             lines += [f"maxmemory {some.maxmemory}", "maxmemory-policy noeviction"]
         return "\n".join([*lines, f"timeout {some.idle_timeout_s}", ""])
