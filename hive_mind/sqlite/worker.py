@@ -41,7 +41,7 @@ _Database = TypeVar("_Database", bound=Database[Any])
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A write when it has `items`, otherwise a reading. `waiter` is None for the order to stop."""
+    """A write when it has `items`, otherwise other work. `waiter` is None for the order to stop."""
 
     waiter: Waiter | None
     items: Sequence[Any] | None = None
@@ -80,7 +80,7 @@ class Worker(Generic[_Database, _Item]):
         """Wait until `items` are durable."""
         await self._ask(_Job(_new_waiter(), items))
 
-    async def read(self, work: Callable[[_Database], _Result]) -> _Result:
+    async def do(self, work: Callable[[_Database], _Result]) -> _Result:
         """The result of `work`, run by the thread after every write handed in before."""
         found: _Result = await self._ask(_Job(_new_waiter(), work=work))
         return found

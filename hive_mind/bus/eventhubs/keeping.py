@@ -56,7 +56,7 @@ class Positions:
 
     async def all(self, hive: str) -> dict[str, Stop]:
         """The last positions of all names that ever read in a hive."""
-        return await self._keeper.read(lambda state: state.positions(hive))
+        return await self._keeper.do(lambda state: state.positions(hive))
 
     def moved(self, box: Box, partition: int, *, settled: int = 0) -> None:
         """It has another position, to be written within a second or after a hundred that were settled."""
@@ -99,24 +99,24 @@ class Letters:
 
     async def counts(self, hive: str) -> dict[str, int]:
         """How many there are, by name."""
-        return await self._keeper.read(lambda state: state.dead_counts(hive))
+        return await self._keeper.do(lambda state: state.dead_counts(hive))
 
     async def all(self, hive: str, limit: int) -> list[DeadLetter]:
         """The oldest of a hive."""
-        return [_letter(dead) for dead in await self._keeper.read(lambda state: state.dead(hive, limit))]
+        return [_letter(dead) for dead in await self._keeper.do(lambda state: state.dead(hive, limit))]
 
     async def find(self, hive: str, ids: Sequence[str]) -> list[DeadLetter]:
         """Those of these ids that are there."""
         numbers = _numbers(ids)
-        return [_letter(dead) for dead in await self._keeper.read(lambda state: state.find(hive, numbers))]
+        return [_letter(dead) for dead in await self._keeper.do(lambda state: state.find(hive, numbers))]
 
     async def forget(self, hive: str, ids: Sequence[str]) -> int:
         """Drop them. How many there were."""
         numbers = _numbers(ids)
-        return await self._keeper.read(lambda state: state.forget(hive, numbers))
+        return await self._keeper.do(lambda state: state.forget(hive, numbers))
 
     async def _keep(self, box: Box, letter: Dead) -> None:
-        await self._keeper.read(lambda state: state.keep_dead(box.place, letter))
+        await self._keeper.do(lambda state: state.keep_dead(box.place, letter))
         box.finish(letter.number)
 
 

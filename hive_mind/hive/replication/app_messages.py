@@ -4,6 +4,7 @@ A node around a node: it handles these messages, and everything else passes thro
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from hive_mind.errors import BackendThrottled, InvalidInput
 from hive_mind.hive.chance import Chance
@@ -105,7 +106,8 @@ class AppMessages:
             case Received(sender, AppMessage() as message, delivery):
                 # Messages before their turn are kept until then, so they may not be larger than any sender's limit.
                 _refuse_larger(message.kind, message.data)
-                records, sends = self._receiver.receive(sender, message, self._act) if self._handler else ([], [])
+                handler = self._handler
+                records, sends = self._receiver.receive(sender, message, partial(self._act, handler)) if handler else ([], [])
                 return [*_persisted(records), *sends, *_acknowledged(delivery)]
             case Received(sender, AppMessageReceipt() as receipt, delivery):
                 records, sends = self._sender.confirmed(sender, receipt, now.mono_ms)
@@ -137,10 +139,9 @@ class AppMessages:
             raise BackendThrottled("hive", f"{', '.join(full)} confirms nothing; send more when it is back")
         return to
 
-    def _act(self, message: IncomingMessage) -> Sequence[Record]:
-        assert self._handler is not None  # noqa: S101 - the only caller has looked
+    def _act(self, handler: Act, message: IncomingMessage) -> Sequence[Record]:
         try:
-            records = list(self._handler(message))
+            records = list(handler(message))
             if any(not record.table.startswith(APPLICATION) for record in records):
                 raise InvalidInput(f"the names of an application's tables begin with {APPLICATION!r}")
         except Exception:  # noqa: BLE001 - a guest: a message it can't take now it can't take later

@@ -10,7 +10,7 @@ import msgspec
 
 from hive_mind.hive.chance import Chance
 from hive_mind.hive.effects import Delete, Put, Record, Send
-from hive_mind.hive.retries import FIRST_RETRY_MS, retry_ms
+from hive_mind.hive.replication.backoff import FIRST_RETRY_MS, retry_ms
 from hive_mind.model.messages import AppMessage, AppMessageReceipt
 
 LANES, SENT, RECEIVED = "tell-lanes", "tell-said", "tell-heard"

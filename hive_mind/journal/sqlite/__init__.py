@@ -39,7 +39,7 @@ class _SqliteJournal:
 
     async def load(self) -> list[Kept]:
         """Every value, and where there is damage."""
-        return await self._worker.read(Database.load)
+        return await self._worker.do(Database.load)
 
     async def write(self, records: Sequence[Record]) -> None:
         """All records or none, durable when this returns."""
@@ -47,7 +47,7 @@ class _SqliteJournal:
 
     async def scrub(self) -> None:
         """Leave no byte of what was deleted or set aside."""
-        await self._worker.read(Database.scrub)
+        await self._worker.do(Database.scrub)
 
     async def close(self) -> None:
         """Finish what was handed in, write the log back, release the file, end the thread."""

@@ -54,13 +54,13 @@ class _SqliteLedger:
         return wanted.is_kept
 
     async def read(self, stream: str, since: int = 0) -> list[Entry]:
-        return await self._worker.read(lambda database: database.read(stream, since))
+        return await self._worker.do(lambda database: database.read(stream, since))
 
     async def heads(self, prefix: str) -> list[Head]:
-        return await self._worker.read(lambda database: database.heads(prefix))
+        return await self._worker.do(lambda database: database.heads(prefix))
 
     async def newer(self, since_pos: int, prefix: str = "") -> Page:
-        return await self._worker.read(lambda database: database.newer(since_pos, prefix))
+        return await self._worker.do(lambda database: database.newer(since_pos, prefix))
 
     def follow(self, since_pos: int, prefix: str = "") -> AsyncIterator[Entry]:
         """Existing entries, and those to come, also from other processes."""

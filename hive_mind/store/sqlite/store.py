@@ -85,17 +85,17 @@ class SqliteStore:
         return await self._ask(Reading.counts)
 
     async def put_aside(self, made: bytes) -> None:
-        await self._worker.read(lambda _: record.put(self._health.path, made))
+        await self._worker.do(lambda _: record.put(self._health.path, made))
 
     async def aside(self) -> bytes:
-        return await self._worker.read(lambda _: record.get(self._health.path))
+        return await self._worker.do(lambda _: record.get(self._health.path))
 
     async def tidy(self) -> None:
-        await self._worker.read(RecordFile.tidy)
+        await self._worker.do(RecordFile.tidy)
 
     async def scrub(self) -> None:
         self._close_at_once()
-        await self._worker.read(RecordFile.scrub)
+        await self._worker.do(RecordFile.scrub)
 
     async def close(self) -> None:
         self._close_at_once()
@@ -109,7 +109,7 @@ class SqliteStore:
             self._at_once = None
 
     async def _ask(self, query: Callable[[Reading], _Answer]) -> _Answer:
-        return await self._worker.read(lambda record: record.ask(query))
+        return await self._worker.do(lambda record: record.ask(query))
 
     async def _nodes(self, kind: int) -> AsyncIterator[list[Any]]:
         rows = sums = 0
@@ -123,7 +123,7 @@ class SqliteStore:
         tick = await self._tick()
         async for values in self._pages(page):
             yield values
-        await self._worker.read(lambda record: record.compare(kind, rows, sums, tick))
+        await self._worker.do(lambda record: record.compare(kind, rows, sums, tick))
 
     async def _pages(self, page: Callable[[Reading, Part], _Answer]) -> AsyncIterator[_Answer]:
         """All pages of what there was when the first was asked for; none that is empty."""
@@ -147,7 +147,7 @@ class SqliteStore:
             coming.cancel()
 
     async def _tick(self) -> int:
-        return await self._worker.read(lambda record: record.tick)
+        return await self._worker.do(lambda record: record.tick)
 
 
 def _return_freed_memory() -> None:

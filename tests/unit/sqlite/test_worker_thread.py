@@ -42,7 +42,7 @@ async def test_what_was_asked_comes_in_order_and_before_the_end() -> None:
     worker: Worker[Numbers, int] = Worker(lambda: made, "numbers")
     await worker.start()
     writes = [asyncio.create_task(worker.write([number])) for number in range(3)]
-    seen = asyncio.create_task(worker.read(lambda numbers: list(numbers.kept)))
+    seen = asyncio.create_task(worker.do(lambda numbers: list(numbers.kept)))
     await asyncio.sleep(0)
     writes[1].cancel()
     await worker.close()

@@ -256,7 +256,7 @@ def test_an_event_loop_that_ended_does_not_end_the_thread(tmp_path: Path) -> Non
         await asyncio.sleep(0)
 
     async def end() -> list[Put]:
-        found = await worker.read(Database.load)
+        found = await worker.do(Database.load)
         await worker.close()
         return found
 
