@@ -56,7 +56,10 @@ class BackendNotInstalled(ConfigError):
 
     def __init__(self, kind: str, name: str, extra: str) -> None:
         self.kind, self.name, self.extra = kind, name, extra
-        super().__init__(f"{kind} {name!r} needs an extra: pip install 'hive-mind[{extra}]'")
+        # Here and not on top: finding out how this installation was made takes longer than most commands need.
+        from hive_mind.installation import command_for_extra
+
+        super().__init__(f"{kind} {name!r} needs an extra: {command_for_extra(extra)}")
 
 
 class InvalidInput(ConfigError):

@@ -22,6 +22,7 @@ from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
+from hive_mind.installation import command_for_extra, command_for_package
 from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.members.recovery import GivenBack, give_back
 from hive_mind.runtime.settings import Settings
@@ -118,7 +119,7 @@ def _installed() -> list[Check]:
     checks = [Check("hive-mind", OK, __version__), Check("Python", OK, platform.python_version())]
     for package in _REQUIRED:
         found = _version(package)
-        advice = "" if found else f"pip install {package}"
+        advice = "" if found else command_for_package(package)
         checks.append(Check(package, OK if found else PROBLEM, found or "not installed", advice))
     return checks
 
@@ -130,7 +131,7 @@ def _extras() -> list[Check]:
 def _extra(extra: str, package: str, purpose: str) -> Check:
     if found := _version(package):
         return Check(f"[{extra}]", OK, f"{package} {found}: {purpose}")
-    return Check(f"[{extra}]", ABSENT, f"not installed: {purpose}", f"pip install 'hive-mind[{extra}]'")
+    return Check(f"[{extra}]", ABSENT, f"not installed: {purpose}", command_for_extra(extra))
 
 
 async def _reader(settings: Settings) -> Check:
@@ -155,7 +156,7 @@ def _embedding(settings: Settings) -> Check:
     if settings.embed != "sentence_transformers":
         return Check("embedding", PROBLEM, name, "there is no such embedder: none, sentence_transformers or openai")
     if not _version("sentence-transformers"):
-        return Check("embedding", ABSENT, f"{name}: not installed, so keyword search only", "pip install 'hive-mind[embeddings]'")
+        return Check("embedding", ABSENT, f"{name}: not installed, so keyword search only", command_for_extra("embeddings"))
     if where := where_model_is(settings.embed_model):
         return Check("embedding", OK, f"{name}: on this machine, in {where}")
     advice = "use it once with a network, or give --model FOLDER"

@@ -11,6 +11,7 @@ from typing import Any
 from hive_mind.errors import ConditionError
 from hive_mind.goals.meter import Meter
 from hive_mind.goals.operators import bounded, number, shown, times_for
+from hive_mind.installation import command_for_extra
 
 Function = Callable[..., object]
 
@@ -191,7 +192,7 @@ _INSTRUCTIONS_A_STEP = 256
 def matcher(pattern: object) -> Callable[[Meter, object], bool]:
     """Whether the pattern is found in a text. Raises `ConditionError` for one that can't be read."""
     if re2 is None:
-        raise ConditionError("matches() can't be called: it needs an extra: pip install 'hive-mind[rules]'")
+        raise ConditionError(f"matches() can't be called: it needs an extra: {command_for_extra('rules')}")
     if not isinstance(pattern, str):
         raise ConditionError("the pattern of matches() stands in the condition, in quotes: matches('[0-9]+', output.code)")
     if len(pattern) > _CHARS_MAX:

@@ -37,6 +37,7 @@ from hive_mind.errors import (
     ConfigError,
     InvalidInput,
 )
+from hive_mind.installation import command_for_package
 from hive_mind.llm._conversing import conversation_of, parameters_of, reply_of, sendable, text_of
 from hive_mind.llm.base import Completion, OnText, Prompt, Usage
 from hive_mind.model.dialogue import Reply, Turn
@@ -77,7 +78,7 @@ async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: f
         raise ConfigError(f"language model {name!r} can't be opened: {_first_line(error)}") from None
     except ImportError as error:
         raise ConfigError(
-            f"language model {name!r} needs its provider's client: pip install 'pydantic-ai-slim[{provider}]'"
+            f"language model {name!r} needs its provider's client: {command_for_package(f'pydantic-ai-slim[{provider}]')}"
         ) from error
 
 

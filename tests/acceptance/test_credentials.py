@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.credentials.key import new_key
+from hive_mind.installation import command_for_extra
 from tests.acceptance.hive_mind_command import HiveMind
 
 VALUE = "sw0rdfish-7"
@@ -95,7 +96,7 @@ def test_without_the_extra_it_is_named(hive_mind: HiveMind, monkeypatch: pytest.
     monkeypatch.delitem(sys.modules, "hive_mind.credentials.fernet", raising=False)
     ended = hive_mind("credentials", "set", "tickets", stdin=VALUE)
     assert ended.code == 2
-    assert "pip install 'hive-mind[credentials]'" in ended.err
+    assert command_for_extra("credentials") in ended.err
 
 
 def at_a_terminal(hive_mind: HiveMind, typed: bytes) -> tuple[int, str]:

@@ -254,6 +254,10 @@ def test_serve_starts_a_process_once_and_stops_it(command: HiveMind) -> None:
 
     assert command("serve", "--stop").code == 0
     wait_until(lambda: not processes_of(command.home))
+    # What is wanted is so already: nothing to be alarmed about.
+    again = command("serve", "--stop")
+    assert (again.code, again.out) == (0, f"nothing runs in {command.home}: nothing to stop\n")
+    assert command("serve", "--stop", "-o", "json").json == {"stopped": False}
     # The database is free again, and a plain command opens it.
     assert "stopped" not in command("ask", "Who?").err
 
@@ -292,3 +296,9 @@ def test_a_file_that_is_no_configuration_is_refused_and_stays(
 
     assert (ended.code, file.read_text()) == (2, text)
     assert "mend it, or remove it" in ended.err or "mend it, or remove the file" in ended.err
+
+
+def test_where_nothing_ever_ran_stopping_is_done_and_makes_nothing(hive_mind: HiveMind) -> None:
+    ended = hive_mind("serve", "--stop")
+    assert (ended.code, ended.out) == (0, f"nothing runs in {hive_mind.home}: nothing to stop\n")
+    assert not hive_mind.home.exists()

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from hive_mind.cli import simulate
 from hive_mind.cli.app import app
+from hive_mind.installation import command_for_extra
 from hive_mind.sim.faults import parse
 from hive_mind.sim.run import SimulationPlan, SimulationReport
 from hive_mind.sim.world import Violation
@@ -73,7 +74,7 @@ def test_a_plot_without_matplotlib_is_refused_before_anything_is_simulated(tmp_p
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = RUN.invoke(app, [*SHORT, "--topology", "flat", "--plot", str(tmp_path / "convergence.svg")])
     assert (result.exit_code, result.stdout, list(tmp_path.iterdir())) == (2, "", [])
-    assert "--plot 'convergence.svg' needs an extra: pip install 'hive-mind[plots]'" in result.stderr
+    assert f"--plot 'convergence.svg' needs an extra: {command_for_extra('plots')}" in result.stderr
     assert RUN.invoke(app, [*SHORT, "--topology", "flat"]).exit_code == 0
 
 

@@ -1,5 +1,6 @@
 """`hive-mind serve`: keep an agent's memory open, so that commands and clients need not."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,11 +40,11 @@ async def serve(
     """
     settings = settings_for(home, embed, model)
     if stop:
-        async with fleets.opened(settings.home, RESIDENT) as controller:
-            outcome = await controller.delete()
-        if not outcome.is_converged:
-            raise CommandError("; ".join(outcome.problems))
-        show("stopped; what its agents know stays")
+        has_stopped = await _stop(settings.home)
+        if output is Format.JSON:
+            show_json({"stopped": has_stopped})
+        else:
+            show("stopped; what its agents know stays" if has_stopped else f"nothing runs in {settings.home}: nothing to stop")
         return
     async with resident_agent(settings, "", agent) as served:
         status, (url, token_in) = await served.status(), await served.address()
@@ -54,3 +55,14 @@ async def serve(
     if url:
         show(f"programs ask it at {url}, with the token in {token_in}")
     say("hive-mind ask, learn and mcp use it from now on; hive-mind serve --stop ends it", style="dim")
+
+
+async def _stop(home: Path) -> bool:
+    """Whether something was to be stopped. Raises `CommandError` where it can't be."""
+    if RESIDENT not in fleets.fleets_in(home):
+        return False
+    async with fleets.opened(home, RESIDENT) as controller:
+        outcome = await controller.delete()
+    if not outcome.is_converged:
+        raise CommandError("; ".join(outcome.problems))
+    return bool(outcome.actions)

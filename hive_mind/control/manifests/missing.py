@@ -55,12 +55,9 @@ def _not_allowed(manifest: HiveManifest) -> Iterator[Finding]:
     for number, agent in enumerate(manifest.spec.agents):
         # `contradictions` tells of what is no name, and of names of ours.
         named = [name for name in agent.env if name.isidentifier() and not name.startswith("HIVE_MIND_")]
-        for name in (name for name in named if not is_allowed(name, more)):
-            message = (
-                "may make its process run other code; name it by what it is (_TOKEN, _URL, _LEVEL, …), or allow it "
-                f"where you run hive-mind: {ALLOWED}={name}"
-            )
-            yield Finding(("spec", "agents", number, "env", name), message)
+        for name in named:
+            if harm := _harm_of(name, more):
+                yield Finding(("spec", "agents", number, "env", name), f"{harm} where you run hive-mind: {ALLOWED}={name}")
 
 
 def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
@@ -86,17 +83,25 @@ def _unmatched(manifest: HiveManifest, folder: Path) -> Iterator[Finding]:
 ALLOWED = "HIVE_MIND_ENV_ALLOWED"
 """More names, with commas between them; `*` stands for any letters."""
 
-_ENDS = frozenset(
-    "KEY TOKEN SECRET PASSWORD LOGIN USER USERNAME ID NAME URL URI ENDPOINT HOST PORT REGION PROXY VERSION MODEL MODE LEVEL ORG "
-    "ORGANIZATION PROJECT TENANT DEPLOYMENT TIMEOUT OFFLINE PARALLELISM THREADS LANG TZ".split()
+_VALUES = frozenset(
+    "KEY TOKEN SECRET PASSWORD LOGIN USER USERNAME ID NAME REGION VERSION MODEL MODE LEVEL ORG ORGANIZATION PROJECT TENANT "
+    "DEPLOYMENT TIMEOUT OFFLINE PARALLELISM THREADS LANG TZ".split()
 )
+_ADDRESSES = frozenset("URL URI ENDPOINT HOST PORT PROXY".split())
 
 
-def is_allowed(name: str, more: str) -> bool:
-    """Whether a manifest may set this variable for a worker; `more`: what the person who runs the command allows besides.
+def _harm_of(name: str, more: str) -> str:
+    """Why a manifest may not set this variable for a worker; "" where it may. `more`: names that the person who runs it allows.
 
-    The names of those that libraries and tools read end in certain words. Anything else may be read by the interpreter, the
-    loader or a shell, and run other code in the worker (`PYTHONPATH`, `LD_PRELOAD`, `BASH_ENV`, …); nobody knows all of those.
+    The names of plain values that libraries and tools read end in certain words. An address leads what a library sends, keys and
+    questions and all, to somebody else (`HTTPS_PROXY`, `HF_ENDPOINT`, `OPENAI_BASE_URL`, …). Anything else may be read by the
+    interpreter, the loader, a TLS library or a shell, and run other code in the worker or trust another certificate
+    (`PYTHONPATH`, `LD_PRELOAD`, `BASH_ENV`, `SSL_CERT_FILE`, …); nobody knows all of those.
     """
-    patterns = (one.strip() for one in more.split(","))
-    return name.upper().rpartition("_")[2] in _ENDS or any(fnmatchcase(name, one) for one in patterns if one)
+    end = name.upper().rpartition("_")[2]
+    patterns = (pattern.strip() for pattern in more.split(","))
+    if end in _VALUES or any(fnmatchcase(name, pattern) for pattern in patterns if pattern):
+        return ""
+    if end in _ADDRESSES:
+        return "may lead what its process sends, keys too, to another address; if that is meant, allow it"
+    return "may make its process run other code; name it by what it is (_TOKEN, _LEVEL, …), or allow it"

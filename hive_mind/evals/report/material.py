@@ -7,10 +7,13 @@ from hive_mind.evals.report.selecting import Setting, quality_metric, settings_o
 from hive_mind.evals.running.reading import MeasuredRun
 from hive_mind.evals.scorecards.card import CellCard, Scorecard
 from hive_mind.evals.scorecards.metrics import groups_of_both, paired
+from hive_mind.installation import command_for_extra
 from hive_mind.measure.differences import Difference, differences
 
-# Here and not beside matplotlib, because a page is also made where that is not installed.
-MISSING = "Drawings are left out, the tables have all figures. To draw, install matplotlib: pip install 'hive-mind[plots]'"
+
+def no_drawings() -> str:
+    """Says why a page has none. Here and not beside matplotlib, because a page is also made where that is not installed."""
+    return f"Drawings are left out, the tables have all figures. To draw, install matplotlib: {command_for_extra('plots')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from string import Template
 
 from hive_mind.drawing.palette import declarations
 from hive_mind.evals.report.markup import Markup, joined, tag
-from hive_mind.evals.report.material import MISSING, Drawings, Material, material_of
+from hive_mind.evals.report.material import Drawings, Material, material_of, no_drawings
 from hive_mind.evals.report.sections.answers import examples
 from hive_mind.evals.report.sections.cost import cost
 from hive_mind.evals.report.sections.failures import failures
@@ -94,7 +94,7 @@ def _drawings(card: Scorecard) -> Drawings:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        return Drawings(missing=MISSING)
+        return Drawings(missing=no_drawings())
     return drawn(card)
 
 

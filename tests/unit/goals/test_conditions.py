@@ -168,7 +168,7 @@ def test_a_condition_changes_nothing_it_reads_and_leaves_no_names_behind() -> No
 
 def test_a_condition_without_the_extra_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "re2", None)
-    with pytest.raises(ConditionError, match=r"matches\(\) can't be called: it needs an extra: .*hive-mind\[rules\]"):
+    with pytest.raises(ConditionError, match=r"matches\(\) can't be called: it needs an extra: .*pip install .*\[rules\]"):
         Condition("matches('a', 'b')")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hive_mind.runtime.settings import environment_with
 from hive_mind.runtime.texts.document import CHARS_MAX, Document, Refused, Unreadable
-from hive_mind.runtime.texts.documents.register import PACKAGES_MISSING, is_installed, named
+from hive_mind.runtime.texts.documents.register import is_installed, named
 
 if sys.platform != "win32":
     import resource
@@ -36,7 +36,10 @@ _SPARE_S = 30
 def read_apart(format: str, body: bytes) -> Document | Unreadable:
     """The text of a document, or why it can't be read. It waits for as long as reading takes, at most `TIME_MAX_S` of work."""
     if not is_installed(format):
-        return Unreadable(PACKAGES_MISSING)
+        # Here and not on top: the process that reads a document within a limit of memory imports this file.
+        from hive_mind.installation import command_for_extra
+
+        return Unreadable(f"needs a reader that is not installed: {command_for_extra('readers')}")
     command = (sys.executable, "-P", "-c", _CODE, format)
     try:
         # Time that others take on a busy machine is not the document's.

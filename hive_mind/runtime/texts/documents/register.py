@@ -13,8 +13,6 @@ from typing import Protocol, cast
 from hive_mind.runtime.texts.document import Document
 from hive_mind.runtime.texts.documents import formats
 
-PACKAGES_MISSING = "needs a reader that is not installed: pip install hive-mind[readers]"
-
 
 class DocumentFormat(Protocol):
     """A module of `formats`. It imports its package only in `read`: this list is needed by commands that read nothing."""

@@ -88,11 +88,31 @@ def test_ordinary_words_are_no_secret_and_no_reference(prompt, read):
 
 
 def test_variables_that_say_values_are_taken_and_others_where_the_person_allows_them(read, monkeypatch):
-    assert read(one_agent("name: ada, env: {OPENAI_API_KEY: x, https_proxy: y, LOG_LEVEL: z, TOKEN: t, HF_HUB_OFFLINE: '1'}"))
+    assert read(one_agent("name: ada, env: {OPENAI_API_KEY: x, LOG_LEVEL: z, TOKEN: t, HF_HUB_OFFLINE: '1'}"))
     with pytest.raises(ManifestError, match="HF_HOME"):
         read(one_agent("name: ada, env: {HF_HOME: /models}"))
     monkeypatch.setenv("HIVE_MIND_ENV_ALLOWED", "MY_*, HF_HOME")
     assert read(one_agent("name: ada, env: {HF_HOME: /models, MY_PATH: /a}"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    # What leads traffic elsewhere, what says which certificates are trusted, hubs of models, the loader, Python's start, tools.
+    "HTTP_PROXY https_proxy ALL_PROXY no_proxy npm_config_https_proxy OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL "
+    "AZURE_OPENAI_ENDPOINT AZURE_AUTHORITY_HOST AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_CONTAINER_CREDENTIALS_FULL_URI "
+    "IDENTITY_ENDPOINT OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_HEADERS MLFLOW_TRACKING_URI SENTRY_DSN DOCKER_HOST "
+    "KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT PGHOST HOSTALIASES LOCALDOMAIN RES_OPTIONS "
+    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS SSLKEYLOGFILE OPENSSL_CONF "
+    "HF_ENDPOINT HF_INFERENCE_ENDPOINT HF_HOME HF_HUB_CACHE TRANSFORMERS_CACHE TORCH_HOME SENTENCE_TRANSFORMERS_HOME "
+    "PIP_INDEX_URL PIP_EXTRA_INDEX_URL UV_DEFAULT_INDEX npm_config_registry GOPROXY GIT_SSH_COMMAND "
+    "LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES GCONV_PATH "
+    "PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONUSERBASE PYTHONWARNINGS PYTHONBREAKPOINT BASH_ENV ENV PATH HOME EDITOR".split(),
+)
+def test_a_variable_that_leads_elsewhere_or_loads_code_needs_the_leave_of_the_person(name, read, monkeypatch):
+    with pytest.raises(ManifestError, match=f"HIVE_MIND_ENV_ALLOWED={name}"):
+        read(one_agent(f"name: ada, env: {{{name}: x}}"))
+    monkeypatch.setenv("HIVE_MIND_ENV_ALLOWED", name)
+    assert read(one_agent(f"name: ada, env: {{{name}: x}}"))
 
 
 def test_a_source_that_is_a_link_out_of_the_folder_is_refused(tmp_path):

@@ -10,9 +10,10 @@ import pytest
 from hive_mind.drawing.palette import COLOURS
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.evals.report import write_report
-from hive_mind.evals.report.material import MISSING
+from hive_mind.evals.report.material import no_drawings
 from hive_mind.evals.report.selecting import quality_metric, settings_of
 from hive_mind.evals.scorecards.card import read_scorecard
+from hive_mind.installation import command_for_extra
 from tests.unit.evals.report.invented import experiment, write_run
 
 ARMS = (Arm("single"), Arm("flat", 10), Arm("sharded", 2), Arm("sharded", 10), Arm("sharded", 100, place="simulator"))
@@ -126,8 +127,8 @@ def test_without_matplotlib_the_page_has_its_tables_and_says_what_to_install(fol
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True, cwd=ROOT)
 
     page = (folder / "report.html").read_text("utf-8")
-    assert MISSING.replace("'", "&#x27;") in page
-    assert "hive-mind[plots]" in MISSING
+    assert no_drawings().replace("'", "&#x27;") in page
+    assert command_for_extra("plots") in no_drawings()
     assert "<svg" not in page
     assert page.count("<table>") > 5
     assert list((folder / "plots").iterdir()) == []

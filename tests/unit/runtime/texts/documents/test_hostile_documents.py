@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.installation import command_for_extra
 from hive_mind.runtime.texts.document import Unreadable
 from hive_mind.runtime.texts.documents import reading
 from hive_mind.runtime.texts.text_files import document_in
@@ -87,7 +88,7 @@ def test_a_reader_that_dies_is_said_to_have_failed(monkeypatch: pytest.MonkeyPat
 
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "is_installed", lambda _: False)
-    assert "pip install hive-mind[readers]" in reason("a.pdf", made.pdf("The pump is red."))
+    assert command_for_extra("readers") in reason("a.pdf", made.pdf("The pump is red."))
 
 
 def test_a_reader_can_write_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
