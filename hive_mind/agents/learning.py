@@ -103,21 +103,22 @@ class LearningSteps:
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
         episode = await self.memory.store_episode(decided.content, decided.summary)
-        earlier: dict[str, Fact | None] = {}
+        earlier: dict[str, Fact] = {}
+        seen: set[str] = set()
         facts: list[Fact] = []
         for batch in _batches(decided.candidates, self.settings.batch_facts):
-            for named in dict.fromkeys(fact_id(statement(candidate)) for candidate in batch):
-                earlier.setdefault(named, await self.memory.get_fact(named))
+            # New or not is about what this agent knew: what others know of it says nothing, and asking them takes time.
+            ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in seen]
+            earlier |= await self.memory.own_facts(ids)
+            seen.update(ids)
             facts += await self.memory.store_facts(batch, decided.content.source, episode)
             if self.progress:
                 self.progress(len(facts), len(decided.candidates))
         learned = {fact.id: fact for fact in facts}
-        added = sum(1 for named in learned if earlier[named] is None)
         # Erased facts are not kept: they are in neither.
-        confirmed = sum(
-            1 for named, fact in learned.items() if (was := earlier[named]) is not None and was.sources != fact.sources
-        )
+        confirmed = sum(1 for id, was in earlier.items() if id in learned and was.sources != learned[id].sources)
         former = await self._supersede(decided.content, episode)
+        added = len(learned.keys() - earlier.keys())
         return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
 
     async def _supersede(self, content: Content, episode: Episode) -> int:

@@ -110,12 +110,16 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The newest facts of the hive, all or those about a concept ("" for all). Answered by `Done` with a `Listed`."""
+    """The newest facts of the hive, all or those about a concept ("" for all). Answered by `Done` with a `Listed`.
+
+    With a `prefix` those whose ids begin like it, whatever they are about.
+    """
 
     request: str
     limit: int
     deadline_ms: int
     concept: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ from hive_mind.model.messages import (
     Message,
     PoolReply,
     PoolRequest,
+    PrefixRequest,
     Receipt,
     RegistryEntry,
     Replicate,
@@ -272,7 +273,7 @@ class HiveNode:
     def _receive(self, sender: str, message: Message, at: PolicyNow) -> list[Effect]:
         self.questions.latencies.mark_alive(sender)
         match message:
-            case PoolRequest() | FactsRequest() | ListRequest() | TallyRequest():
+            case PoolRequest() | FactsRequest() | ListRequest() | PrefixRequest() | TallyRequest():
                 return [SearchLocal(message, sender)]
             case PoolReply() | FactsReply() | ListReply() | TallyReply():
                 reply = message if sender == self.name else believable(message, self.policy.tenant)

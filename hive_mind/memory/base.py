@@ -16,6 +16,9 @@ from hive_mind.model.gathered import FactList, Gathered, SearchResult
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT, Query
 
+PREFIXED_MAX = 256
+"""The beginning of an id means a single fact: more are shown only so that a person can choose."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryStatistics:
@@ -83,6 +86,18 @@ class Memory(Protocol):
         """One fact by id, superseded and retracted ones too."""
         ...
 
+    async def get_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
+        """Facts by id, as `get_fact`; all that is not held here is one question to the hive. Those nobody has are left out."""
+        ...
+
+    async def own_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
+        """Of these the facts that this agent itself keeps, superseded and retracted ones too; nobody is asked."""
+        ...
+
+    async def facts_with_prefix(self, prefix: str) -> FactList:
+        """At most `PREFIXED_MAX` facts with an id that begins like this; this agent's first, among them what holds no longer."""
+        ...
+
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
         """Take a fact back: it is found by id only, and the facts it had superseded hold again. Raises `InvalidInput`.
 
@@ -132,8 +147,9 @@ class Hive(Protocol):
         """Facts by id and the node that holds them ("": not known). Those that are gone are left out."""
         ...
 
-    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
-        """Facts, newest first by when they were shared; where a concept is given, those about it (`model.fact.is_about`)."""
+    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
+        """Facts, newest first by when they were shared; those about a concept (`model.fact.is_about`), or those with an id that
+        begins like `prefix`."""
         ...
 
     async def tally(self, about: str = "") -> Tallied:

@@ -14,7 +14,7 @@ from hive_mind.embed.base import Embedder
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.aggregating import aggregated_of
 from hive_mind.memory.asked import asked_for, refuse_limit
-from hive_mind.memory.base import MemoryStatistics
+from hive_mind.memory.base import PREFIXED_MAX, MemoryStatistics
 from hive_mind.memory.commits import Commits, Outcome, PlannedCommit
 from hive_mind.memory.editions.editions import edits_of, vouched_by
 from hive_mind.memory.editions.former import timed
@@ -137,13 +137,19 @@ class CognitiveMemory:
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, superseded and retracted ones too."""
-        async with self.awake() as awake:
-            return awake.recall.facts.get(fact_id)
+        return (await self.get_facts([fact_id])).get(fact_id)
 
-    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
-        """Facts with an id that begins like this, superseded and retracted ones too."""
+    async def get_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
+        """Facts by id, superseded and retracted ones too; those that are not there are left out."""
         async with self.awake() as awake:
-            return [awake.recall.facts[fact_id] for fact_id in list(awake.recall.facts.ids()) if fact_id.startswith(prefix)]
+            return awake.recall.facts.some_of(fact_ids)
+
+    own_facts = get_facts
+
+    async def facts_with_prefix(self, prefix: str) -> FactList:
+        """Facts with an id that begins like this, superseded and retracted ones too; at most `PREFIXED_MAX`."""
+        async with self.awake() as awake:
+            return FactList(awake.recall.facts.beginning_like(prefix, PREFIXED_MAX))
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
@@ -172,25 +178,20 @@ class CognitiveMemory:
             return await self._once(awake, request, [newer.id, fact_id], plan, new)
 
     async def done(self, request: str) -> Fact | None:
-        """The fact that a request left, as it is now; None where none with this key was carried out.
-
-        A request that is put again under its key gets this; it is not carried out twice.
-        """
+        """The fact that a request left, as it is now, for one that is put again under its key; None for one not carried out."""
         if not request:
             return None
         async with self.awake() as awake:
             return awake.recall.facts.get(awake.done.fact_id(request))
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
-        """Take these episodes for all that a source says now: statements of earlier ones only are former. Returns the changed
-        facts."""
+        """Take these episodes for all that a source says now: statements of earlier ones only are former; what changed."""
         async with self.awake() as awake:
             edits = await edits_of(awake, source, episodes)
             return await self.revise(awake, edits.ids, edits.revised, edits.links(awake.recall.facts))
 
     async def withdraw(self, source: str) -> list[Fact]:
-        """A source says nothing any more: its own statements are former, of the rest it is left out. Returns the changed
-        facts."""
+        """A source says nothing any more: its own statements are former, of the rest it is left out; what changed."""
         async with self.awake() as awake:
             if not any(vouched_by(source, awake.recall.facts.values())):
                 return []

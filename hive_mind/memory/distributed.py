@@ -6,16 +6,15 @@ search result says how much of it was reached. The `local_…` methods never lea
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Container, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from heapq import merge
 
-from hive_mind import counted
 from hive_mind.errors import BackendError, InvalidInput
 from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
-from hive_mind.memory.base import Hive, MemoryStatistics
+from hive_mind.memory.base import PREFIXED_MAX, Hive, MemoryStatistics
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.memory.erasure.erased_from import erase_from
@@ -28,6 +27,7 @@ from hive_mind.memory.reembedding import Progress
 from hive_mind.memory.requests_done import reason_with
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.sharing.forgotten import mark_forgotten
+from hive_mind.memory.sharing.hive_facts import HiveFacts
 from hive_mind.memory.sharing.outbox import Outbox
 from hive_mind.memory.sharing.private_index import Home
 from hive_mind.memory.summary import concept_matches
@@ -62,13 +62,13 @@ class DistributedCognitiveMemory:
         has_lost: Callable[[], bool] = lambda: False,
     ) -> None:
         self._local, self._hive, self._agent, self.forgets = local, hive, agent, forgets
+        self._shared = HiveFacts(hive)
         self.store_id = agent
         self._has_lost, self._has_made_good = has_lost, False
         self._outbox = Outbox(local, hive, agent, gate or PromotionSettings())
         self._home: Home | None = None
         # Of which waking of the local memory everything was looked at.
         self._settled_waking = 0
-        self._reached = 1.0
         local.listen(self._note)
 
     def reviewed_by(self, review: Review | None) -> None:
@@ -85,7 +85,7 @@ class DistributedCognitiveMemory:
     @property
     def completeness(self) -> float:
         """Share of the hive that the latest search or listing reached, by any caller; each result has its own."""
-        return self._reached
+        return self._shared.reached
 
     async def store_fact(
         self,
@@ -122,7 +122,7 @@ class DistributedCognitiveMemory:
             try:
                 return await self._search(awake, asked)
             except BackendError as error:
-                self._log_reached(0.0, str(error))
+                self._shared.note_reached(0.0, str(error))
         return SearchResult(await self._local.search_facts(asked), completeness=0.0)
 
     async def get_all_facts(self, limit: int | None = None) -> FactList:
@@ -143,24 +143,35 @@ class DistributedCognitiveMemory:
             known = awake.recall.facts.copy().held
         try:
             tallied = await self._hive.tally(wanted.about)
-            self._log_reached(tallied.completeness, _why_not_all(tallied.silent))
+            self._shared.note_gathered(tallied.completeness, tallied.silent)
             moments, own = together(wanted, known, tallied)
             ids = first_of(wanted, moments)
             away = [(fact_id, "") for fact_id in ids if fact_id not in own]
             facts = shown_of(ids, own, await self._hive.fetch(away) if away else ())
             return Aggregated(wanted, len(moments), facts, tallied.completeness, tallied.silent)
         except BackendError as error:
-            self._log_reached(0.0, str(error))
+            self._shared.note_reached(0.0, str(error))
             return replace(aggregated_of(wanted, known.values()), completeness=0.0)
 
     async def get_fact(self, fact_id: str) -> Fact | None:
         """One fact by id, of this agent (superseded and retracted ones too) or else of the hive."""
-        own = await self._local.get_fact(fact_id)
-        return await self._shared(fact_id) if own is None else own
+        return (await self.get_facts([fact_id])).get(fact_id)
 
-    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
-        """This agent's facts with an id that begins like this, superseded and retracted ones too."""
-        return await self._local.facts_with_prefix(prefix)
+    async def get_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
+        """Facts by id: of this agent as `own_facts`, all others in one question to the hive."""
+        own = await self.own_facts(fact_ids)
+        shared = await self._shared.fetched([fact_id for fact_id in dict.fromkeys(fact_ids) if fact_id not in own])
+        return own | {found.id: fact_of(found) for found in shared}
+
+    async def own_facts(self, fact_ids: Sequence[str]) -> dict[str, Fact]:
+        """Of these the facts of this agent, superseded and retracted ones too."""
+        return await self._local.own_facts(fact_ids)
+
+    async def facts_with_prefix(self, prefix: str) -> FactList:
+        """Facts with an id that begins like this: this agent's, superseded and retracted ones too, then others' of the hive."""
+        own = await self._local.facts_with_prefix(prefix)
+        others = await self._shared.with_prefix(prefix, {fact.id for fact in own})
+        return FactList([*own, *others][:PREFIXED_MAX], others.completeness)
 
     @operation("delete_memory")
     async def retract_fact(self, fact_id: str, *, request: str = "") -> Fact:
@@ -174,7 +185,8 @@ class DistributedCognitiveMemory:
             return done
         own = await self._local.get_fact(fact_id)
         if own is None or own.is_retracted:
-            said = await self._shared(fact_id)
+            shared = await self.evidence_of(fact_id)
+            said = fact_of(shared) if shared else None
             refusals = await self._hive.write([(f"retracted/{fact_id}", reason_with(request))], self._agent) if said else ()
             if own is None and said is not None:
                 return _moderated(said, *refusals)
@@ -184,7 +196,7 @@ class DistributedCognitiveMemory:
     async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
         """Keep a newer statement in place of a fact of this agent; the old one leaves the hive."""
         await self._settle_after_waking()
-        if await self._local.get_fact(fact_id) is None and await self._shared(fact_id) is not None:
+        if await self._local.get_fact(fact_id) is None and await self.evidence_of(fact_id) is not None:
             raise _another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source, request=request)]))[0]
 
@@ -309,16 +321,7 @@ class DistributedCognitiveMemory:
 
     async def evidence_of(self, fact_id: str) -> HiveFact | None:
         """A fact as the hive has it, with the agents that vouch for it; None where it has none such, or is away."""
-        try:
-            found = await self._hive.fetch([(fact_id, "")]) if _is_id(fact_id) else ()
-        except BackendError as error:
-            self._log_reached(0.0, str(error))
-            return None
-        return found[0] if found else None
-
-    async def _shared(self, fact_id: str) -> Fact | None:
-        found = await self.evidence_of(fact_id)
-        return fact_of(found) if found else None
+        return next(iter(await self._shared.fetched([fact_id])), None)
 
     async def __aenter__(self) -> "DistributedCognitiveMemory":
         """Wake now, and promote what is pending."""
@@ -370,7 +373,7 @@ class DistributedCognitiveMemory:
         asking, look = Asking(self._hive, self._home_of(awake)), await self._local.refining.begin(query)
         await self._local.look_back(awake, query)
         found = await self._candidates(awake, asking, look.query)
-        self._log_reached(found.gathered.completeness, _why_not_all(found.gathered.silent))
+        self._shared.note_gathered(found.gathered.completeness, found.gathered.silent)
         return await asking.result(found, look)
 
     async def _candidates(self, awake: Awake, asking: Asking, query: Query) -> Candidates:
@@ -386,33 +389,10 @@ class DistributedCognitiveMemory:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             known = awake.recall.facts.copy()
-        others, share = await self._others(concept, limit, known)
+        others = await self._shared.listed(concept, limit, known)
         own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
         # Own facts in the order in which they came, others where their time puts them.
-        return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], share)
-
-    async def _others(self, concept: str, limit: int | None, known: Container[str]) -> tuple[list[Fact], float]:
-        """Facts of the hive that this agent does not hold, newest first: `limit` of them, or all there are; and completeness."""
-        asked = limit
-        try:
-            while True:
-                listed = await self._hive.facts(concept=concept, limit=asked)
-                self._log_reached(listed.completeness, f"{len(listed.missing)} partitions did not answer")
-                others = [fact_of(found) for found in listed.facts if found.id not in known]
-                if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
-                    return others, listed.completeness
-                asked *= 4
-        except BackendError as error:
-            self._log_reached(0.0, str(error))
-            return [], 0.0
-
-    def _log_reached(self, share: float, why: str) -> None:
-        """One line when it changes."""
-        if share < self._reached:
-            _log.warning("the hive was reached to %.1f %% only (%s); facts may be missing", 100 * share, why)
-        elif share > self._reached:
-            _log.info("the hive was reached to %.1f %%", 100 * share)
-        self._reached = share
+        return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)
 
 
 def _moderated(said: Fact, refusal: str) -> Fact:
@@ -424,13 +404,3 @@ def _moderated(said: Fact, refusal: str) -> Fact:
 
 def _another_agents(fact_id: str) -> InvalidInput:
     return InvalidInput(f"fact {fact_id!r} is another agent's: only its author, or a moderator of the hive, can take it back")
-
-
-def _why_not_all(silent: Sequence[str]) -> str:
-    if not silent:
-        return "nobody is silent: members still fetch what they are to hold, or this process was too busy to search in time"
-    return f"silent: {counted.first_of(silent, counted.IN_A_LINE)}"
-
-
-def _is_id(text: str) -> bool:
-    return len(text) == 32 and all(character in "0123456789abcdef" for character in text)

@@ -5,6 +5,7 @@ a lookup (the fact is stated again) reads it, in some tens of microseconds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, ValuesView
+from itertools import islice
 
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact, Sharing
@@ -58,6 +59,14 @@ class KnownFacts:
         """These facts. Raises `KeyError` for what is not there."""
         held = self.held
         return [held.get(id) or self[id] for id in fact_ids]
+
+    def some_of(self, fact_ids: Iterable[str]) -> dict[str, Fact]:
+        """Those of these facts that are there, by id."""
+        return {fact_id: fact for fact_id in dict.fromkeys(fact_ids) if (fact := self.get(fact_id)) is not None}
+
+    def beginning_like(self, prefix: str, count: int) -> list[Fact]:
+        """Facts whose id begins like this, at most `count`."""
+        return self.all_of(list(islice((fact_id for fact_id in self.ids() if fact_id.startswith(prefix)), count)))
 
     def __contains__(self, fact_id: object) -> bool:
         return fact_id in self.held or (isinstance(fact_id, str) and self._is_put_away(fact_id))

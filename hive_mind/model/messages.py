@@ -293,6 +293,22 @@ class ListRequest(msgspec.Struct, frozen=True, tag="list?"):
     bytes_max: int = 0
 
 
+class PrefixRequest(msgspec.Struct, frozen=True, tag="prefix?"):
+    """The facts at home in a replica set whose ids begin like this, the newest first; otherwise as `ListRequest`.
+
+    A `ListReply` answers it. A member that does not know it stays silent, and what it holds counts as missing.
+    """
+
+    query: str
+    replica_set: str
+    epoch: int
+    prefix: str
+    limit: int
+    left_ms: int
+    after: ListPlace | None = None
+    bytes_max: int = 0
+
+
 class ListReply(msgspec.Struct, frozen=True, tag="list"):
     """Newest first. `cut_at` is the place of the last one, where there was no room for more of what was asked for."""
 
@@ -340,7 +356,7 @@ class Encrypted(msgspec.Struct, frozen=True, tag="encrypted"):
     body: bytes
 
 
-SearchRequest = PoolRequest | FactsRequest | ListRequest | TallyRequest
+SearchRequest = PoolRequest | FactsRequest | ListRequest | PrefixRequest | TallyRequest
 SearchReply = PoolReply | FactsReply | ListReply | TallyReply
 MembershipMessage = Heartbeat | TopologyRequest | TopologyUpdate
 HiveMessage = Replicate | Receipt | SyncOffer | SyncStep | SyncState | Announce

@@ -46,7 +46,6 @@ from hive_mind.runtime.reply_types import (
     LearnedJson,
     Listed,
     MessageJson,
-    Named,
     RuleId,
     Rules,
     RunName,
@@ -213,13 +212,11 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         facts = await self._listed(call)
         return {"facts": [fact_reply(fact) for fact in facts[max(call.offset, 0) :]], "completeness": facts.completeness}
 
-    @request(needs=("fact_id",), gives=Named)
+    @request(needs=("fact_id",), gives=Listed)
     async def _do_named(self, call: Call) -> Any:
-        """Facts whose id begins like `fact_id`, also former ones and those that were taken back."""
-        own = await cast(_Kept, self._agent.memory).facts_with_prefix(call.fact_id)
-        others = await self._agent.memory.get_all_facts() if self._shared else ()
-        named = {fact.id: fact for fact in (*others, *own) if fact.id.startswith(call.fact_id)}
-        return {"facts": [fact_reply(fact) for fact in named.values()]}
+        """Facts whose id begins like `fact_id`, its own former ones and those it took back too."""
+        named = await self._agent.memory.facts_with_prefix(call.fact_id)
+        return {"facts": [fact_reply(fact) for fact in named], "completeness": named.completeness}
 
     @request("concept", "limit", needs=("kind",), gives=Collected, kinds=KINDS)
     async def _do_aggregate(self, call: Call) -> Any:

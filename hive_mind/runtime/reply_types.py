@@ -100,15 +100,10 @@ class ConflictsJson(TypedDict):
     completeness: float
 
 
-class Named(TypedDict):
-    """Facts."""
-
-    facts: list[FactJson]
-
-
-class Listed(Named):
+class Listed(TypedDict):
     """`completeness` is the share of the hive that was asked."""
 
+    facts: list[FactJson]
     completeness: float
 
 

@@ -150,8 +150,8 @@ class Door:
     async def fetch(self, wanted: Sequence[tuple[str, str]]) -> Sequence[HiveFact]:
         return await (await self._runner()).fetch(wanted)
 
-    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
-        return await (await self._runner()).facts(concept=concept, limit=limit)
+    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
+        return await (await self._runner()).facts(concept=concept, prefix=prefix, limit=limit)
 
     async def tally(self, about: str = "") -> Tallied:
         return await (await self._runner()).tally(about)

@@ -14,6 +14,7 @@ from hive_mind.cli.asking.asked import AnsweringAgent
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import FactList
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.regex import regex
 from hive_mind.runtime.fact_replies import fact_of
@@ -35,9 +36,10 @@ class AskedFacts:
         """Current facts, the newest first; with a concept those about it."""
         return _facts(await self.agent.call("facts", concept=concept, limit=limit))
 
-    async def facts_with_prefix(self, prefix: str) -> list[Fact]:
+    async def facts_with_prefix(self, prefix: str) -> FactList:
         """Those whose id begins like this, former and retracted ones too."""
-        return _facts(await self.agent.call("named", fact_id=prefix))
+        reply = await self.agent.call("named", fact_id=prefix)
+        return FactList(_facts(reply), reply.get("completeness", 1.0))
 
     async def statistics(self) -> MemoryStatistics:
         """Counts of its own memory."""
@@ -76,6 +78,11 @@ async def fact_called(memory: Facts[One], given: str) -> One:
     facts = await memory.facts_with_prefix(prefix)
     if len(facts) > 1:
         raise InvalidInput(f"id {given!r} is ambiguous: {', '.join(fact.id for fact in facts[:IDS_SHOWN])}; give more characters")
+    if not facts and isinstance(facts, FactList) and facts.completeness < 1:
+        raise InvalidInput(
+            f"no fact {given!r} in the {facts.completeness:.0%} of the hive that answered: it may be with a member that "
+            "does not; hive-mind status names it"
+        )
     if not facts:
         raise InvalidInput(f"there is no fact {given!r}: `hive-mind facts list` shows the ids")
     return facts[0]

@@ -71,10 +71,8 @@ async def retract(visit: Visit) -> web.StreamResponse:
 
 async def _named(visit: Visit, agent: str, ids: list[str]) -> list[dict[str, Any]]:
     """Stand-ins for facts, by their ids; ids that nobody has any more, or that are no fact's, are left out."""
-    found = []
-    for fact_id in filter(None, ids):
-        found += (await visit.fleet.call(agent, "named", fact_id=fact_id))["facts"]
-    return found
+    replies = await together(*(visit.fleet.call(agent, "named", fact_id=fact_id) for fact_id in filter(None, ids)))
+    return [fact for reply in replies for fact in reply["facts"]]
 
 
 async def _around(visit: Visit, agent: str, fact: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:

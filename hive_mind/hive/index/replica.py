@@ -4,7 +4,7 @@ Facts at home here and copies of others' facts lie in two indexes, because a cop
 merged or kept: everything follows from the shares, is brought up to date at each question, and can be thrown away.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -139,6 +139,8 @@ class Replica:
         """Of the last listing, for requests for its next page; None once anything changed."""
         self._tally: _Tally | None = None
         """Of the last tally, likewise."""
+        self._ids: list[str] | None = None
+        """All ids in order, to be found by how they begin; None until somebody asks for that."""
         arm = new_arm()
         self._dimension = 0 if arm is None else arm.dimension
         self._home, self._copies = self._new_part(), self._new_part()
@@ -147,7 +149,7 @@ class Replica:
         """Other partitions count here from now on."""
         self._shares = shares
         self._known, self._concepts, self._dirty, self._order = {}, Concepts(), {}, None
-        self._tally = None
+        self._tally = self._ids = None
         self._home, self._copies = self._new_part(), self._new_part()
         for name in (*shares.homes, *shares.copies):
             self.changed(name, shares.by_partition[name].members.items())
@@ -221,8 +223,20 @@ class Replica:
             self._order = _Order(concept, sorted(ListPlace(known.stamp, id) for id, known in about))
         places = self._order.places
         end = len(places) if after is None else bisect_left(places, after)
-        rows = (places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1))
-        return ((place, fact) for place in rows if (fact := self.fact(place.fact_id, judge)) is not None)
+        return self._facts_at((places[place] for place in range(end - 1, max(end - limit, 0) - 1, -1)), judge)
+
+    def named(
+        self, prefix: str, limit: int, judge: AssertionPolicy, after: ListPlace | None = None
+    ) -> Iterator[tuple[ListPlace, HiveFact]]:
+        """Facts at home here with an id that begins like this, newest first, with their places; those `after` one."""
+        self._refresh(judge)
+        if self._ids is None:
+            self._ids = sorted(self._known)
+        start = bisect_left(self._ids, prefix)
+        end = bisect_right(self._ids, prefix, start, key=lambda fact_id: fact_id[: len(prefix)])
+        known = ((id, self._known[id]) for id in self._ids[start:end])
+        places = sorted((ListPlace(one.stamp, id) for id, one in known if one.is_home), reverse=True)
+        return self._facts_at((one for one in places if after is None or one < after), judge, limit)
 
     def tallied(self, about: str, after: bytes, rows_max: int | None, judge: AssertionPolicy) -> tuple[bytes, bool]:
         """Rows of the facts at home here that are about something, ascending, those `after` one; and whether there are more."""
@@ -253,6 +267,11 @@ class Replica:
         return self._concepts.rivals(fact_id, self._known[fact_id].statement, lambda other: self._known[other].statement)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _facts_at(
+        self, places: Iterable[ListPlace], judge: AssertionPolicy, limit: int | None = None
+    ) -> Iterator[tuple[ListPlace, HiveFact]]:
+        return ((place, fact) for place in islice(places, limit) if (fact := self.fact(place.fact_id, judge)) is not None)
 
     def _refresh(self, judge: AssertionPolicy) -> None:
         self._note_version(judge)
@@ -307,11 +326,15 @@ class Replica:
 
     def _put_in(self, fact_id: str, known: _Known) -> None:
         self._known[fact_id] = known
+        if self._ids is not None:
+            insort(self._ids, fact_id)
         self._part_of(known).add(fact_id, self._indexed(fact_id))
         self._concepts.add(fact_id, known.statement.concept)
 
     def _take_out(self, fact_id: str, known: _Known) -> None:
         del self._known[fact_id]
+        if self._ids is not None:
+            del self._ids[bisect_left(self._ids, fact_id)]
         self._part_of(known).remove(fact_id, weighted_terms(known.statement))
         self._concepts.remove(fact_id, known.statement.concept)
 

@@ -6,7 +6,7 @@ from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send
 from hive_mind.hive.query.paged import Asker, PagedScatter
 from hive_mind.hive.query.rounds import To
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.messages import ListPlace, ListReply, ListRequest, SearchReply
+from hive_mind.model.messages import ListPlace, ListReply, ListRequest, PrefixRequest, SearchReply
 
 
 class _Given(NamedTuple):
@@ -47,7 +47,8 @@ class ListScatter(PagedScatter):
         newest = sorted(self._found.values(), key=lambda fact: (fact.provenance[0].stamp, fact.id), reverse=True)
         return Listed(tuple(newest[: self._listing.limit]), self._partitions, self._round.open_items())
 
-    def _request(self, to: To, left_ms: int, bytes_max: int) -> ListRequest:
-        asked, given = self._listing, self._given.get((to.part, to.node), _Given())
-        limit = asked.limit - given.facts
-        return ListRequest(asked.request, to.part, self._epoch, asked.concept, limit, left_ms, given.last, bytes_max)
+    def _request(self, to: To, left_ms: int, bytes_max: int) -> ListRequest | PrefixRequest:
+        listing, given = self._listing, self._given.get((to.part, to.node), _Given())
+        kind, wanted = (PrefixRequest, listing.prefix) if listing.prefix else (ListRequest, listing.concept)
+        limit = listing.limit - given.facts
+        return kind(listing.request, to.part, self._epoch, wanted, limit, left_ms, given.last, bytes_max)

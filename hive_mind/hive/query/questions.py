@@ -25,10 +25,12 @@ from hive_mind.model.gathered import Gathered
 from hive_mind.model.messages import (
     FactsReply,
     FactsRequest,
+    ListPlace,
     ListReply,
     ListRequest,
     PoolReply,
     PoolRequest,
+    PrefixRequest,
     SearchReply,
     SearchRequest,
     TallyReply,
@@ -113,16 +115,14 @@ class Questions:
                 pool, evidence, words = self._replica.pool(probe, request.confidence_min, at)
                 return PoolReply(query, name, pool, evidence, missing, words)
             case ListRequest():
-                return self._list(request, missing, at)
+                rows = self._replica.listed(request.concept, request.limit, at, request.after)
+                return _listed(request, rows, missing)
+            case PrefixRequest():
+                rows = self._replica.named(request.prefix, request.limit, at, request.after)
+                return _listed(request, rows, missing)
             case TallyRequest(query):
-                rows, is_cut = self._replica.tallied(request.about, request.after, rows_that_fit(request.bytes_max), at)
-                return TallyReply(query, name, rows, missing, is_cut)
-
-    def _list(self, request: ListRequest, missing: tuple[str, ...], at: PolicyNow) -> ListReply:
-        rows = self._replica.listed(request.concept, request.limit, at, request.after)
-        found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
-        facts = tuple(fact for _, fact in found)
-        return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
+                ids, is_cut = self._replica.tallied(request.about, request.after, rows_that_fit(request.bytes_max), at)
+                return TallyReply(query, name, ids, missing, is_cut)
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -167,6 +167,14 @@ class Questions:
             return None
         known = [(partition, shares.get(partition)) for partition in asked.partitions]
         return tuple([name for name, share in known if share is None or not (share.is_holder and share.is_complete)])
+
+
+def _listed(
+    request: ListRequest | PrefixRequest, rows: Iterable[tuple[ListPlace, HiveFact]], missing: tuple[str, ...]
+) -> ListReply:
+    found, is_cut = page(((place, _to_read(fact)) for place, fact in rows), request.bytes_max)
+    facts = tuple(fact for _, fact in found)
+    return ListReply(request.query, request.replica_set, facts, missing, found[-1][0] if is_cut else None)
 
 
 def _to_read(fact: HiveFact) -> HiveFact:

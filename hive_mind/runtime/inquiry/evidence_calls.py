@@ -40,7 +40,7 @@ class EvidenceCalls(AskedAgent):
         # A contradiction shares words with it: no need to look through all facts.
         found = await memory.search_facts(Query(fact.content, _COMPARED_MAX, "keyword"))
         rivals = {one.id: one for hit in found if hit.fact.id == fact.id for one in hit.rivals}
-        rivals |= {id: one for id in (shared.disputed_by[:_RIVALS_MAX] if shared else ()) if (one := await memory.get_fact(id))}
+        rivals |= await memory.get_facts(shared.disputed_by[:_RIVALS_MAX] if shared else ())
         reply = self._shared_evidence(shared) if shared else self._own_evidence(fact)
         return reply | {"disputed": [fact_reply(one) for id, one in rivals.items() if id != fact.id][:_RIVALS_MAX]}
 

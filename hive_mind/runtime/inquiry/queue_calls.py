@@ -8,6 +8,7 @@ import msgspec
 
 from hive_mind.bus.base import DeadLetter
 from hive_mind.errors import InvalidInput
+from hive_mind.model.fact import Fact
 from hive_mind.runtime.fact_replies import fact_reply
 from hive_mind.runtime.inquiry.asked_agent import AskedAgent
 from hive_mind.runtime.reply_types import (
@@ -57,8 +58,10 @@ class QueueCalls(AskedAgent):
             return {"facts": [], "count": 0}
         written = self._given.member.node.registry.with_prefix("quarantine/")
         reasons = {key.partition("/")[2]: why for key, value in written.items() if (why := msgspec.json.decode(value))}
-        facts = [await self._quarantined_reply(fact_id, why) for fact_id, why in list(reasons.items())[: call.limit]]
-        return {"facts": facts, "count": len(reasons)}
+        shown = dict(list(reasons.items())[: call.limit])
+        facts = await self._agent.memory.get_facts(list(shown))
+        replies = [_quarantined_reply(fact_id, why, facts.get(fact_id)) for fact_id, why in shown.items()]
+        return {"facts": replies, "count": len(reasons)}
 
     @request("because", needs=("fact_id", "good"), gives=Shared)
     async def _do_quarantine(self, call: Call) -> Any:
@@ -93,10 +96,10 @@ class QueueCalls(AskedAgent):
             counts = await desk.decide(_decision(view, call))
         return {"item": call.title, "counts": counts}
 
-    async def _quarantined_reply(self, fact_id: str, why: object) -> dict[str, Any]:
-        fact = await self._agent.memory.get_fact(fact_id)
-        reason = why if isinstance(why, str) else ""
-        return {"fact_id": fact_id, "why": reason, "fact": fact_reply(fact) if fact else None}
+
+def _quarantined_reply(fact_id: str, why: object, fact: Fact | None) -> dict[str, Any]:
+    reason = why if isinstance(why, str) else ""
+    return {"fact_id": fact_id, "why": reason, "fact": fact_reply(fact) if fact else None}
 
 
 def _decision(view: "ItemView", call: Call) -> "Decision":

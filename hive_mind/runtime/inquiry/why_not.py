@@ -105,8 +105,7 @@ async def _meant(memory: Memory, expected: str) -> Fact | None:
 async def _named(memory: Memory, wanted: str) -> Fact | None:
     if (fact := await memory.get_fact(wanted)) is not None:
         return fact
-    starting = getattr(memory, "facts_with_prefix", None)
-    some: Sequence[Fact] = await starting(wanted) if starting else ()
+    some = await memory.facts_with_prefix(wanted)
     return some[0] if len(some) == 1 else None
 
 

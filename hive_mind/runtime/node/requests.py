@@ -90,10 +90,10 @@ class Requests(ABC):
             event = Fetch(request, tuple(wanted), self._fetch_deadline_ms)
             return cast("tuple[HiveFact, ...]", await self._answer(request, event))
 
-    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
-        """Facts, newest first by when they were first shared; those about a concept where one is given."""
+    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
+        """Facts, newest first by when they were first shared; those about a concept, or with an id that begins like `prefix`."""
         request = next(self._ids)
-        event = Listing(request, _ALL if limit is None else min(limit, _ALL), self._fetch_deadline_ms, concept)
+        event = Listing(request, _ALL if limit is None else min(limit, _ALL), self._fetch_deadline_ms, concept, prefix)
         return cast("Listed", await self._answer(request, event))
 
     async def tally(self, about: str = "") -> Tallied:

@@ -21,6 +21,7 @@ from hive_mind.model.query import Query
 from hive_mind.store.memory import MemoryStore
 from tests.builders import BagOfWords, Home, found, lines_of, said
 from tests.unit.agents.readers import ScriptedReader
+from tests.unit.memory.hives import SmallHive, two
 
 CONTENT = Content("The pump is red. The door is blue.", "ines")
 RED, BLUE, MAYBE = said("The pump is red."), said("The door is blue."), said("The tank may leak.", confidence=0.1)
@@ -32,6 +33,22 @@ FILE = "/srv/runbook.md"
 
 def steps(memory: CognitiveMemory, *candidates, **known) -> LearningSteps:
     return LearningSteps(memory, ScriptedReader(*candidates, **known))
+
+
+@pytest.mark.parametrize("count", [1, 40])
+async def test_learning_asks_the_hive_for_no_fact_however_many_it_learns(count: int):
+    home, other = two(SmallHive())
+    candidates = [said(f"Pump {number} is red.") for number in range(count)]
+    async with home.memory() as ada, other.memory() as bo:
+        await bo.store_facts(candidates[:1], "bo")
+        home.hive.calls.clear()
+        first, again = [
+            await LearningAgent("ada", ada, ScriptedReader(*candidates)).learn_from_content(Content("All of it.", source))
+            for source in ("ines", "jo")
+        ]
+
+    assert {call for call in home.hive.calls if not call.startswith(("promote", "retract"))} == set()
+    assert (first.added, first.confirmed, again.added, again.confirmed) == (count, 0, 0, count)
 
 
 @pytest.mark.parametrize("wrong", [Content("", "ines"), Content(" \n", "ines"), Content("Text.", "")])

@@ -91,10 +91,11 @@ class SmallHive:
         self._begin("fetch")
         return [self.fact(one) for one, _ in wanted if one in self._vouched]
 
-    async def facts(self, *, concept: str = "", limit: int | None = None) -> Listed:
+    async def facts(self, *, concept: str = "", prefix: str = "", limit: int | None = None) -> Listed:
         self._begin("facts")
         found = sorted(map(self.fact, self._vouched), key=lambda fact: -min(one.stamp.ms for one in fact.provenance))
-        about = [fact for fact in found if is_about(concept, fact.statement.concept, fact.statement.entities)]
+        named = [fact for fact in found if fact.id.startswith(prefix)]
+        about = [fact for fact in named if is_about(concept, fact.statement.concept, fact.statement.entities)]
         return Listed(tuple(about[:limit]), 4, self.missing)
 
     async def tally(self, about: str = "") -> Tallied:

@@ -95,6 +95,23 @@ async def test_learning_says_what_is_held_back_from_others_and_why() -> None:
     assert list(learned["held_back"].values()) == ["its text holds a credential"]
 
 
+async def test_the_beginning_of_an_id_is_one_question_to_the_hive_and_says_how_much_answered() -> None:
+    home, other = two(SmallHive())
+    async with home.memory() as ada, other.memory() as bo:
+        calls = AgentCalls(LearningAgent("ada", ada, ExtractiveReader()), None, is_kept=False)
+        others = [await bo.store_fact("gateway", content) for content in (OLD, NEW)]
+        own = await ada.store_fact("valve", "The valve is open.")
+        await ada.retract_fact(own.id)
+        home.hive.calls.clear()
+        named = [await calls.do(Call("named", fact_id=fact.id[:8])) for fact in (*others, own)]
+        home.hive.missing = ("p0",)
+        unknown = await calls.do(Call("named", fact_id="f" * 8))
+    assert [[fact["fact_id"] for fact in reply["facts"]] for reply in named] == [[fact.id] for fact in (*others, own)]
+    assert {reply["completeness"] for reply in named} == {1.0}
+    assert unknown == {"facts": [], "completeness": 0.75}
+    assert home.hive.calls == ["facts"] * 4
+
+
 def test_an_agent_counts_and_tells_the_latest() -> None:
     async def story(calls: AgentCalls) -> Any:
         for month in (3, 1, 2):

@@ -7,6 +7,7 @@ import pytest
 from hive_mind.cli.facts.facts_asked import fact_called
 from hive_mind.errors import InvalidInput
 from hive_mind.model.fact import Fact
+from hive_mind.model.gathered import FactList
 
 
 class _Facts:
@@ -40,6 +41,16 @@ def test_a_beginning_of_several_ids_names_them():
 def test_an_id_nobody_has_says_where_ids_are_shown(given):
     with pytest.raises(InvalidInput, match="facts list"):
         called(given)
+
+
+def test_an_id_that_a_silent_member_may_have_is_not_said_to_be_nobodys():
+    class _Reached(_Facts):
+        async def facts_with_prefix(self, prefix: str) -> FactList:
+            return FactList(await super().facts_with_prefix(prefix), 0.75)
+
+    with pytest.raises(InvalidInput, match=r"in the 75% of the hive that answered: it may be with a member .* hive-mind status"):
+        asyncio.run(fact_called(_Reached(ONE), OTHER))
+    assert asyncio.run(fact_called(_Reached(ONE), ONE)).id == ONE
 
 
 @pytest.mark.parametrize("given", ["aaaaa", "", "xyzxyz", "a" * 33])

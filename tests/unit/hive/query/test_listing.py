@@ -1,14 +1,14 @@
 import msgspec
 import pytest
 
-from hive_mind.hive.effects import Listing, SearchLocal, Send
+from hive_mind.hive.effects import Listed, Listing, SearchLocal, Send
 from hive_mind.hive.query.latencies import Latencies, ScatterSettings
 from hive_mind.hive.query.listing import ListScatter
 from hive_mind.hive.query.paged import Asker
 from hive_mind.hive.topology.base import ReplicaSet
 from hive_mind.model.evidence import HiveFact, Provenance, Stamp, Statement
 from hive_mind.model.ids import fact_id
-from hive_mind.model.messages import FactsReply, ListPlace, ListReply, ListRequest
+from hive_mind.model.messages import FactsReply, ListPlace, ListReply, ListRequest, PrefixRequest
 from tests.hives import Hive, federated, flat, settings, sharded
 
 SETS = (ReplicaSet("set0", ("n0", "n1"), ("p0", "p1")), ReplicaSet("set1", ("n2", "n3"), ("p2",)))
@@ -157,3 +157,57 @@ def test_every_topology_lists_the_same_however_little_fits_a_message(bytes_max):
         lists.append([fact.content for fact in hive.listed("n0", "pump", 7).facts])
 
     assert lists == [[f"Pump {number}." for number in range(19, 12, -1)]] * 4
+
+
+def named(hive: Hive, prefix: str, limit: int = 256) -> Listed:
+    """Asked for by the beginning of an id; waits for what is lost."""
+    found: Listed | None = hive.request("n0", lambda request: Listing(request, limit, 2_000, prefix=prefix))
+    if found is None:
+        hive.wait(2_500, step_ms=50)
+        found = hive.answer()
+    assert found is not None
+    return found
+
+
+def noted(hive: Hive, *contents: str) -> list[str]:
+    names = hive.topology.nodes
+    for number, content in enumerate(contents):
+        hive.say(names[number % len(names)], content)
+        hive.clock.pass_(10)
+    return sorted(map(fact_id, contents))
+
+
+@pytest.mark.parametrize("bytes_max", [4 << 20, 1])
+@pytest.mark.parametrize("make", [flat, federated, sharded])
+def test_the_beginning_of_an_id_finds_its_facts_and_nothing_else_travels(make, bytes_max):
+    hive = Hive(make(), settings(scatter=ScatterSettings(reply_bytes_max=bytes_max)))
+    ids = noted(hive, *(f"Pump {number}." for number in range(40)))
+    hive.sent.clear()
+
+    for prefix in (*(one[:6] for one in ids), ids[0], ids[0][:1], "zzzzzz", "\U0010ffff"):
+        found = named(hive, prefix)
+        assert {fact.id for fact in found.facts} == {one for one in ids if one.startswith(prefix)}, prefix
+        assert found.completeness == 1.0
+    carried = [fact for _, _, message in hive.sent if isinstance(message, ListReply) for fact in message.facts]
+    assert len(carried) <= 2 * len(ids) + 40
+
+
+def test_what_is_said_and_taken_back_after_the_first_look_is_found_and_gone():
+    hive = Hive(sharded())
+    (first, *_), new = noted(hive, "Pump 1.", "Pump 2."), fact_id("Pump 3.")
+    assert [fact.id for fact in named(hive, first[:8]).facts] == [first]
+
+    hive.say("n1", "Pump 3.")
+    hive.take_back("n0", first)
+    hive.wait(5_000)
+
+    assert [fact.id for fact in named(hive, new[:8]).facts] == [new]
+    assert named(hive, first[:8]).facts == ()
+
+
+def test_members_that_do_not_know_the_question_count_as_missing():
+    hive = Hive(sharded())
+    noted(hive, *(f"Pump {number}." for number in range(20)))
+    hive.is_lost = lambda _sender, to, message: isinstance(message, PrefixRequest) and to != "n0"
+
+    assert 0.0 < named(hive, "zzzzzz").completeness < 1.0

@@ -1,0 +1,81 @@
+"""The facts of a hive as an agent's memory reads them: by id, by the beginning of an id, and listed; and how much was reached.
+
+A hive that is away has no facts: what is read then is a value that says that nothing was reached.
+"""
+
+import logging
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from hive_mind import counted
+from hive_mind.errors import BackendError
+from hive_mind.hive.effects import Listed
+from hive_mind.memory.base import PREFIXED_MAX, Hive
+from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.gathered import FactList
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class HiveFacts:
+    """`reached`: the share of the hive that the latest question of any caller reached."""
+
+    hive: Hive
+    reached: float = 1.0
+
+    async def fetched(self, fact_ids: Sequence[str]) -> Sequence[HiveFact]:
+        """Those with these ids, in one question."""
+        wanted = [(fact_id, "") for fact_id in fact_ids if _is_id(fact_id)]
+        try:
+            return await self.hive.fetch(wanted) if wanted else ()
+        except BackendError as error:
+            self.note_reached(0.0, str(error))
+            return ()
+
+    async def with_prefix(self, prefix: str, known: Container[str]) -> FactList:
+        """Those with an id that begins like this and are not known already."""
+        return _but_known(await self._listed("", prefix, PREFIXED_MAX), known)
+
+    async def listed(self, concept: str, limit: int | None, known: Container[str]) -> FactList:
+        """Those that are not known already, newest first: `limit` of them, or all there are."""
+        asked = limit
+        while True:
+            listed = await self._listed(concept, "", asked)
+            others = _but_known(listed, known)
+            if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
+                return others
+            asked *= 4
+
+    async def _listed(self, concept: str, prefix: str, limit: int | None) -> Listed:
+        try:
+            listed = await self.hive.facts(concept=concept, prefix=prefix, limit=limit)
+        except BackendError as error:
+            self.note_reached(0.0, str(error))
+            return Listed((), 1, ("",))
+        self.note_reached(listed.completeness, f"{len(listed.missing)} partitions did not answer")
+        return listed
+
+    def note_gathered(self, share: float, silent: Sequence[str]) -> None:
+        """A question reached this much of the hive; these members did not answer."""
+        why = f"silent: {counted.first_of(silent, counted.IN_A_LINE)}"
+        if not silent:
+            why = "nobody is silent: members still fetch what they are to hold, or this process was too busy to search in time"
+        self.note_reached(share, why)
+
+    def note_reached(self, share: float, why: str) -> None:
+        """Log one line when it changes."""
+        if share < self.reached:
+            _log.warning("the hive was reached to %.1f %% only (%s); facts may be missing", 100 * share, why)
+        elif share > self.reached:
+            _log.info("the hive was reached to %.1f %%", 100 * share)
+        self.reached = share
+
+
+def _but_known(listed: Listed, known: Container[str]) -> FactList:
+    return FactList([fact_of(found) for found in listed.facts if found.id not in known], listed.completeness)
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 32 and all(character in "0123456789abcdef" for character in text)
