@@ -1,18 +1,20 @@
 """For all tests: what is drawn is the same in every run of one tree, and a busy machine is no defect."""
 
 import asyncio
+import faulthandler
 import gc
 import inspect
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.chance import examples, is_exploring
+from tests.limits import limit_s, limited, signals_at_their_defaults
 from tests.loops import play
 from tests.order import dealt_out
-from tests.servers import forked
+from tests.servers import children, forked
 
 # Tests share the cores among processes. A calculation with threads of its own waits for the slowest of them at every step, which
 # takes two to three times the CPU where the cores are busy.
@@ -29,12 +31,18 @@ settings.register_profile(
 )
 settings.load_profile("tests")
 
-_PATIENCE_S = 180
+# A test that hangs in an event loop is cancelled and says where. Only where that is in vain its limit ends the process.
+_PATIENCE_SHARE, _SAYS_WHERE_SHARE = 0.85, 0.95
+_STDERR = pytest.StashKey[int]()
+
+signals_at_their_defaults()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Behind what leaves tests out."""
+    for test in items:
+        limited(test)
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
     items[:] = dealt_out(items, processes)
 
@@ -44,8 +52,37 @@ def pytest_collection_finish() -> None:
     _set_aside()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    children.begin_session()
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        config.stash[_STDERR] = os.dup(2)
+
+
 def pytest_unconfigure() -> None:
     forked.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Say where each thread stands before its limit ends a test: what pytest-timeout says is lost below pytest-xdist."""
+    faulthandler.dump_traceback_later(_SAYS_WHERE_SHARE * limit_s(item), file=item.config.stash[_STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Of a test that fails no process goes on."""
+    began = children.moment()
+    try:
+        return (yield)
+    except pytest.skip.Exception:
+        raise
+    except BaseException:
+        children.end_those_begun(began)
+        raise
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,7 +92,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
     # A loop of another kind may have a time of its own.
-    kind, patience_s = pyfuncitem.funcargs.get("loop_of_its_own", (None, _PATIENCE_S))
+    kind, patience_s = pyfuncitem.funcargs.get("loop_of_its_own", (None, _PATIENCE_SHARE * limit_s(pyfuncitem)))
     with asyncio.Runner(loop_factory=kind) as runner:
         runner.run(_watched(play(pyfuncitem.obj, given), patience_s))
     return True

@@ -11,6 +11,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from hive_mind.cli.app import app
+from tests.servers.children import Child
 from tests.servers.forked import Forked
 
 
@@ -71,5 +72,5 @@ class HiveMind:
             command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
         root = str(Path(__file__).parents[2])
         everything = os.environ | self.environment | {"PYTHONPATH": root} | environment
-        begin = subprocess.Popen if is_new else Forked
+        begin = Child if is_new else Forked
         return begin(command, env=everything, cwd=self.home.parent, stdin=stdin, stdout=stdout, stderr=stderr)

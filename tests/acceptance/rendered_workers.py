@@ -35,7 +35,7 @@ def prepared(rendered: Path, redis_password: str, keys: Path) -> None:
     head = [line[4:] for line in (rendered / "compose.yaml").read_text("utf-8").splitlines() if line.startswith("#   ")]
     for line in head:
         if line.startswith(("mkdir", "install")):
-            subprocess.run(line.replace("KEYS/", f"{keys}/"), shell=True, check=True, cwd=rendered)  # noqa: S602
+            subprocess.run(line.replace("KEYS/", f"{keys}/"), shell=True, check=True, timeout=100, cwd=rendered)  # noqa: S602
     (rendered / "secrets" / PASSWORD).write_text(redis_password)
     (rendered / ".env").write_text(f"{TOKEN_VARIABLE}={TOKEN}\n")
 

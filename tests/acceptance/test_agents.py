@@ -192,7 +192,7 @@ def test_the_demo_over_a_bus_shows_who_answered_from_whom_and_leaves_no_process(
     taught = ended.json["learned"]
     tellers = {taught[source] for one in ended.json["questions"] for hit in one["sources"] for source in hit["sources"]}
     assert len(tellers) > 1
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=100).stdout
     assert ended.json["hive"] not in listed
 
 

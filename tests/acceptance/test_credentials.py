@@ -3,10 +3,11 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -106,21 +107,27 @@ def at_a_terminal(hive_mind: HiveMind, typed: bytes) -> tuple[int, str]:
         root = str(Path(__file__).parents[2])
         words = [sys.executable, "-m", "hive_mind", "credentials", "set", "tickets"]
         os.execve(sys.executable, words, os.environ | hive_mind.environment | {"PYTHONPATH": root})  # noqa: S606 - there is no shell
-    seen, has_typed, until_s = b"", False, time.monotonic() + PATIENCE_S
-    while time.monotonic() < until_s:
-        try:
-            heard = os.read(terminal, 4096)
-        except OSError:
-            break
-        if not heard:
-            break
+    # Nothing that it waits for is waited for without a bound.
+    timer = Timer(PATIENCE_S, os.kill, (pid, signal.SIGKILL))
+    timer.start()
+    seen, has_typed = b"", False
+    while heard := heard_at(terminal):
         seen += heard
+        # What is typed before its prompt it throws away, when it turns the echo off.
         if not has_typed and b"not shown): " in seen:
-            os.write(terminal, typed)
-            has_typed = True
+            has_typed = bool(os.write(terminal, typed))
     _, status = os.waitpid(pid, 0)
+    timer.cancel()
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), seen.decode()
+
+
+def heard_at(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        # Linux: nobody has the other end open any more.
+        return b""
 
 
 def test_a_person_types_it_and_nobody_sees_it(hive_mind: HiveMind) -> None:

@@ -24,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from hive_mind.cli.running import NO_READER
 from tests.acceptance.hive_mind_command import HiveMind
+from tests.servers.children import Child
 from tests.servers.forked import run
 from tests.servers.home_guard import processes_of
 from tests.servers.ports import free_port
@@ -119,7 +120,7 @@ def greeted(command: HiveMind) -> Iterator["subprocess.Popen[bytes]"]:
     environment = os.environ | command.environment | {"PYTHONPATH": ROOT}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     server = [sys.executable, "-m", "hive_mind", "mcp"]
-    with subprocess.Popen(server, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+    with Child(server, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(line_of(id=1, method="initialize", params=hello))

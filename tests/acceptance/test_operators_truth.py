@@ -49,11 +49,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A home's disk of 32 MB."""
     place = tmp_path / "disk"
     place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True, check=False)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", place], capture_output=True, check=False, timeout=100
+    )
     if made.returncode:
         pytest.skip("only root may mount a small disk")
     yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    subprocess.run(["umount", "--lazy", place], check=True, timeout=100)
 
 
 def started(town: HiveMind, redis: RedisServer, folder: Path, name: str = "harbour") -> HiveMind:

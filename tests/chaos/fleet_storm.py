@@ -25,6 +25,7 @@ import psutil
 
 from hive_mind.control.controller import HiveController
 from hive_mind.errors import HiveError
+from tests.servers.children import Child
 
 FLEET = "storm"
 _APPLY_S = 150
@@ -57,7 +58,7 @@ class FleetStorm:
     def __init__(self, home: Path, chance: random.Random, report: Report) -> None:
         self._home, self._chance, self._report = home, chance, report
         self._manifest = home / "fleet.yaml"
-        self._bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+        self._bystander = Child([sys.executable, "-c", "import time; time.sleep(3600)"])
 
     async def run(self, kills: int) -> None:
         """Until so many were killed. The fleet is gone afterwards, with everything of it."""
@@ -172,7 +173,7 @@ class FleetStorm:
 
     def _command(self, *words: str) -> "subprocess.Popen[str]":
         arguments = [sys.executable, "-m", "hive_mind", *words, "--home", str(self._home)]
-        return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return Child(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     async def _finished(self, *words: str) -> "subprocess.CompletedProcess[str]":
         command = self._command(*words)

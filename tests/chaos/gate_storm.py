@@ -38,6 +38,7 @@ from hive_mind.runtime.wiring import open_ledger
 from tests.chaos.fleet_storm import FLEET, FleetStorm
 from tests.chaos.fleet_storm import Report as FleetReport
 from tests.chaos.gate_model import GateModel
+from tests.servers.children import Child
 
 DESK = "reader-1"
 VICTIMS = ("process", "process", "process", "desk", "desk", "person", "person", "broker", "command")
@@ -151,7 +152,7 @@ class GateStorm(FleetStorm):
         self._manifest.write_text(_MANIFEST % (topology, len(self._agents), together, self._model.base_url, rumours), "utf-8")
 
     def _person_begun(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, "-m", "tests.chaos.gate_person", str(self._home), DESK])
+        return Child([sys.executable, "-m", "tests.chaos.gate_person", str(self._home), DESK])
 
     def _kill_somebody(self, applying: "subprocess.Popen[str]") -> None:
         what = self._chance.choice(VICTIMS)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.children import Child, states_of
 from tests.waiting import wait_until
-
-_PROCESSES = Path("/proc")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not (_PROCESSES / "self" / "environ").exists(), reason="this system does not show processes as files"),
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this system does not show processes as files"),
 ]
 
 
@@ -23,9 +22,7 @@ def test_a_storm_that_is_killed_takes_everything_with_it():
     mark = f"HIVE_TEST_MARK={secrets.token_hex(8)}"
     arguments = ["--rounds", "1", "--only", "pause", "--pause-s", "600", "--seed", "1"]
     environment = os.environ | dict([mark.split("=")])
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.chaos.storm", *arguments], env=environment, stdout=subprocess.DEVNULL
-    ) as one:
+    with Child([sys.executable, "-m", "tests.chaos.storm", *arguments], env=environment, stdout=subprocess.DEVNULL) as one:
         try:
             wait_until(lambda: "T" in states_of(mark), "an agent stands still", 90)
             assert len(states_of(mark)) >= 6, "the storm, its server, and four agents"
@@ -49,7 +46,7 @@ def test_a_test_that_is_killed_takes_the_process_with_it_that_keeps_its_memory_o
     mark = f"HIVE_TEST_MARK={secrets.token_hex(8)}"
     environment = os.environ | dict([mark.split("=")])
     arguments = [sys.executable, "-c", _GUARDED, str(tmp_path / "home")]
-    with subprocess.Popen(arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+    with Child(arguments, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
         try:
             assert one.stdout
             assert b"agent default of fleet resident" in one.stdout.readline()
@@ -58,16 +55,3 @@ def test_a_test_that_is_killed_takes_the_process_with_it_that_keeps_its_memory_o
             one.send_signal(signal.SIGKILL)
 
     wait_until(lambda: not states_of(mark), "all are gone", 60)
-
-
-def states_of(mark: str) -> list[str]:
-    """One letter for each process that was started with this in its environment, or by one that was."""
-    states = []
-    for folder in _PROCESSES.glob("[0-9]*"):
-        try:
-            if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                states.append((folder / "stat").read_text("utf-8").rpartition(")")[2].split()[0])
-        except OSError:
-            # It is gone, or somebody else's.
-            continue
-    return states

@@ -25,6 +25,7 @@ from hive_mind.runtime.node.runner import NodeRunner
 from tests.builders import Home
 from tests.contract.peer import NAMES, opened, plan_of
 from tests.contract.wires import secrets_of, wire
+from tests.servers.children import lasting
 from tests.servers.forked import Forked
 
 
@@ -42,6 +43,8 @@ class Peers:
             )
             for name in NAMES[1:]
         }
+        for process in self._processes.values():
+            lasting(process.pid)
         atexit.register(self.stop)
 
     def tell(self, orders: dict[str, dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from hive_mind.errors import BackendTimeout
 from tests.contract.platforms import STOP_S, Ground, kill
+from tests.servers.children import Child
 
 _HOLDER = """\
 import fcntl, os, sys
@@ -26,7 +27,7 @@ sys.stdin.read()
 @pytest.fixture
 def stranger() -> Iterator["subprocess.Popen[bytes]"]:
     """A process that is none of ours. It ends with this test."""
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as running:
+    with Child([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as running:
         yield running
         running.kill()
 
@@ -35,7 +36,7 @@ def stranger() -> Iterator["subprocess.Popen[bytes]"]:
 def holding(lock: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that holds a lock and says nothing of itself."""
     command = [sys.executable, "-c", _HOLDER, str(lock)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         yield holder

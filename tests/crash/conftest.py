@@ -12,8 +12,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of four megabytes."""
     place = tmp_path / "disk"
     place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False, timeout=100
+    )
     if made.returncode:
         pytest.skip("only root may mount a small disk")
     yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    subprocess.run(["umount", "--lazy", place], check=True, timeout=100)

@@ -62,11 +62,11 @@ def storm(seed: int, kills: int, folder: Path, facts: int = FACTS, lines: int = 
         home = folder / f"home-{number}"
         path = home / "agents" / "ada" / "memory.sqlite"
         path.parent.mkdir(parents=True)
-        subprocess.run(["cp", "--reflink=auto", base, path], check=True)
+        subprocess.run(["cp", "--reflink=auto", base, path], check=True, timeout=100)
         if wrong := _killed(path, home, text, facts, rng, report) or (_ended(path, home, text, facts + lines, report)):
             report.violations.append(f"seed {seed}, kill {number + 1} of {path}: {wrong}")
             break
-        subprocess.run(["rm", "-r", home], check=True)
+        subprocess.run(["rm", "-r", home], check=True, timeout=100)
         if is_told and number % 10 == 9:
             print(f"  {report}", flush=True)
     return report
@@ -136,7 +136,7 @@ def main() -> int:
     for violation in report.violations:
         print(f"VIOLATION {violation}")
     if not report.violations:
-        subprocess.run(["rm", "-r", folder], check=True)
+        subprocess.run(["rm", "-r", folder], check=True, timeout=100)
     return bool(report.violations)
 
 

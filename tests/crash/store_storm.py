@@ -76,7 +76,7 @@ def storm(seed: int, kills: int, folder: Path, sizes: Sequence[int] = SIZES, *, 
         base, grown_at = bases[size]
         path = folder / f"life-{lives}" / "memory.sqlite"
         path.parent.mkdir()
-        subprocess.run(["cp", "--reflink=auto", base, path], check=True)
+        subprocess.run(["cp", "--reflink=auto", base, path], check=True, timeout=100)
         _live(path, size, grown_at, rng, report)
         lives += 1
         if is_told:
@@ -162,7 +162,7 @@ def main() -> int:
     for violation in report.violations:
         print(f"VIOLATION {violation}")
     if not report.violations:
-        subprocess.run(["rm", "-r", folder], check=True)
+        subprocess.run(["rm", "-r", folder], check=True, timeout=100)
     return bool(report.violations)
 
 

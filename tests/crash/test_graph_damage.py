@@ -24,6 +24,7 @@ from hive_mind.store import sqlite
 from hive_mind.store._kuzu import pipe
 from hive_mind.store.graph import Graph, client
 from tests.chance import seed_of_this_run
+from tests.servers.children import Child
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, mentions, pump, written
 
 MEGABYTE = 1 << 20
@@ -223,7 +224,7 @@ def test_on_a_read_only_disk_it_says_what_to_look_at(small_disk: Path) -> None:
 
 
 def resized(disk: Path, how: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True, timeout=100)
 
 
 # Python tells of each of these before it does it. What Kuzu itself is killed at lies in a workshop that nobody opens again.
@@ -254,7 +255,7 @@ def test_killed_before_each_of_its_steps_it_is_right_again(tmp_path: Path, first
 def survives(record: Path, step: int) -> bool:
     """Whether the graph's own process answered a query before it came to so many steps, where it is killed."""
     command = [sys.executable, "-P", "-c", _SUICIDE + client._CHILD, str(record), "0.01", str(step)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
         process.stdin.write(pipe.framed(({"cypher": "RETURN 1", "limit": 10, "timeout_s": 10.0}, "")))
         process.stdin.flush()

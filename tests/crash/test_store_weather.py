@@ -16,6 +16,7 @@ from hive_mind import BackendError, CognitiveMemory, DatabaseLocked
 from hive_mind.embed.none import NoEmbedder
 from hive_mind.store import sqlite
 from hive_mind.store.sqlite import problems
+from tests.servers.children import Child
 from tests.servers.quota import files_of_at_most
 
 MEGABYTE = 1 << 20
@@ -104,13 +105,13 @@ def test_a_read_only_disk_is_told_and_nothing_is_changed(small_disk: Path) -> No
 
     kept = asyncio.run(write())
     before = (small_disk / "memory.sqlite").read_bytes()
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True, timeout=100)
 
     with pytest.raises(BackendError, match=r"(?i)read-only|check the folder, its permissions"):
         asyncio.run(ids_in(small_disk))
 
     assert (small_disk / "memory.sqlite").read_bytes() == before
-    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True, timeout=100)
     assert asyncio.run(ids_in(small_disk)) == {kept}
 
 
@@ -162,7 +163,7 @@ asyncio.run(hold())
 def test_a_second_process_is_told_who_has_the_memory_and_reads_a_copy_meanwhile(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _HOLDER, str(tmp_path / "memory.sqlite")]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as holder:
+    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
 

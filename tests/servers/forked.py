@@ -24,6 +24,8 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
+from tests.servers.children import Child, lasting
+
 _ROOT = Path(__file__).parents[2]
 _LOADED = (
     *("hive_mind.public", "hive_mind.cli.app", "hive_mind.cli.agent", "hive_mind.runtime.workers.process", "pydantic"),
@@ -43,7 +45,7 @@ _SHOWN_MAX = 2000
 """Room for the arguments that the system shows of a copy."""
 
 
-class Forked(subprocess.Popen[Any]):
+class Forked(Child):
     """A process that runs `python …`: -m MODULE, -c CODE, or a file, and arguments."""
 
     def _execute_child(self, args: Sequence[object], *given: Any) -> None:
@@ -134,6 +136,7 @@ def _begun() -> tuple[socket.socket, int]:
         words = [sys.executable, "-P", "-m", "tests.servers.forked", str(theirs.fileno()), " " * _SHOWN_MAX]
         # In a group of its own, because Ctrl-C is not meant for it.
         pid = os.posix_spawn(sys.executable, words, os.environ | {"PYTHONPATH": str(_ROOT)}, setpgroup=0)
+    lasting(pid)
     return ours, pid
 
 

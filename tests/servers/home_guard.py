@@ -1,6 +1,6 @@
 """Nothing that a fleet started is left behind by a test: workers, and the Redis server of their own, known by their home folder.
 
-As a program, `python tests/servers/home_guard.py HOME`: waits until its standard input ends, which it does when the test ends,
+As a program, `python -m tests.servers.home_guard HOME`: waits until its standard input ends, which it does when the test ends,
 also when that is killed; then ends whatever of this home still runs, and prints a line for each.
 """
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.servers.children import Child
+
 _ENDS_WITHIN_S = 20.0
 
 
@@ -20,8 +22,9 @@ class HomeGuard:
 
     def __init__(self, home: Path) -> None:
         # In a session of its own, because Ctrl-C is not meant for it.
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, str(home)],
+        self._process = Child(
+            [sys.executable, "-m", "tests.servers.home_guard", str(home)],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

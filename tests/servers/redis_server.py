@@ -22,6 +22,7 @@ from typing import NoReturn, Self
 import pytest
 
 from tests.servers.certificates import Certificates
+from tests.servers.children import Child
 from tests.servers.guard import Guard
 from tests.servers.ports import free_port
 
@@ -71,7 +72,7 @@ class RedisServer:
         configuration = self.folder / "redis.conf"
         configuration.write_text(self._configuration(), "utf-8")
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen([self._program, str(configuration)], stdout=log, stderr=log)
+            self._process = Child([self._program, str(configuration)], stdout=log, stderr=log)
         self._guard = Guard(self._process.pid, signal.SIGKILL)
         until = time.monotonic() + _STARTS_WITHIN_S
         while not self._answers():

@@ -23,9 +23,9 @@ for topology in ("flat", "federated", "sharded"):
 
 def digests(hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    return subprocess.run(
-        [sys.executable, "-c", DIGESTS], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    ).stdout
+    command = [sys.executable, "-c", DIGESTS]
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=280)
+    return ended.stdout
 
 
 def test_three_hash_seeds_give_the_same_traces():

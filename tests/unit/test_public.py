@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_star_import_brings_every_public_name():
     told = f"from hive_mind import *; print(set({public.__all__!r}) <= set(globals()))"
-    ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=ROOT)
+    ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=100, cwd=ROOT)
     assert ended.stdout == "True\n"
 
 

@@ -75,7 +75,7 @@ def test_without_the_packages_there_are_no_spans() -> None:
         "with tracing.span('x', parent='y') as span: print(repr(span.traceparent), repr(tracing.traceparent()))"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
     assert done.stdout == "'' ''\n"
 
 

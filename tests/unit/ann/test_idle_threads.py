@@ -22,7 +22,7 @@ import hive_mind.ann.{index}
 def told(index: str, **given: str) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | given
     command = [sys.executable, "-c", _TOLD.format(index=index)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.split()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100, env=environment).stdout.split()
 
 
 @pytest.mark.parametrize("index", ["quantised", "usearch"])

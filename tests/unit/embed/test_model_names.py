@@ -73,7 +73,7 @@ def test_without_a_network_a_model_that_is_not_here_is_told_before_anything_larg
     )
     environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
 
-    ended = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True)
+    ended = subprocess.run([sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True, timeout=100)
 
     assert ended.stdout == "BackendUnavailable\nset()\n"
 

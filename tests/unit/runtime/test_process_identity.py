@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hive_mind.file_lock import is_locked
 from hive_mind.runtime.process_identity import Identity, Use, command_of, identity_of, is_running, send, use_of
+from tests.servers.children import Child
 
 Running = subprocess.Popen[bytes]
 
@@ -23,7 +24,7 @@ Running = subprocess.Popen[bytes]
 def other() -> Iterator[Running]:
     """Another process, which ends with this test."""
     program = "import sys; print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+    with Child([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         # Before that it may still be a copy of this process, or nearly nothing.
         assert running.stdout is not None
         running.stdout.readline()
@@ -42,7 +43,7 @@ def test_a_process_runs_until_its_last_thread_has_ended() -> None:
     # The first thread alone ends, as it does in a process that is killed while another one waits for a disk.
     program = "import ctypes, sys, threading; threading.Thread(target=sys.stdin.read).start(); ctypes.CDLL(None).syscall(%d, 0)"
     number = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
-    with subprocess.Popen([sys.executable, "-c", program % number], stdin=subprocess.PIPE) as running:
+    with Child([sys.executable, "-c", program % number], stdin=subprocess.PIPE) as running:
         one = known(running.pid)
         while psutil.Process(running.pid).status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)

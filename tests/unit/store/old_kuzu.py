@@ -50,7 +50,7 @@ def made(path: Path, *, version: int = 2, facts: int = 20, revisions: int = 0, i
     command = [sys.executable, "-m", "tests.unit.store.old_kuzu", str(path), str(version), str(facts), str(revisions)]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     path.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*command, "killed" if is_killed else "closed"], check=True, env=environment)
+    subprocess.run([*command, "killed" if is_killed else "closed"], check=True, timeout=100, env=environment)
     return path
 
 

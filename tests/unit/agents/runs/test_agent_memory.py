@@ -1,7 +1,6 @@
 """`adapt.md` with several writers at once: nothing that one of them wrote is gone without a word."""
 
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from hive_mind.agents.runs.agent_memory import PART, AgentMemory
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.errors import InvalidInput
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
+from tests.servers.children import Child
 
 WRITES = 40
 PROCESS = """
@@ -37,7 +37,7 @@ def outputs(tmp_path: Path) -> set[str]:
 def test_runs_in_several_processes_lose_none_of_each_others_outputs(tmp_path: Path) -> None:
     names = ("ada", "ben", "cleo")
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
-    started = [subprocess.Popen([*command, name, str(WRITES)]) for name in names]
+    started = [Child([*command, name, str(WRITES)]) for name in names]
     assert [one.wait(120) for one in started] == [0, 0, 0]
     assert outputs(tmp_path) >= {f"{name}{number}" for name in names for number in range(WRITES)}
 

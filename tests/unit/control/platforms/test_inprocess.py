@@ -10,6 +10,7 @@ import pytest
 from hive_mind.control.platforms import inprocess
 from hive_mind.errors import BackendUnavailable
 from tests.contract.platforms import Ground
+from tests.servers.children import Child
 
 _HOLDER = """\
 import fcntl, os, sys
@@ -27,7 +28,7 @@ def other(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     run = tmp_path / "fleets" / "town" / "run"
     run.mkdir(parents=True)
     command = [sys.executable, "-c", _HOLDER, str(run / "ada.lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         yield holder

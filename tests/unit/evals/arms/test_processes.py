@@ -22,6 +22,7 @@ from hive_mind.evals.experiments.values import Arm, Cell, DataSource, Fault, Ret
 from hive_mind.evals.rows import Learned
 from hive_mind.runtime.settings import Settings
 from tests.builders import BagOfWords
+from tests.servers.children import Child
 from tests.servers.forked_async import installed
 from tests.servers.redis_server import redis_program
 from tests.unit.evals.arms.notes import drawn, told
@@ -99,7 +100,7 @@ def measuring_elsewhere(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes],
     """A program that holds an arm open; what it began; and the servers of the folder."""
     script = "from tests.unit.evals.arms.test_processes import stay_open; stay_open()"
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) as measuring:
+    with Child([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE) as measuring:
         assert measuring.stdout is not None
         assert measuring.stdout.readline() == b"open\n"
         begun = psutil.Process(measuring.pid).children(recursive=True)

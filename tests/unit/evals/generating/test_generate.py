@@ -31,7 +31,7 @@ from hive_mind.evals.generating import CATEGORIES, generate
 write_jsonl(generate(600, 12, 5), pathlib.Path({str(tmp_path / "there")!r}))
 """
     # Another order of sets, if any decided anything.
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONHASHSEED": "4711"})
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100, env={"PYTHONHASHSEED": "4711"})
 
     there = b"".join(path.read_bytes() for path in sorted((tmp_path / "there").iterdir()))
     assert there == written(tmp_path / "here", 600, 12, 5)

@@ -124,7 +124,7 @@ def test_without_matplotlib_the_page_has_its_tables_and_says_what_to_install(fol
         "write_report(Path(sys.argv[1]))\n"
     )
 
-    subprocess.run([sys.executable, "-c", program, str(folder)], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=100, cwd=ROOT)
 
     page = (folder / "report.html").read_text("utf-8")
     assert no_drawings().replace("'", "&#x27;") in page

@@ -19,6 +19,7 @@ from hive_mind.hive.effects import Put, Record
 from hive_mind.journal import sqlite
 from hive_mind.journal.sqlite.database import FORMAT, Database
 from hive_mind.sqlite.worker import Worker
+from tests.servers.children import Child
 from tests.servers.quota import files_of_at_most
 
 A_RECORD = Put("dots", b"key", b"value")
@@ -92,7 +93,7 @@ def test_another_program_that_holds_the_file_is_a_lock_too(tmp_path: Path) -> No
     path = tmp_path / "node.sqlite"
     contents(path)
     code = f"import sqlite3, sys; c = sqlite3.connect({str(path)!r}); c.execute('BEGIN EXCLUSIVE'); print(flush=True); input()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+    with Child([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdout is not None
         shell.stdout.readline()
         with pytest.raises(DatabaseLocked, match="another process has it open; find it with `fuser`"):

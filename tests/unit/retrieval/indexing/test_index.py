@@ -199,7 +199,9 @@ def test_a_kill_during_an_update_leaves_the_former_index(folder: Path):
                 pass
         asyncio.run(run())
     """
-    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(folder)], check=False, capture_output=True)
+    killed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(folder)], check=False, timeout=100, capture_output=True
+    )
 
     assert killed.returncode == -signal.SIGKILL
     assert asyncio.run(run()) == before

@@ -17,7 +17,7 @@ def test_spans_go_to_stderr_and_the_last_ones_are_not_lost() -> None:
     )
 
     # A provider is set once per process, so this needs one of its own.
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
 
     assert '"name": "search_memory"' in done.stderr
     assert '"service.name": "agent-1"' in done.stderr

@@ -84,7 +84,10 @@ def test_a_memory_that_many_revisions_made_unreadable_for_its_own_version_is_tak
     made(tmp_path / "memory.kuzu", facts=_REVISED, revisions=_REVISIONS, is_killed=True)
     shutil.copytree(tmp_path, tmp_path / "copy")
     opened = f"import kuzu; kuzu.Database({str(tmp_path / 'copy' / 'memory.kuzu')!r}, buffer_pool_size=64 << 20)"
-    assert b"Buffer manager exception" in subprocess.run([sys.executable, "-c", opened], capture_output=True, check=False).stderr
+    assert (
+        b"Buffer manager exception"
+        in subprocess.run([sys.executable, "-c", opened], capture_output=True, check=False, timeout=100).stderr
+    )
     assert everything(tmp_path) == expected(_REVISED, _REVISIONS)
 
 

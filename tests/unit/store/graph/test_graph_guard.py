@@ -150,8 +150,9 @@ def test_past_the_words_the_system_itself_lets_no_query_read_or_write_a_file(tmp
     graph = (tmp_path / "graph.kuzu").read_bytes()
     attacks = [*WRITES, *FILES]
 
+    command = [sys.executable, "-c", ATTACK]
     ended = subprocess.run(
-        [sys.executable, "-c", ATTACK], input=json.dumps(attacks).encode(), cwd=tmp_path, capture_output=True, check=True
+        command, input=json.dumps(attacks).encode(), cwd=tmp_path, capture_output=True, check=True, timeout=100
     )
 
     told = json.loads(ended.stdout)

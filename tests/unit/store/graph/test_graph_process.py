@@ -14,6 +14,7 @@ import pytest
 from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
 from hive_mind.model.ids import fact_id
 from hive_mind.store.graph import Graph, client
+from tests.servers.children import Child
 from tests.unit.store.graph_builders import content_of, content_of_record, facts, kept, pump, written
 
 ROOT = str(Path(__file__).parents[4])
@@ -85,7 +86,7 @@ asyncio.run(run())
 
 
 def test_when_its_parent_is_killed_it_ends_in_the_middle_of_a_question(record):
-    parent = subprocess.Popen(
+    parent = Child(
         [sys.executable, "-c", PARENT, str(record), ENDLESS], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": ROOT}
     )
     child = psutil.Process(int(parent.stdout.readline()))
@@ -152,7 +153,9 @@ asyncio.run(run())
 
 def test_the_process_that_asks_loads_no_kuzu_and_nothing_of_its_current_folder(record, tmp_path):
     (tmp_path / "kuzu.py").write_text("raise SystemExit('the wrong one')")
-    told = subprocess.run([sys.executable, "-P", "-c", ASK, ROOT, record], cwd=tmp_path, capture_output=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", ASK, ROOT, record], cwd=tmp_path, capture_output=True, check=True, timeout=100
+    )
     assert told.stdout.decode().split() == ["Ines", "[]"]
 
 
