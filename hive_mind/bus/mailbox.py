@@ -163,13 +163,13 @@ class Mailbox(Generic[N]):
         if self._inflight.pop(delivery, None) is None:
             return
         self._remember(delivery)
-        self._is_done(delivery)
+        self._let_go(delivery)
         self._owner.settled(self, delivery)
 
     def put_aside(self, delivery: "MailboxDelivery[N]", reason: str) -> None:
         if self._inflight.pop(delivery, None) is None:
             return
-        self._is_done(delivery)
+        self._let_go(delivery)
         self._owner.put_aside(self, delivery, reason)
 
     def put_back(self, delivery: "MailboxDelivery[N]", delay_s: float, reason: str) -> None:
@@ -200,7 +200,7 @@ class Mailbox(Generic[N]):
         self._waiting.appendleft(delivery)
         self._on_ready()
 
-    def _is_done(self, delivery: "MailboxDelivery[N]") -> None:
+    def _let_go(self, delivery: "MailboxDelivery[N]") -> None:
         if self._held.pop(delivery.key, None) is not None:
             was_heavy = self.is_heavy
             self._held_bytes -= delivery.size

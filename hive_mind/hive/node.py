@@ -307,7 +307,7 @@ class HiveNode:
             for changes in message.changes
             if self.topology.holders(changes.partition)
         )
-        astray = {name: some for name, some in taken.items() if self.partitions.is_astray(name)}
+        astray = {name: some for name, some in taken.items() if self.partitions.keep_if_astray(name)}
         posted, sends = self._post(astray, at.now) if astray else ([], [])
         return [*self._took(taken, at, posted), *sends, Send((sender,), Receipt(message.batch))]
 

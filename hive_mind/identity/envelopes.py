@@ -55,11 +55,14 @@ class Signing:
         if self.epochs is not None and self.epochs.announced and self._turn % _EPOCH_EVERY == 0:
             yield self.epochs.announced
 
+    def learn(self, envelope: Envelope) -> None:
+        """Take in the keys and revocations that came along, whatever is thought of the rest: the root signed them."""
+        for attached in envelope.vouched:
+            if not self.keyring.learn(attached):
+                self.keyring.revoke(attached)
+
     def refusal(self, envelope: Envelope, now_ms: int) -> str:
-        """Why it is not believed that its sender sent it: one of the words of `keyring`, or ""."""
-        for one in envelope.vouched:
-            if not self.keyring.learn(one):
-                self.keyring.revoke(one)
+        """Why it is not believed, by the keys known, that its sender sent it: one of the words of `keyring`, or ""."""
         if not envelope.seal:
             return UNSIGNED
         data = envelope.data or wire.encode(envelope.message)

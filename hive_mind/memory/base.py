@@ -3,15 +3,16 @@
 An agent never learns which. Everything is async; a search never writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from hive_mind.hive.effects import Held, Listed, Promotion, Retracted, Tallied
+from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import CONFIDENCE, Fact
+from hive_mind.model.fact import CONFIDENCE, Fact, Relation
 from hive_mind.model.gathered import FactList, Gathered, SearchResult
 from hive_mind.model.probe import Probe
 from hive_mind.model.query import LIMIT, Query
@@ -112,6 +113,35 @@ class Memory(Protocol):
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
         """Take these episodes for all that a source says now: statements of earlier ones only are former. Returns the changed
         facts."""
+        ...
+
+    async def withdraw(self, source: str) -> list[Fact]:
+        """A source says nothing any more: its own statements are former, of the rest it is left out. Returns the
+        changed facts."""
+        ...
+
+    async def note(self, source: str, note: SourceNote | None) -> None:
+        """Keep what a reader has to say of a source, in place of what it said before."""
+        ...
+
+    async def sources(self, below: str = "") -> list[KnownSource]:
+        """Facts learned by this agent, by source, for all sources with a name that begins like this."""
+        ...
+
+    async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
+        """Ids of what a fact is linked to (or what links to it, `backwards`)."""
+        ...
+
+    async def episodes_of(self, fact_id: str) -> list[Episode]:
+        """The episodes a fact was taken from, verbatim."""
+        ...
+
+    def export(self) -> AsyncIterator[str]:
+        """Everything this agent holds as JSON Lines, without line ends; as it is when the first line is asked for."""
+        ...
+
+    async def sleep(self) -> None:
+        """Let go of database and index; the next call wakes the memory again."""
         ...
 
     async def get_statistics(self) -> MemoryStatistics:

@@ -92,7 +92,7 @@ class CognitiveMemory:
         `held_back` says why they should not be shared, where the memory is part of a hive.
         """
         said = [replace(new_fact(candidate, source, self._clock()), held_back=held_back) for candidate in candidates]
-        return await self._keep(said, episode)
+        return await self.keep(said, episode)
 
     async def store_episode(self, content: Content, summary: str = "") -> Episode:
         """Keep content verbatim, unless it was erased. The same text from the same source is kept once."""
@@ -332,7 +332,8 @@ class CognitiveMemory:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
+    async def keep(self, said: Sequence[Fact], episode: Episode | None = None, extra: Sequence[Change] = ()) -> list[Fact]:
+        """Keep facts with what is known of each already, all or none; without what was erased."""
         async with self.awake() as awake:
             kept, known = kept_of(said, awake.erasures), kept_episode(episode, awake.erasures)
             extra = await kept_changes(awake.store, kept, extra, awake.erasures)
@@ -347,7 +348,7 @@ class CognitiveMemory:
 
     async def _keep_imported(self, said: Sequence[Fact], extra: Sequence[Change]) -> int:
         before = current_count(fact for one in said if (fact := self.known(one.id)))
-        return current_count(await self._keep(said, None, extra)) - before
+        return current_count(await self.keep(said, None, extra)) - before
 
     async def _once(
         self, awake: Awake, request: str, fact_ids: Sequence[str], planned: Callable[[], Intake], new: NewVectors

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from heapq import merge
 
-from hive_mind.errors import BackendError, InvalidInput
+from hive_mind.errors import BackendError
 from hive_mind.memory.aggregating import aggregated_of, first_of, shown_of, together
 from hive_mind.memory.asked import asked_for, refuse_limit
 from hive_mind.memory.asking import Asking, Candidates
@@ -25,6 +25,7 @@ from hive_mind.memory.intake import by_hand
 from hive_mind.memory.opening import Awake
 from hive_mind.memory.reembedding import Progress
 from hive_mind.memory.requests_done import reason_with
+from hive_mind.memory.sharing.authorship import another_agents, as_offered, moderated, said_by
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.memory.sharing.forgotten import mark_forgotten
 from hive_mind.memory.sharing.hive_facts import HiveFacts
@@ -35,7 +36,7 @@ from hive_mind.model.aggregation import Aggregated, Aggregation
 from hive_mind.model.content import SOURCE, Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure
 from hive_mind.model.evidence import HiveFact
-from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation, Sharing
+from hive_mind.model.fact import CONFIDENCE, KEPT_HOME, Fact, Relation
 from hive_mind.model.gathered import FactList, SearchResult
 from hive_mind.model.query import LIMIT, Query
 from hive_mind.ranking.adaptive import anchors
@@ -183,21 +184,20 @@ class DistributedCognitiveMemory:
         if (done := await self._local.done(request)) is not None:
             # Asked for again it would go on to what others say of it.
             return done
-        own = await self._local.get_fact(fact_id)
-        if own is None or own.is_retracted:
-            shared = await self.evidence_of(fact_id)
-            said = fact_of(shared) if shared else None
-            refusals = await self._hive.write([(f"retracted/{fact_id}", reason_with(request))], self._agent) if said else ()
-            if own is None and said is not None:
-                return _moderated(said, *refusals)
+        own, said = await self.reclaimed(fact_id)
+        if said is not None and (own is None or (own.is_retracted and not own.offered)):
+            refusals = await self._hive.write([(f"retracted/{fact_id}", reason_with(request))], self._agent)
+            if own is None:
+                return moderated(said, *refusals)
         return (await self._settled([await self._local.retract_fact(fact_id, request=request)]))[0]
 
     @operation("update_memory")
     async def supersede(self, fact_id: str, replacement: Candidate, source: str, *, request: str = "") -> Fact:
         """Keep a newer statement in place of a fact of this agent; the old one leaves the hive."""
         await self._settle_after_waking()
-        if await self._local.get_fact(fact_id) is None and await self.evidence_of(fact_id) is not None:
-            raise _another_agents(fact_id)
+        own, said = await self.reclaimed(fact_id)
+        if own is None and said is not None:
+            raise another_agents(fact_id)
         return (await self._settled([await self._local.supersede(fact_id, replacement, source, request=request)]))[0]
 
     async def supersede_former(self, source: str, episodes: Sequence[str]) -> list[Fact]:
@@ -220,6 +220,8 @@ class DistributedCognitiveMemory:
 
     async def contradict(self, fact_id: str, other_id: str) -> None:
         """Record that two facts of this agent can't both be true; both stay."""
+        for named in (fact_id, other_id):
+            await self.reclaimed(named)
         await self._local.contradict(fact_id, other_id)
 
     async def related(self, fact_id: str, relation: Relation, *, backwards: bool = False) -> Sequence[str]:
@@ -323,6 +325,23 @@ class DistributedCognitiveMemory:
         """A fact as the hive has it, with the agents that vouch for it; None where it has none such, or is away."""
         return next(iter(await self._shared.fetched([fact_id])), None)
 
+    async def reclaimed(self, fact_id: str) -> tuple[Fact | None, Fact | None]:
+        """A fact of the own record, and as the hive has it if it was asked: the record may be an older copy, or a new one.
+
+        What the hive has in this agent's name is the agent's, so it is taken into the record before it is changed.
+        """
+        own = await self._local.get_fact(fact_id)
+        if own is not None and own.offered:
+            return own, None
+        found = next(iter(await self._shared.fetched([fact_id], must_answer=own is None)), None)
+        said = said_by(found, self._agent) if found else None
+        if own is None and said is not None:
+            own = the_one(await self._local.keep([said]))
+        elif said is not None:
+            async with self._local.awake() as awake:
+                (own,) = await self._local.revise(awake, [fact_id], as_offered(said))
+        return own, fact_of(found) if found else None
+
     async def __aenter__(self) -> "DistributedCognitiveMemory":
         """Wake now, and promote what is pending."""
         await self._settle_after_waking()
@@ -393,14 +412,3 @@ class DistributedCognitiveMemory:
         own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
         # Own facts in the order in which they came, others where their time puts them.
         return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)
-
-
-def _moderated(said: Fact, refusal: str) -> Fact:
-    """Others' fact, taken back; `InvalidInput` where it was not."""
-    if refusal:
-        raise _another_agents(said.id)
-    return replace(said, sharing=Sharing.RETRACTED)
-
-
-def _another_agents(fact_id: str) -> InvalidInput:
-    return InvalidInput(f"fact {fact_id!r} is another agent's: only its author, or a moderator of the hive, can take it back")

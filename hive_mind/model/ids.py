@@ -9,6 +9,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 DEFAULT_TENANT = "default"
+ID_CHARACTERS = 32
+_HEX = frozenset("0123456789abcdef")
 PREFIX_CHARACTERS_MIN = 6
 """How much of an id a person gives at least."""
 
@@ -21,6 +23,11 @@ def canonical(text: str) -> str:
 def fact_id(content: str, tenant: str = DEFAULT_TENANT) -> str:
     """32 hexadecimal digits: BLAKE2b-128 of tenant and canonical content."""
     return _digest("fact", tenant, canonical(content))
+
+
+def is_id(text: str) -> bool:
+    """Whether it is a whole id, of whatever."""
+    return len(text) == ID_CHARACTERS and _HEX.issuperset(text)
 
 
 def episode_id(text: str, source: str, tenant: str = DEFAULT_TENANT) -> str:

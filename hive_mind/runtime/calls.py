@@ -17,9 +17,7 @@ from hive_mind.cognition.dates.iso import end_us
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.policy.rights import rater_of, rating_key
 from hive_mind.hive.trust.trust_book import rating_value
-from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.disputes import disputed
-from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
@@ -78,8 +76,6 @@ _EXCERPT_MAX = 2000
 Nothing = dict[str, Any]
 """A reply without a field."""
 
-_Kept = CognitiveMemory | DistributedCognitiveMemory
-
 
 class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     """Calls to one agent. `member` is the node it shares, None for an agent without a hive; `is_kept`: whether on disk."""
@@ -131,19 +127,19 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request("query", gives=Sources)
     async def _do_sources(self, call: Call) -> Any:
         """Name what it learned from where: sources whose name begins with `query`."""
-        return {"sources": msgspec.to_builtins(await cast(_Kept, self._agent.memory).sources(call.query))}
+        return {"sources": msgspec.to_builtins(await self._agent.memory.sources(call.query))}
 
     @request("digest", "left_out", needs=("source",), gives=Nothing)
     async def _do_note(self, call: Call) -> Any:
         """Keep what a reader says of a source: a digest of its bytes, and what was left out."""
         note = SourceNote(time.time_ns() // 1000, call.digest, call.left_out)
-        await cast(_Kept, self._agent.memory).note(call.source, note)
+        await self._agent.memory.note(call.source, note)
         return {}
 
     @request(needs=("source",), gives=Former)
     async def _do_withdraw(self, call: Call) -> Any:
         """Take back all that a source said, for it says nothing any more."""
-        return {"former": former_of(await cast(_Kept, self._agent.memory).withdraw(call.source), call.source)}
+        return {"former": former_of(await self._agent.memory.withdraw(call.source), call.source)}
 
     @request(needs=("paths",), gives=LearnedFiles)
     async def _do_learn_files(self, call: Call) -> Any:
@@ -168,7 +164,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     @request(needs=("fact_id",), gives=WhyJson)
     async def _do_why(self, call: Call) -> Any:
         """Where a fact comes from, how far it went and why not further, what it replaced and what replaced it."""
-        fact, memory = await self._fact(call.fact_id), cast(_Kept, self._agent.memory)
+        fact, memory = await self._fact(call.fact_id), self._agent.memory
         former = await memory.related(fact.id, Relation.SUPERSEDES)
         said_in = [_episode_reply(one) for one in await memory.episodes_of(fact.id)]
         return fact_reply(fact) | {"replaces": list(former), "said_in": said_in}
@@ -229,14 +225,13 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
     async def _do_export(self, call: Call) -> Any:
         """Give everything that this agent holds, as lines of JSON."""
         del call
-        return {"lines": [line async for line in cast(CognitiveMemory, self._agent.memory).export()]}
+        return {"lines": [line async for line in self._agent.memory.export()]}
 
     @request(needs=("erasures",), gives=WouldErase)
     async def _do_would_erase(self, call: Call) -> Any:
         """Everything an erasure would take from this agent."""
-        wanted, shared = _erasures(call), self._shared
-        memory = shared.local if shared else cast(CognitiveMemory, self._agent.memory)
-        found = await would_erase(memory, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
+        wanted = _erasures(call)
+        found = await would_erase(self._own, wanted, everything=Erasures(wanted).covers_agent(self._agent.name))
         return {"facts": [fact.content for fact in found.facts], "episodes": len(found.episodes)}
 
     @request(needs=("erasures",), gives=Nothing)
@@ -263,7 +258,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         del call
         if not self.is_kept:
             raise InvalidInput(f"{self._agent.name} keeps nothing on disk and would forget everything: it can't sleep")
-        await cast(CognitiveMemory, self._agent.memory).sleep()
+        await self._agent.memory.sleep()
         return {}
 
     @request("kind", "text", needs=("to",), gives=MessageJson)

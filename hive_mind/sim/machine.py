@@ -38,7 +38,7 @@ class MachineWorld(Protocol):
         """Carry out anything but a `Persist`."""
         ...
 
-    def is_power_cut(self) -> bool:
+    def pass_boundary(self) -> bool:
         """Whether the power goes at this boundary between two effects."""
         ...
 
@@ -180,7 +180,7 @@ class Machine:
             self.crash(loses_tail=True)
 
     def _boundary(self) -> None:
-        if self._world.is_power_cut():
+        if self._world.pass_boundary():
             raise PowerCut
 
     def _plan_tick(self) -> None:

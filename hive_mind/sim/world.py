@@ -204,8 +204,8 @@ class World:
             case _:
                 pass
 
-    def is_power_cut(self) -> bool:
-        """Whether the power goes now."""
+    def pass_boundary(self) -> bool:
+        """Count one more moment at which the power may go; whether it goes now."""
         self.boundaries += 1
         self._cut_in -= 1
         if self._cut_in == 0:
@@ -235,7 +235,7 @@ class World:
             return Fate.AWAY
         sender = packet.sender
         if (envelope := packet.envelope) is not None and self.mail is not None and machine.node is not None:
-            if not self.mail.is_taken(machine.name, envelope, machine.now.wall_ms):
+            if not self.mail.receive(machine.name, envelope, machine.now.wall_ms):
                 self.network.acknowledge(packet.delivery)
                 return Fate.TAKEN
             sender = envelope.sender

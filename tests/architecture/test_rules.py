@@ -39,6 +39,12 @@ WORLD = {"time", "os", "random", "socket", "threading", "asyncio", "subprocess",
 LOCKS = {"threading.Lock", "threading.RLock", "threading.local"}
 LOADERS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
 RUNNERS = {"eval", "exec", "compile", "__import__"}
+ASKS = re.compile(r"_?(is_|refusal|reason_|why)")
+CHANGES = {
+    *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"),
+    "learn",
+    "revoke",
+}
 LINES_MAX = 450
 FILES_MAX = 20
 FUNCTION_LINES_MAX = 60
@@ -315,3 +321,35 @@ def matches_a_topology(node: ast.AST) -> bool:
 
 def names_a_topology(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in TOPOLOGIES
+
+
+def test_a_function_that_asks_changes_nothing():
+    """Not the object it belongs to: what changes it is called by a verb."""
+    offenders = [
+        f"{source.name}: {function.name} changes {ast.unparse(target)}"
+        for source in SOURCES
+        for function in source.nodes
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and ASKS.match(function.name)
+        for target in _changed_in(function)
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
+@pytest.mark.parametrize("change", ["self.x = 1", "self.x += 1", "del self.x[1]", "self.x.pop(1)", "self._keys.learn(1)"])
+def test_a_question_that_changes_something_is_seen(change):
+    assert list(_changed_in(ast.parse(f"def is_done(self):\n    {change}")))
+    assert not list(_changed_in(ast.parse("def is_done(self):\n    x = self.y(1)\n    x.append(1)")))
+
+
+def _changed_in(tree: ast.AST) -> Iterator[ast.expr]:
+    """The attributes of `self` that it assigns, deletes or tells to change."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                target: ast.expr = node
+            case ast.Call(func=ast.Attribute(value=target, attr=name)) if name in CHANGES:
+                pass
+            case _:
+                continue
+        if ast.unparse(target).startswith("self."):
+            yield target

@@ -76,8 +76,8 @@ def kept_beats_believed() -> Iterator[None]:
 @protection
 def answers_outlive_boots() -> Iterator[None]:
     """What was once answered is an answer for ever."""
-    is_to_ask = LivingBoots.is_to_ask
-    with patch.object(LivingBoots, "is_to_ask", lambda self, name, beat, _, *when: is_to_ask(self, name, beat, 0, *when)):
+    ask_if_due = LivingBoots.ask_if_due
+    with patch.object(LivingBoots, "ask_if_due", lambda self, name, beat, _, *when: ask_if_due(self, name, beat, 0, *when)):
         yield
 
 
@@ -185,7 +185,7 @@ def dismissals_change_nothing_that_is_kept() -> Iterator[None]:
 
 @protection
 def entries_without_limit() -> Iterator[None]:
-    with patch.object(Registry, "_is_within", lambda *_: True):
+    with patch.object(Registry, "_make_room", lambda *_: True):
         yield
 
 

@@ -203,15 +203,15 @@ class GateReviewer:
     async def _is_asked(self, fact: Fact) -> bool:
         """Whether a person was asked about all that has to be decided first."""
         if self._ruling(fact, is_whole=True) is None:
-            return await self._is_laid_down(fact, is_whole=True)
+            return await self._lay_down(fact, is_whole=True)
         is_open = self._is_read_apart(fact) and self._ruling(text_before(fact)) is None
-        return not is_open or await self._is_laid_down(text_before(fact), is_whole=False)
+        return not is_open or await self._lay_down(text_before(fact), is_whole=False)
 
     def _is_read_apart(self, fact: Fact) -> bool:
         """Whether the text before it is judged by itself: a person who decided on the fact was shown it."""
         return bool(fact.before) and fact.id not in self._decided
 
-    async def _is_laid_down(self, fact: Fact, *, is_whole: bool) -> bool:
+    async def _lay_down(self, fact: Fact, *, is_whole: bool) -> bool:
         judgment = self._judged(fact, is_whole=is_whole)
         if judgment is None:
             # The model is asked again.

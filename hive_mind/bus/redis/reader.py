@@ -252,7 +252,7 @@ class StreamReader:
         now_ms = int(now_s) * 1000 + int(micros) // 1000
         # On a server that is full these fail, and what matters is that somebody reads.
         await self._wire.call(("HSET", keys.names(hive), name, now_ms))
-        if not self.subscription.is_shared and not await self._is_mine():
+        if not self.subscription.is_shared and not await self._sign_or_check():
             self._give_way()
             return
         for group in self._groups:
@@ -261,8 +261,8 @@ class StreamReader:
                 await group.renew({one.native[1] for one in self.mailbox.held if one.native[0] == group.key})
                 await self._take_over(group, wait_ms)
 
-    async def _is_mine(self) -> bool:
-        """Whether nobody has subscribed under this name since this one did."""
+    async def _sign_or_check(self) -> bool:
+        """Sign for this name the first time; then whether nobody has subscribed under it since."""
         where = keys.owners(self.subscription.hive), self.subscription.name
         if not self._has_signed:
             (reply,) = await self._wire.call(("HSET", *where, self._token))

@@ -93,7 +93,7 @@ class ServiceBusInbox:
         """Return when it hears. Raises `BackendError`."""
         await self.reader.start()
         # Of several that share a subscription any may get the ping; there the broker's word for the link has to do.
-        if not self.subscription.is_shared and not await self.is_alive(within_s):
+        if not self.subscription.is_shared and not await self.probe(within_s):
             raise BackendRejected(
                 NAME,
                 f"subscription {self.path!r} of topic {self._topic!r} does not get what is sent to it; it needs two correlation "
@@ -101,8 +101,8 @@ class ServiceBusInbox:
             )
         self._renewing = asyncio.create_task(self._renew(), name=f"servicebus locks {self.path}")
 
-    async def is_alive(self, within_s: float) -> bool:
-        """Whether something arrives soon after it was sent."""
+    async def probe(self, within_s: float) -> bool:
+        """Send a ping to itself; whether it arrives in time."""
         before, self._sign = self._signs, asyncio.get_running_loop().create_future()
         await self._outgoing.publish([ping_of(self.path, secrets.token_hex(8))], within_s)
         if self._signs == before:

@@ -58,7 +58,7 @@ class Watchdog:
 
     async def _examine(self, box: ServiceBusInbox) -> None:
         try:
-            is_alive = await box.is_alive(min(_PATIENCE_S, self._every_s))
+            is_alive = await box.probe(min(_PATIENCE_S, self._every_s))
         except BackendError:
             # Nothing could be sent: that says nothing about hearing, and the sender sees to itself.
             return

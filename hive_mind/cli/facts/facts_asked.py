@@ -15,15 +15,14 @@ from hive_mind.errors import InvalidInput
 from hive_mind.memory.base import MemoryStatistics
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import FactList
-from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
+from hive_mind.model.ids import ID_CHARACTERS, PREFIX_CHARACTERS_MIN
 from hive_mind.regex import regex
 from hive_mind.runtime.fact_replies import fact_of
 
 FactId = Annotated[str, typer.Argument(metavar="ID", help="A fact's id, or its first characters (6 or more).")]
 
 IDS_SHOWN = 5
-_FULL_ID = 32
-_PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{_FULL_ID}}}")
+_PREFIX = regex(rf"[0-9a-f]{{{PREFIX_CHARACTERS_MIN},{ID_CHARACTERS}}}")
 
 
 @dataclass(frozen=True, slots=True)

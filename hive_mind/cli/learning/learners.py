@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Protocol
 
 import msgspec
 
@@ -14,7 +14,6 @@ from hive_mind.cli.asking.asked import Called
 from hive_mind.cli.fleet.agents import fleet_agent
 from hive_mind.cli.options import DEFAULT_AGENT, for_reading
 from hive_mind.cognition.reader import LeftOut
-from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import KnownSource, SourceNote
 from hive_mind.model.content import Content
@@ -100,19 +99,14 @@ class LocalLearner:
         return await self.agent.learn_from_content(content, progress)
 
     async def sources(self, below: str, /) -> Sequence[KnownSource]:
-        return await self._memory.sources(below)
+        return await self.agent.memory.sources(below)
 
     async def withdraw(self, source: str, /) -> int:
-        return former_of(await self._memory.withdraw(source), source)
+        return former_of(await self.agent.memory.withdraw(source), source)
 
     async def note(self, source: str, note: SourceNote, /) -> None:
         """Keep what was read of a source, and when."""
-        await self._memory.note(source, note)
-
-    @property
-    def _memory(self) -> CognitiveMemory:
-        # One whose database is here is in no hive.
-        return cast(CognitiveMemory, self.agent.memory)
+        await self.agent.memory.note(source, note)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,8 +189,8 @@ class LivingBoots:
         self._asked: dict[tuple[str, bytes], tuple[int, int]] = {}
         """By name and incarnation: the number of the first beat that asked, and when it was asked last."""
 
-    def lives(self, name: str, beat: Heartbeat, *, is_present: bool) -> bool:
-        """Whether the boot that sent this beat has answered, by this beat or, if it was heard lately, by an earlier one."""
+    def note_answer(self, name: str, beat: Heartbeat, *, is_present: bool) -> bool:
+        """Take in a beat's answers; whether the boot that sent it answers, by this beat or, if heard lately, by an earlier."""
         if is_present and self._living.get(name) == beat.incarnation:
             return True
         first, _ = self._asked.get((name, beat.incarnation), (None, 0))
@@ -201,8 +201,8 @@ class LivingBoots:
         del self._asked[name, beat.incarnation]
         return True
 
-    def is_to_ask(self, name: str, beat: Heartbeat, number: int, now_ms: int, every_ms: int) -> bool:
-        """Whether to ask that boot now, by the beat of this number; it is asked no more often than `every_ms`."""
+    def ask_if_due(self, name: str, beat: Heartbeat, number: int, now_ms: int, every_ms: int) -> bool:
+        """Note that the beat of this number asks that boot, if that is due; whether it is. No more often than `every_ms`."""
         boot = name, beat.incarnation
         first, asked_ms = self._asked.pop(boot, (number, now_ms - every_ms))
         is_due = now_ms - asked_ms >= every_ms

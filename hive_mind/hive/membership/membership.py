@@ -238,7 +238,7 @@ class Membership:
         if beat.number <= 0 or not is_name(sender) or not self._is_genuine(sender, beat):
             return []
         is_present = self._heartbeats.is_present(sender, now.mono_ms)
-        lives = not beat.seal or self._boots.lives(sender, beat, is_present=is_present)
+        lives = not beat.seal or self._boots.note_answer(sender, beat, is_present=is_present)
         reply = self._reply(sender, beat, now, lives=lives)
         is_fresh = lives and self._heartbeats.record(sender, beat, now.mono_ms)
         self._note_twins(sender, now)
@@ -252,7 +252,7 @@ class Membership:
         """A beat for the sender alone, where it asks for one, or has to show that it lives."""
         if sender == self.name:
             return []
-        asks = not lives and self._boots.is_to_ask(sender, beat, self._number + 1, now.mono_ms, self.settings.beat_ms)
+        asks = not lives and self._boots.ask_if_due(sender, beat, self._number + 1, now.mono_ms, self.settings.beat_ms)
         if not asks and not beat.asks:
             return []
         return [Send((sender,), self._said(now, asks=asks, answers=mark_of(beat) if beat.asks else b""))]

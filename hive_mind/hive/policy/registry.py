@@ -239,7 +239,7 @@ class Registry:
             if slot is not None and self._is_counted(entry) and not slot.is_counted:
                 writers[writer] = slot._replace(is_counted=True)
                 self._numbers[entry.by] += 1
-                gone += [] if self._is_within(entry, slot.order) else [entry]
+                gone += [] if self._make_room(entry, slot.order) else [entry]
         return [*gone, *self.take_overflown()]
 
     def take_overflown(self) -> list[RegistryEntry]:
@@ -266,7 +266,7 @@ class Registry:
         self._changed(entry, order, old)
         if kind == "moderator" and entry.by in self.founders:
             self._forget_after_dismissal(subject_of(entry.key))
-        return not is_counted or self._is_within(entry, order)
+        return not is_counted or self._make_room(entry, order)
 
     def _forget_after_dismissal(self, by: str) -> None:
         if (office := self._offices.get(by)) is None or not office.ended:
@@ -282,7 +282,7 @@ class Registry:
         is_appointed = found is not None and found.by in self.founders and not self._is_revoked(found.seal, found.stamp.ms)
         return entry.by not in self.founders and not is_appointed
 
-    def _is_within(self, entry: RegistryEntry, order: _Order) -> bool:
+    def _make_room(self, entry: RegistryEntry, order: _Order) -> bool:
         """Forget the oldest of a writer with too many; whether this one stays. In whatever order they come it ends alike."""
         heap = self._oldest.setdefault(entry.by, [])
         heappush(heap, (order, *slot_of(entry)[::2]))

@@ -98,8 +98,4 @@ class Latencies:
 
     def is_suspect(self, node: str, now_ms: int) -> bool:
         """Whether it did not answer lately."""
-        until = self._suspected.get(node)
-        if until is not None and until <= now_ms:
-            del self._suspected[node]
-            return False
-        return until is not None
+        return now_ms < self._suspected.get(node, now_ms)

@@ -244,8 +244,8 @@ class Partitions:
         extent = _WHOLE if self.share(partition).is_complete else _PART
         return Put(HELD, _key(partition), "\n".join((extent, *sorted(self.leaving[partition]))).encode())
 
-    def is_astray(self, partition: str) -> bool:
-        """Whether something came here that others hold now; then it is kept until they have it."""
+    def keep_if_astray(self, partition: str) -> bool:
+        """Keep what came here although others hold it now, until they have it; whether it is that."""
         if self.shares[partition].is_holder:
             return False
         if partition not in self.leaving:
@@ -335,7 +335,7 @@ class Partitions:
             records += self._copied_anew(partition)
         for partition, share in self.shares.items():
             if share.has_of_others():
-                self.is_astray(partition)
+                self.keep_if_astray(partition)
         return records
 
     def _copied_anew(self, partition: str) -> list[Record]:

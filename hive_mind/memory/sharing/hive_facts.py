@@ -14,6 +14,7 @@ from hive_mind.memory.base import PREFIXED_MAX, Hive
 from hive_mind.memory.sharing.conversion import fact_of
 from hive_mind.model.evidence import HiveFact
 from hive_mind.model.gathered import FactList
+from hive_mind.model.ids import is_id
 
 _log = logging.getLogger(__name__)
 
@@ -25,12 +26,14 @@ class HiveFacts:
     hive: Hive
     reached: float = 1.0
 
-    async def fetched(self, fact_ids: Sequence[str]) -> Sequence[HiveFact]:
-        """Those with these ids, in one question."""
-        wanted = [(fact_id, "") for fact_id in fact_ids if _is_id(fact_id)]
+    async def fetched(self, fact_ids: Sequence[str], *, must_answer: bool = False) -> Sequence[HiveFact]:
+        """Those with these ids, in one question. Raises `BackendError` if the hive is away only where it `must_answer`."""
+        wanted = [(fact_id, "") for fact_id in fact_ids if is_id(fact_id)]
         try:
             return await self.hive.fetch(wanted) if wanted else ()
         except BackendError as error:
+            if must_answer:
+                raise
             self.note_reached(0.0, str(error))
             return ()
 
@@ -75,7 +78,3 @@ class HiveFacts:
 
 def _but_known(listed: Listed, known: Container[str]) -> FactList:
     return FactList([fact_of(found) for found in listed.facts if found.id not in known], listed.completeness)
-
-
-def _is_id(text: str) -> bool:
-    return len(text) == 32 and all(character in "0123456789abcdef" for character in text)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.memory.distributed import DistributedCognitiveMemory
 from hive_mind.model.fact import Fact
 
@@ -35,6 +36,13 @@ class AskedAgent:
         if self._given is None:
             raise InvalidInput(f"{self._agent.name} is not in a hive, so it has no other agents to ask or tell")
         return self._given
+
+    @property
+    def _own(self) -> CognitiveMemory:
+        """This agent's own memory."""
+        memory = self._agent.memory.local if isinstance(self._agent.memory, DistributedCognitiveMemory) else self._agent.memory
+        assert isinstance(memory, CognitiveMemory)  # noqa: S101 - an agent is opened with one or the other
+        return memory
 
     @property
     def _shared(self) -> DistributedCognitiveMemory | None:

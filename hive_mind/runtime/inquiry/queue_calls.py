@@ -45,7 +45,8 @@ class QueueCalls(AskedAgent):
         """Ask the gate again whether a fact of this agent may be shared."""
         if (memory := self._shared) is None:
             raise InvalidInput(f"{self._agent.name} is not in a hive, so it has no other agents to share with")
-        if await memory.local.get_fact(call.fact_id) is None:
+        own, _ = await memory.reclaimed(call.fact_id)
+        if own is None:
             raise InvalidInput(f"{self._agent.name} holds no fact {call.fact_id!r} of its own; a search gives ids")
         await memory.reconsider([call.fact_id])
         fact = await memory.local.get_fact(call.fact_id)

@@ -9,7 +9,6 @@ import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.bus.base import EventBus
@@ -129,6 +128,7 @@ class RunningMember:
 
     def __post_init__(self) -> None:
         self.agents: dict[str, LearningAgent] = {}
+        self._memories: dict[str, DistributedCognitiveMemory] = {}
         self._news, self._eraser = News(self.runner), Eraser(self.plan.name, self.runner)
 
     def attach(self, name: str, local: CognitiveMemory, reader: Reader) -> LearningAgent:
@@ -139,6 +139,7 @@ class RunningMember:
             local, hive, agent=name, gate=self.plan.gate, forgets=forgets, has_lost=self._has_lost
         )
         self._news.attach(memory)
+        self._memories[name] = memory
         agent = self.agents[name] = LearningAgent(name, memory, reader)
         return agent
 
@@ -153,7 +154,7 @@ class RunningMember:
     @property
     def memory(self) -> DistributedCognitiveMemory:
         """The first agent's."""
-        return cast(DistributedCognitiveMemory, self.agent.memory)
+        return next(iter(self._memories.values()))
 
     def look_at_keys(self) -> None:
         """Take in what was issued and revoked in its folder since. Raises `ConfigError`."""
@@ -175,9 +176,8 @@ class RunningMember:
     async def erase(self) -> None:
         """Carry out what the hive is to forget, as far as it is known here. To be called again and again."""
         if self.is_in:
-            agents = {name: cast(DistributedCognitiveMemory, agent.memory) for name, agent in self.agents.items()}
             node = self.member.node
-            await self._eraser.look(node.registry, agents, system_clock().wall_ms, node.partitions.erased)
+            await self._eraser.look(node.registry, self._memories, system_clock().wall_ms, node.partitions.erased)
 
     def silent(self) -> tuple[str, ...]:
         """Members that were not heard lately, or never."""
@@ -220,8 +220,8 @@ class RunningMember:
     async def until_ready(self, timeout_s: float, report: Report) -> tuple[str, ...]:
         """As `until_in`, and then everything pending was sent to the hive."""
         silent = await self.until_in(timeout_s, report)
-        for agent in self.agents.values():
-            await cast(DistributedCognitiveMemory, agent.memory).settle()
+        for memory in self._memories.values():
+            await memory.settle()
         return silent
 
     async def until_in(self, timeout_s: float, report: Report) -> tuple[str, ...]:

@@ -82,6 +82,8 @@ class Intake:
             self.counts.echoes += 1
             self._executor.carry((Acknowledge(name),))
             return
+        if self._signing is not None:
+            self._signing.learn(envelope)
         if self._signing is not None and (why := self._signing.refusal(envelope, now.wall_ms)):
             self._log_unproven(envelope, why)
             if self._signing.is_required:

@@ -174,7 +174,7 @@ class WorkerAgent:
         # One that sleeps does not hear when others have confirmed what it told.
         if self._pending and idle_s < after_s + _CONFIRMED_S:
             return
-        if await self._is_done(self.settle()) and not self._using:
+        if await self._attempt(self.settle()) and not self._using:
             await self._local_or_shared.sleep()
 
     async def tidy_if_quiet(self) -> None:
@@ -254,13 +254,13 @@ class WorkerAgent:
         former = self._local.revision, self._local.trouble
         if self._local.facts is None or self._tidied == former:
             return
-        if await self._is_done(self._local.tidy()):
+        if await self._attempt(self._local.tidy()):
             self._tidied = former[0], self._local.trouble
             if former[1]:
-                await self._is_done(self.settle())
+                await self._attempt(self.settle())
 
-    async def _is_done(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Whether something went well that is tried again soon. A failure is logged once: it may last for days."""
+    async def _attempt(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Do what is tried again soon; whether it went well. A failure is logged once: it may last for days."""
         try:
             await work
         except HiveError as error:

@@ -149,8 +149,9 @@ class Mail:
         """Whether a machine can check what another one signs now."""
         return self._signing[other].keyring.certificate in self._signing[name].keyring.known
 
-    def is_taken(self, name: str, envelope: Envelope, wall_ms: int) -> bool:
-        """Whether a machine takes it in."""
+    def receive(self, name: str, envelope: Envelope, wall_ms: int) -> bool:
+        """Let a machine learn the keys that came along; whether it takes the message in. A refusal is counted."""
+        self._signing[name].learn(envelope)
         why = self._signing[name].refusal(envelope, wall_ms)
         if why:
             self.refused[why] += 1

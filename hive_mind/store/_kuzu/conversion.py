@@ -136,11 +136,11 @@ class _Conversion:
             except BadRow as bad:
                 self._report.lose(str(bad))
             else:
-                changes += [change] if change is not None and self._is_new(change) else []
+                changes += [change] if change is not None and self._note(change) else []
         return changes
 
-    def _is_new(self, change: Change) -> bool:
-        """Whether it was not taken before; two rows of one id are damage, and the first one counts."""
+    def _note(self, change: Change) -> bool:
+        """Note what is taken; whether it was not taken before: two rows of one id are damage, and the first one counts."""
         match change:
             case AddFact(fact=node) | AddEpisode(episode=node) | (AddEntity() as node):
                 is_new = node.id not in self._ids

@@ -5,10 +5,10 @@ import pytest
 
 from hive_mind.bus.base import Envelope
 from hive_mind.identity.envelopes import Signing
-from hive_mind.identity.keyring import FORGED, UNSIGNED
+from hive_mind.identity.keyring import FORGED, REVOKED, UNKNOWN, UNSIGNED
 from hive_mind.model import wire
 from hive_mind.model.messages import Heartbeat, Receipt
-from tests.unit.identity.test_keyring import ADA, BOB, NOW_MS, certificate, ring
+from tests.unit.identity.test_keyring import ADA, BOB, NOW_MS, certificate, revoked, ring
 
 
 def to_bob(hive: str = "harbour") -> Envelope:
@@ -52,6 +52,21 @@ def test_what_was_changed_on_the_way_is_not_believed(change: dict[str, object]) 
 def test_what_bears_no_seal_is_unsigned_and_a_trace_changes_nothing() -> None:
     assert why(msgspec.structs.replace(to_bob(), seal=b"")) == UNSIGNED
     assert why(msgspec.structs.replace(to_bob(), trace="00-1-1-01")) == ""
+
+
+def test_who_asks_whether_to_believe_an_envelope_learns_and_revokes_nothing() -> None:
+    others = ring(BOB, "bob")
+    receiver = Signing(others, is_required=True)
+    beat = Signing(ring(ADA, "ada"), is_required=True).signed(
+        Envelope("e", "harbour", "ada", ("bob",), "Heartbeat", Heartbeat(b"", 1, 1))
+    )
+    beat = msgspec.structs.replace(beat, vouched=(*beat.vouched, revoked(ADA)))
+
+    assert [receiver.refusal(beat, NOW_MS) for _ in range(2)] == [UNKNOWN, UNKNOWN]
+    assert (set(others.known), others.revision) == ({certificate(BOB, "bob")}, 0)
+
+    receiver.learn(beat)
+    assert (receiver.refusal(beat, NOW_MS), others.revision) == (REVOKED, 1)
 
 
 def test_with_a_beat_go_its_certificate_and_in_turn_those_of_others() -> None:

@@ -1,0 +1,41 @@
+"""Whose a fact of the hive is, as its agent's own record may not know: it was restored from an older copy, or is a new one. Pure.
+
+What the hive has in an agent's name is that agent's to take back or to replace; anything else only its author, or a moderator.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+
+from hive_mind.errors import InvalidInput
+from hive_mind.memory.sharing.conversion import fact_of
+from hive_mind.model.evidence import HiveFact
+from hive_mind.model.fact import Fact, Sharing
+
+
+def said_by(found: HiveFact, agent: str) -> Fact | None:
+    """A fact of the hive as the record of this agent had it, which said it; None where it did not."""
+    own = tuple(evidence for evidence in found.provenance if evidence.agent == agent)
+    if not own:
+        return None
+    confidence = max(evidence.confidence for evidence in own)
+    said = fact_of(msgspec.structs.replace(found, provenance=own, confidence=confidence))
+    return replace(said, offered=said.sources)
+
+
+def as_offered(said: Fact) -> Callable[[Fact], Fact]:
+    """A change to the record of a fact: the hive has it as `said_by` its agent, and that can be taken back."""
+    return lambda fact: replace(fact, offered=tuple(dict.fromkeys((*fact.offered, *said.offered))))
+
+
+def moderated(said: Fact, refusal: str) -> Fact:
+    """Others' fact, taken back. Raises `InvalidInput` where it was not."""
+    if refusal:
+        raise another_agents(said.id)
+    return replace(said, sharing=Sharing.RETRACTED)
+
+
+def another_agents(fact_id: str) -> InvalidInput:
+    """The error for a fact that this agent never said."""
+    return InvalidInput(f"fact {fact_id!r} is another agent's: only its author, or a moderator of the hive, can take it back")
