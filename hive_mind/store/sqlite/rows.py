@@ -21,7 +21,7 @@ from msgspec import structs
 
 from hive_mind.model.content import Episode
 from hive_mind.model.fact import Fact, Relation
-from hive_mind.model.ids import episode_id, fact_id
+from hive_mind.model.ids import ID_CHARACTERS, episode_id, fact_id
 from hive_mind.sqlite.file import FileFormat
 from hive_mind.sqlite.salvage import Value
 from hive_mind.store.base import Narrow
@@ -32,7 +32,6 @@ KIND_NAMES = {FACT: "fact", EPISODE: "episode", ENTITY: "entity"}
 RELATIONS: Sequence[Relation] = (Relation.DERIVES_FROM, Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.MENTIONS)
 RELATION_NUMBERS = {relation: number for number, relation in enumerate(RELATIONS)}
 
-_ID_CHARACTERS = 32
 _encode = msgspec.json.encode
 _fact_of = msgspec.json.Decoder(Fact).decode
 _episode_of = msgspec.json.Decoder(Episode).decode
@@ -203,7 +202,7 @@ def is_itself(id: str, value: Fact | Episode | str) -> bool:
     """Whether an id of ours is that of the value under it. An editor of the file can make a checksum; such an id follows from the
     content. Other ids take no one's place.
     """
-    if len(id) != _ID_CHARACTERS:
+    if len(id) != ID_CHARACTERS:
         return True
     match value:
         case Fact():
