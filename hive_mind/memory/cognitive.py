@@ -66,9 +66,8 @@ class CognitiveMemory:
         self._state: Awake | None = None
         self.times_woken = self._revision = 0
         """`times_woken`: knowledge about its facts may be out of date when this has grown."""
-        self._transition = Transition()
+        self._transition, self._is_closed = Transition(), False
         self._here = OneLoop(lambda: self._state is None and not self._transition.is_under_way)
-        self._is_closed = False
 
     async def store_fact(
         self,
