@@ -1,4 +1,4 @@
-"""Whose a fact of the hive is, as its agent's own record may not know: it was restored from an older copy, or is a new one. Pure.
+"""The author of a fact of the hive that its own record may not know: restored from an older copy, or a new one. Pure.
 
 What the hive has in an agent's name is that agent's to take back or to replace; anything else only its author, or a moderator.
 """
