@@ -22,6 +22,7 @@ from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import Gathered, SearchResult
 from hive_mind.model.probe import EvidenceColumns, Pool, Probe
 from hive_mind.model.query import Hit, Method, Query
+from hive_mind.ornament import ornament
 from hive_mind.ranking.adaptive import anchors
 from hive_mind.ranking.index import FactIndex
 from hive_mind.ranking.merge import merge_found, merge_replicas, rows_of, total
@@ -163,6 +164,7 @@ class Asking:
         shown = with_rivals(after_successors(hits), await self._rivals(held_away, facts, gathered, query))
         return likeliest_first(shown, await self._votes(shown, facts, gathered))
 
+    @ornament(lambda *_: {})
     async def _votes(
         self, hits: Sequence[Hit], facts: Mapping[str, HiveFact | Fact], gathered: Gathered
     ) -> dict[str, float | None]:
@@ -173,6 +175,7 @@ class Asking:
         found = [*(await self.hive.fetch(shared) if shared else ()), *(facts[id] for id in disputed if id in facts)]
         return {fact.id: fact.votes for fact in found if isinstance(fact, HiveFact)}
 
+    @ornament(lambda *_: {})
     async def _rivals(
         self, shown: Sequence[HiveFact], facts: Mapping[str, HiveFact | Fact], gathered: Gathered, query: Query
     ) -> dict[str, list[Fact]]:

@@ -16,6 +16,7 @@ from hive_mind.memory.sharing.conversion import statement_of
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
 
 # Every two of them are compared, and nobody reads further.
 _COMPARED_MAX = 50
@@ -23,6 +24,7 @@ _RIVALS_SHOWN_MAX = 2
 _CHARACTERS_SHOWN_MAX = 120
 
 
+@ornament(lambda hits, *_: list(hits))
 def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> list[Hit]:
     """The hits, each with the other facts it can't be true beside: those among the hits, and those `named` by its id."""
     found: defaultdict[str, dict[str, Fact]] = defaultdict(dict)
@@ -37,6 +39,7 @@ def with_rivals(hits: Sequence[Hit], named: Mapping[str, Sequence[Fact]]) -> lis
     return [replace(hit, rivals=tuple(rivals.values())) if (rivals := found.get(hit.fact.id)) else hit for hit in hits]
 
 
+@ornament(lambda hits, *_: list(hits))
 def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> list[Hit]:
     """Facts that can't be true beside one another keep their places among the rest; those with more votes come first of them.
 
@@ -51,6 +54,7 @@ def likeliest_first(hits: Sequence[Hit], votes: Mapping[str, float | None]) -> l
     return placed
 
 
+@ornament(lambda _: [])
 def disputed(facts: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
     """Pairs of current facts that can't both be true. Of a topic with very many facts the newest are compared."""
     current = [fact for fact in facts if fact.is_current]
@@ -88,6 +92,7 @@ def _vote(fact: Fact, votes: Mapping[str, float | None]) -> float:
     return known if known is not None else vote(1.0, fact.confidence, DEFAULT)
 
 
+@ornament(lambda _: "")
 def dispute_text(hit: Hit) -> str:
     """The rivals of a fact, and which of the two is newer and better supported; "" where there are none."""
     rivals = [_rival_text(hit.fact, rival) for rival in hit.rivals[:_RIVALS_SHOWN_MAX]]

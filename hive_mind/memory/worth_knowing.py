@@ -11,6 +11,7 @@ from hive_mind.memory.gate.instructions import instruction_in
 from hive_mind.memory.gate.sensitive import credential_in
 from hive_mind.memory.gate.stated_secrets import states_secret
 from hive_mind.model.fact import Fact
+from hive_mind.ornament import ornament
 
 # A page at most: more is not read, and takes the room of the work.
 FACTS_MAX = 12
@@ -37,6 +38,9 @@ def _names(fact: Fact, name: str) -> bool:
 
 
 def _harmless(facts: Iterable[Fact]) -> Iterator[Fact]:
-    for fact in facts:
-        if not (instruction_in(fact.content) or credential_in(fact.content) or states_secret(fact.content)):
-            yield fact
+    return filter(_is_harmless, facts)
+
+
+@ornament(lambda _: False)
+def _is_harmless(fact: Fact) -> bool:
+    return not (instruction_in(fact.content) or credential_in(fact.content) or states_secret(fact.content))

@@ -19,6 +19,7 @@ from hive_mind.cli.options import DEFAULT_AGENT, examples, settings_for
 from hive_mind.cli.output import short_id, show
 from hive_mind.counted import counted
 from hive_mind.errors import HiveError
+from hive_mind.ornament import ornament
 from hive_mind.runtime.agent_files import database_path
 
 if TYPE_CHECKING:
@@ -74,7 +75,13 @@ def _given() -> bytes:
     return os.read(descriptor, _INPUT_BYTES_MAX) if select.select([descriptor], [], [], _INPUT_WAIT_S)[0] else b""
 
 
-def _lines(agent: str, facts: "Sequence[Fact]", folder: Path) -> Iterator[str]:
+@ornament(lambda *_: [])
+def _lines(agent: str, facts: "Sequence[Fact]", folder: Path) -> list[str]:
+    """All of them, before the first is printed."""
+    return list(_said(agent, facts, folder))
+
+
+def _said(agent: str, facts: "Sequence[Fact]", folder: Path) -> Iterator[str]:
     from hive_mind.memory.disputes import disputed
     from hive_mind.memory.worth_knowing import CHARACTERS_MAX, worth_knowing
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from hive_mind.memory.entities import entities
 from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -32,6 +33,7 @@ def long_codes(text: str) -> tuple[str, ...]:
     return tuple(code for code in entities(text) if len(code) >= CODE_LETTERS_MIN and _DIGIT.search(code) and _is_one_term(code))
 
 
+@ornament(lambda question, _: question)
 def as_written(question: str, hits: Iterable[Hit]) -> str:
     """The question with the identifiers that it has in words, "pump house 2", as the facts write them."""
     asked = f" {_spoken(question)} "
@@ -42,6 +44,7 @@ def as_written(question: str, hits: Iterable[Hit]) -> str:
     return question
 
 
+@ornament(lambda *_: ())
 def aliases_of(question: str, hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
     """Pairs of an identifier in the question and another name of the same thing, as the facts tell."""
     asked = frozenset(map(str.casefold, long_codes(question)))

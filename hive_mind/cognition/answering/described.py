@@ -12,6 +12,7 @@ from hive_mind.cognition.answering.answer_forms import is_somebody
 from hive_mind.cognition.answering.intent import QUESTION_CHARS_MAX
 from hive_mind.memory.entities import entities
 from hive_mind.model.fact import Fact
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -44,6 +45,7 @@ class Described:
 
 
 @lru_cache(maxsize=64)
+@ornament(lambda _: None)
 def described_in(question: str) -> Described | None:
     """Somebody whom a question describes and asks something else about; None where it describes nobody."""
     asked = " ".join(question[:QUESTION_CHARS_MAX].split())

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from hive_mind.memory.entities import entities
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -128,6 +129,7 @@ def direct(question: str) -> str:
 
 
 @lru_cache(maxsize=64)
+@ornament(lambda _: ())
 def parts_of(question: str) -> tuple[str, ...]:
     """The questions that a question is made of; none where it asks for one thing."""
     asked = " ".join(question[:QUESTION_CHARS_MAX].split()).rstrip("?!. ")

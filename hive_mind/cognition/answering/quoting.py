@@ -28,6 +28,7 @@ from hive_mind.memory.editions.former import former_note
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -118,7 +119,19 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     fact = hit.fact
     # The speaker stands in front of most utterances already.
     speaker = "" if fact.content.startswith(f"{fact.speaker}: ") else fact.speaker
-    attribution = ", ".join(part for part in (speaker, readable(fact.said_at)) if part)
+    attribution = ", ".join(part for part in (speaker, _when(fact)) if part)
+    notes = _notes(hit, is_carried=is_carried)
+    return f"“{fact.content}”" + (f" — {attribution}" if attribution else "") + (f" ({'; '.join(notes)})" if notes else "")
+
+
+@ornament(lambda fact: fact.said_at)
+def _when(fact: Fact) -> str:
+    return readable(fact.said_at)
+
+
+@ornament(lambda *_, **__: [])
+def _notes(hit: Hit, *, is_carried: bool) -> list[str]:
+    fact = hit.fact
     # The time in front of a log line is shown as the time it was said.
     relative = relative_moments(message_of(fact.content.removeprefix(f"{fact.speaker}: ")), fact.said_at)
     notes = [f"“{moment.text}” is {moment.iso}" for moment in relative]
@@ -132,7 +145,7 @@ def quotation(hit: Hit, *, is_carried: bool = False) -> str:
     if _is_row(fact):
         # The titles of the columns of a table.
         notes.append(fact.before.removeprefix(f"{fact.speaker}: ").strip("| "))
-    return f"“{fact.content}”" + (f" — {attribution}" if attribution else "") + (f" ({'; '.join(notes)})" if notes else "")
+    return notes
 
 
 def _goes_on(fact: Fact) -> bool:
@@ -169,6 +182,7 @@ def strong(ranked: Sequence[tuple[Relevant, float]], share_min: float) -> list[t
     ]
 
 
+@ornament(lambda *_: 0.0)
 def _bonus(asked: QuestionTerms, forms: frozenset[str], hit: Hit) -> float:
     speaks = not asked.names.isdisjoint(tokenize(hit.fact.speaker))
     return _SPEAKER_BONUS * speaks + _FORM_BONUS * _has_form(forms, hit)

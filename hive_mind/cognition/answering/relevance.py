@@ -31,6 +31,7 @@ from hive_mind.cognition.extraction.separated import TableRecord, is_table_row, 
 from hive_mind.cognition.extraction.statements import is_question
 from hive_mind.model.fact import Fact
 from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import terms_in, tokenize
 from hive_mind.regex import regex
 
@@ -282,15 +283,18 @@ def _judged(
 ) -> list[Relevant]:
     """The hits that are not about somebody else, and whether each of them answers."""
     asked = replace(asked_of(question), aliases=aliases)
-    about = ((hit, _only_about(asked, hit)) for hit in hits)
-    judged = ((hit, part, judgement(asked, part)) for hit, part in about if part is not None)
-    typed = (
-        (hit, part, replace(one, is_typed=_is_typed(question, asked, part.fact))) for hit, part, one in judged if one is not None
-    )
-    return [
-        Relevant(hit, one, _states(question, asked, part, one, settings) and _fits(question, asked, part, settings))
-        for hit, part, one in typed
-    ]
+    return [judged for hit in hits if (judged := _judged_alone(question, asked, hit, settings)) is not None]
+
+
+@ornament(lambda *_: None)
+def _judged_alone(question: str, asked: QuestionTerms, hit: Hit, settings: RelevanceSettings) -> Relevant | None:
+    """One hit; None for one about somebody else. One that can't be judged is left out, and the others answer."""
+    part = _only_about(asked, hit)
+    found = judgement(asked, part) if part else None
+    if part is None or found is None:
+        return None
+    found = replace(found, is_typed=_is_typed(question, asked, part.fact))
+    return Relevant(hit, found, _states(question, asked, part, found, settings) and _fits(question, asked, part, settings))
 
 
 def _only_about(asked: QuestionTerms, hit: Hit) -> Hit | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, zip_longest
 
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -162,6 +163,7 @@ def met_in(asked: Iterable[str], terms: frozenset[str]) -> frozenset[str]:
     return frozenset(term for term in asked if term in terms or not _same().get(term, frozenset()).isdisjoint(terms))
 
 
+@ornament(lambda _: "")
 def other_words(question: str) -> str:
     """The other words for those of a question."""
     others = (sorted(_same().get(term, ())) for term in sorted(phrase_terms(question)))

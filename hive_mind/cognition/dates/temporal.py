@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hive_mind.cognition.dates import iso, relative_dates, written_dates
 from hive_mind.cognition.dates.iso import CLOCK_PATTERN, Grain, Rule, compiled, time_of, value_of
+from hive_mind.ornament import ornament
 from hive_mind.regex import regex
 
 # People write a time stamp in a few words; a megabyte of digits is none.
@@ -31,6 +32,7 @@ class Moment:
     text: str
 
 
+@ornament(lambda *_: ())
 def moments(text: str, anchor: str = "") -> tuple[Moment, ...]:
     """The points in time a text names, in its order. Relative ones need `anchor`: ISO 8601 and as precise as they are."""
     said = iso.anchor_of(anchor.strip()[:_STAMP_CHARS_MAX])

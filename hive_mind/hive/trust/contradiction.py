@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from hive_mind.hive.trust.wording import Wording, wording
 from hive_mind.model.evidence import Statement
 from hive_mind.model.ids import canonical
+from hive_mind.ornament import ornament
 
 OVERLAP_MIN = 0.4
 """004's threshold; more than this share of all their words must be in both."""
@@ -44,6 +45,7 @@ def _concept(statement: Statement) -> str:
     return canonical(statement.concept).casefold()
 
 
+@ornament(lambda *_: False)
 def _exclude(a: Statement, one: Wording, b: Statement, other: Wording) -> bool:
     """`conflicts` for two statements of one concept."""
     if _are_rows_of_two(a.content, b.content):

@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hive_mind.ornament import ornament
 from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
@@ -79,6 +80,7 @@ class Wording:
 
 # Some 2 kB each. A fact that is shown is compared with others of its concept, again and again with the same.
 @lru_cache(maxsize=16_384)
+@ornament(lambda *_: None)
 def wording(content: str, speaker: str = "") -> Wording | None:
     """How a statement is worded; None for questions, for texts too long to be one statement, and where there are no words."""
     text = content.removeprefix(f"{speaker}: ") if speaker else content
@@ -87,6 +89,8 @@ def wording(content: str, speaker: str = "") -> Wording | None:
     text = _SEAMS.sub(" ", _unshortened(unicodedata.normalize("NFC", text)))
     raw = _labelled([_plain(token) for token in _TOKEN.findall(text)])
     verb = _verb_at(raw) or _heading_end(text, raw)
+    # A heading with nothing behind it says nothing: "emptyDir: {}".
+    verb = verb if verb < len(raw) else 0
     terms = [(place, term) for place, token in enumerate(raw) for term in _terms(token)]
     if not terms:
         return None

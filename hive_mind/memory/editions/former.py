@@ -6,6 +6,7 @@ from dataclasses import replace
 from hive_mind.memory.intake import Intake, Known
 from hive_mind.model.fact import Fact, turned
 from hive_mind.model.query import Hit
+from hive_mind.ornament import ornament
 from hive_mind.store.base import AddFact, Change, ReviseFact
 
 
@@ -20,6 +21,7 @@ def timed(intake: Intake, known: Known, now_us: int) -> Intake:
     return Intake(tuple(map(timed_change, intake.changes)), facts) if changed else intake
 
 
+@ornament(lambda hits: list(hits))
 def after_successors(hits: Sequence[Hit]) -> list[Hit]:
     """The hits, best first, but none ahead of the one that replaced it: that takes its place, and it follows."""
     by_id = {hit.fact.id: hit for hit in hits}

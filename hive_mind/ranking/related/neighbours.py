@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hive_mind.model.ids import DEFAULT_TENANT, fact_id
 from hive_mind.model.probe import NOWHERE, PLACE
+from hive_mind.ornament import ornament
 from hive_mind.regex import regex
 
 Scores = NDArray[np.floating[Any]]
@@ -77,6 +78,7 @@ def _key(text: str, size: int) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
+@ornament(lambda _: frozenset[int]())
 def speakers_named(question: str) -> frozenset[int]:
     """Possible speakers among the names of a question, as in `PLACE`: each word with a capital, and each two in a row."""
     words = _NAME.findall(question)

@@ -43,7 +43,7 @@ def nested_text(text: str) -> str | None:
         found = [line for root in yaml.compose_all(source, _LOADER) if root for line in _Walk(lines).lines(root, "", 0)]
     except _TooMuchError:
         return None
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, RecursionError, UnicodeError):
         return text
     if not any(": " in line for _, line in found):
         return text
