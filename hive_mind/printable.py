@@ -20,3 +20,8 @@ def _is_control(one: str) -> bool:
     if one in "\n\t":
         return False
     return unicodedata.category(one) in ("Cc", "Cs") or unicodedata.bidirectional(one) in _TURNS
+
+
+def whole_characters(text: str) -> str:
+    """The same with surrogate pairs joined, as escapes leave them apart; half a pair, which can't be kept or sent, is U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

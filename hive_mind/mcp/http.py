@@ -1,4 +1,7 @@
-"""The server over streamable HTTP, on this machine alone and for clients with the token."""
+"""The server over streamable HTTP, on this machine alone and for clients with the token.
+
+A message is mended or refused as over standard input and output.
+"""
 
 import hmac
 import socket
@@ -9,6 +12,7 @@ import uvicorn
 from mcp.server import MCPServer
 
 from hive_mind.errors import BackendUnavailable
+from hive_mind.mcp.messages import MESSAGE_BYTES_MAX, Refused, message_of, too_long
 
 HOST, PATH = "127.0.0.1", "/mcp"
 
@@ -31,7 +35,7 @@ async def serve_http(server: MCPServer, listener: socket.socket, token: str) -> 
 
     Requests for another host are refused: a page in a browser may have a name that leads here.
     """
-    app = with_token(server.streamable_http_app(streamable_http_path=PATH, host=HOST), token)
+    app = with_token(with_messages(server.streamable_http_app(streamable_http_path=PATH, host=HOST)), token)
     await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
 
 
@@ -49,5 +53,38 @@ def with_token(app: App, token: str) -> App:
         headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})
         await send({"type": "http.response.body", "body": b"show the token: Authorization: Bearer ...\n"})
+
+    return checked
+
+
+def with_messages(app: App) -> App:
+    """Let the bodies through that are messages."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        body = bytearray()
+        while len(body) <= MESSAGE_BYTES_MAX:
+            some = await receive()
+            body += some.get("body", b"")
+            if not some.get("more_body"):
+                break
+        try:
+            if len(body) > MESSAGE_BYTES_MAX:
+                raise too_long(body, b"")
+            message = message_of(bytes(body))
+        except Refused as refused:
+            await send({"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"application/json")]})
+            await send({"type": "http.response.body", "body": refused.reply})
+            return
+        waiting = [{"type": "http.request", "body": message, "more_body": False}]
+        headers = [one for one in scope["headers"] if one[0] != b"content-length"]
+        length = (b"content-length", str(len(message)).encode())
+
+        async def given() -> MutableMapping[str, Any]:
+            return waiting.pop() if waiting else await receive()
+
+        await app({**scope, "headers": [*headers, length]}, given, send)
 
     return checked

@@ -1,25 +1,14 @@
-"""`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol.
-
-A server ends when its client ends it, or reads no more, or we want it to. The library of the protocol waits for a line in a
-thread that nothing interrupts. No signal would end the server, and no client that reads no more but keeps the other direction
-open. So it reads a pipe of ours.
-"""
+"""`hive-mind mcp`: an agent's memory for a program that speaks the Model Context Protocol."""
 
 import asyncio
 import json
-import os
 import secrets
-import select
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
-from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
@@ -32,9 +21,6 @@ from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled, InvalidInput
 from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.settings import secret, settings_given
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
 
 
 class Client(StrEnum):
@@ -106,8 +92,6 @@ Http = Annotated[
 Retract = Annotated[bool, typer.Option("--allow-retract", help="Let clients take facts back.")]
 ForClient = Annotated[Client, typer.Argument(metavar="CLIENT", help=f"{', '.join(Client)}.")]
 
-_READ_BYTES = 1 << 16
-
 
 @group.callback(invoke_without_command=True)
 def mcp(
@@ -138,7 +122,9 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool,
         server = (await loading).memory_server(served, allows_retract=allow_retract)
         if not port:
             say(f"serving agent {served.name} of fleet {served.fleet} over standard input and output", style="dim")
-            await _over_stdio(server)
+            from hive_mind.mcp.stdio import serve_stdio
+
+            await serve_stdio(server)
             return
         from hive_mind.mcp.http import HOST, PATH, listening, serve_http
 
@@ -148,25 +134,6 @@ async def _serve(home: Path | None, fleet: str, agent: str, allow_retract: bool,
         if not secret("MCP_TOKEN"):
             say(f"token: {token}")
         await serve_http(server, listener, token)
-
-
-async def _over_stdio(server: "MCPServer") -> None:
-    """Until its client goes away. Raises `BrokenPipeError` where that was killed: as any command, and not in a group."""
-    is_unheard = False
-    try:
-        with client_lines() as lines:
-            serving = asyncio.create_task(server.run_stdio_async())
-            try:
-                await asyncio.wait([serving])
-            finally:
-                # Its canceller would wait for the client's next line.
-                lines.end()
-                await serving
-            is_unheard = lines.is_unheard
-    except* BrokenPipeError:
-        is_unheard = True
-    if is_unheard:
-        raise BrokenPipeError
 
 
 @group.command(epilog=_INSTALL_EPILOG)
@@ -182,64 +149,3 @@ def install(client: ForClient, agent: Agent = "", fleet: Fleet = "", home: optio
         if yes or typer.confirm("write it?", err=True):
             write(file, text)
             say(f"{file} is written; start {client} anew to use it")
-
-
-class ClientLines:
-    """`served` gives what comes from `wire`, until `end`, or until nobody reads from the other end of `heard`: `is_unheard`."""
-
-    def __init__(self, wire: int, heard: int) -> None:
-        self.is_unheard = False
-        self._wire, self._heard = wire, heard
-        self._stop_reader, self._stop_writer = os.pipe()
-        self._end_of, self._into = os.pipe()
-        self.served = TextIOWrapper(os.fdopen(self._end_of, "rb"))
-        self._thread = threading.Thread(target=self._pass_on, name="hive-client", daemon=True)
-        self._thread.start()
-
-    def end(self) -> None:
-        """The server hears that its client is gone."""
-        os.write(self._stop_writer, b".")
-
-    def close(self) -> None:
-        self.end()
-        # It may be writing what nobody reads any more.
-        self.served.close()
-        self._thread.join()
-        for descriptor in (self._wire, self._heard, self._stop_reader, self._stop_writer):
-            os.close(descriptor)
-
-    def _pass_on(self) -> None:
-        with suppress(OSError), os.fdopen(self._into, "wb", buffering=0) as into:
-            watch = select.poll()
-            watch.register(self._wire, select.POLLIN)
-            watch.register(self._stop_reader, select.POLLIN)
-            # It tells in any case that nobody reads.
-            watch.register(self._heard, 0)
-            while (ready := {descriptor for descriptor, _ in watch.poll()}) == {self._wire}:
-                if not (some := os.read(self._wire, _READ_BYTES)):
-                    return
-                _write_all(into, some)
-            self.is_unheard = self._heard in ready
-
-
-def _write_all(into: BinaryIO, some: bytes) -> None:
-    rest = memoryview(some)
-    while rest:
-        rest = rest[into.write(rest) :]
-
-
-@contextmanager
-def client_lines() -> Iterator[ClientLines]:
-    """While it lasts `sys.stdin` is what the client writes, and nothing else reads from the client."""
-    own, before = sys.stdin.fileno(), sys.stdin
-    lines = ClientLines(wire := os.dup(own), os.dup(sys.stdout.fileno()))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, own)
-    os.close(nothing)
-    sys.stdin = lines.served
-    try:
-        yield lines
-    finally:
-        sys.stdin = before
-        os.dup2(wire, own)
-        lines.close()

@@ -17,6 +17,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hive_mind.errors import InvalidInput
+from hive_mind.printable import whole_characters
 from hive_mind.retrieval.indexing.chunking import heading_of
 
 # Files that are documents, by how their names end.
@@ -190,18 +191,17 @@ def _fields(front: str) -> dict[str, tuple[str, ...]]:
     if not isinstance(known, MappingNode):
         raise ValueError("it must be lines of name: value")
     named = [(name, value) for name, value in known.value if isinstance(name, ScalarNode)]
-    return {_whole(name.value): _values(value) for name, value in named[:_VALUES_MAX]}
+    return {whole_characters(name.value): _values(value) for name, value in named[:_VALUES_MAX]}
 
 
 def _values(value: Node) -> tuple[str, ...]:
     several = value.value if isinstance(value, SequenceNode) else [value]
-    texts = [_whole(one.value.strip()[:_VALUE_CHARACTERS_MAX]) for one in several[:_VALUES_MAX] if isinstance(one, ScalarNode)]
+    texts = [
+        whole_characters(one.value.strip()[:_VALUE_CHARACTERS_MAX])
+        for one in several[:_VALUES_MAX]
+        if isinstance(one, ScalarNode)
+    ]
     return tuple(dict.fromkeys(text for text in texts if text))
-
-
-def _whole(text: str) -> str:
-    """JSON escapes an emoji as a surrogate pair, which YAML leaves apart; an unpaired surrogate could not be stored."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _first_heading(body: str) -> str:
