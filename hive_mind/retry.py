@@ -1,16 +1,23 @@
 """Trying again: how often and after how long, for calls whose failure says that the same call may succeed later.
 
 Waiting and chance are handed in, so a test waits for nothing and a seed repeats a run. Permission to retry is decided by
-`BackendError.retryable`; everything else passes through at once.
+`BackendError.retryable`; everything else passes through at once. So does a time-out: a server that is late may still be at work
+on the first call, and each further one would queue behind it.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hive_mind.errors import BackendError, BackendThrottled
+from hive_mind.errors import BackendError, BackendThrottled, BackendTimeout
+
+_log = logging.getLogger(__name__)
+
+# Of a longer pause a person wants to know the reason.
+_NOTICEABLE_S = 5.0
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -56,7 +63,11 @@ async def retried(
             return await call()
         except only as error:
             wanted_s = error.retry_after_s if isinstance(error, BackendThrottled) else None
-            if not error.retryable or (wanted_s or 0.0) > settings.wait_max_s:
+            is_late = isinstance(error, BackendTimeout)
+            if is_late or not error.retryable or (wanted_s or 0.0) > settings.wait_max_s:
                 raise
-            await sleep(delay_s(attempt, settings, rng=rng, retry_after_s=wanted_s))
+            pause_s = delay_s(attempt, settings, rng=rng, retry_after_s=wanted_s)
+            if pause_s >= _NOTICEABLE_S:
+                _log.info("%s; tried again in %.0f s", error, pause_s)
+            await sleep(pause_s)
     return await call()

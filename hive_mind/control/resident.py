@@ -51,7 +51,7 @@ def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "topology": "single",
         "agents": [{"name": name, "resources": {"sleepAfterS": _SLEEP_AFTER_S}} for name in agents],
-        "embedding": {"kind": settings.embed},
+        "embedding": {"kind": settings.embed, "index": settings.ann},
         # All in one process: each further one would load its own models.
         "platform": {"kind": "local", "agentsPerProcess": 1000},
     }
@@ -60,7 +60,8 @@ def _manifest(agents: list[str], settings: Settings) -> dict[str, Any]:
     if settings.embed == "openai":
         spec["embedding"] |= _endpoint(settings.embed_url, "EMBED_KEY")
     if settings.llm:
-        spec["llm"] = {"model": settings.llm} | _endpoint(settings.llm_url, "LLM_KEY")
+        limits = {"timeoutS": settings.llm_timeout_s, "tries": settings.llm_tries, "tokenBudget": settings.token_budget}
+        spec["llm"] = {"model": settings.llm} | limits | _endpoint(settings.llm_url, "LLM_KEY")
     return {"apiVersion": API_VERSION, "kind": "Hive", "metadata": {"name": RESIDENT}, "spec": spec}
 
 

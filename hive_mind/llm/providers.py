@@ -6,6 +6,8 @@ is one place that repeats).
 """
 
 import asyncio
+import logging
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -42,6 +44,8 @@ from hive_mind.llm._conversing import conversation_of, parameters_of, reply_of, 
 from hive_mind.llm.base import Completion, OnText, Prompt, Usage
 from hive_mind.model.dialogue import Reply, Turn
 
+_log = logging.getLogger(__name__)
+
 _OPENAI = frozenset(("openai", "openai-chat"))
 
 # OpenAI sends these with 429 as well, but waiting changes nothing: somebody has to pay.
@@ -51,8 +55,43 @@ _QUOTA_CODES = frozenset(("insufficient_quota", "billing_hard_limit_reached"))
 _NO_KEY = "none"
 
 
+# A long reply may be streamed for as long as it goes on, but not for ever.
+_STREAM_TIMES = 10
+
+# Of a model that is asked in the ordinary way nothing is said; after this long a line says so, and then now and then again.
+_NOTICE_FIRST_S, _NOTICE_EVERY_S = 5.0, 30.0
+
+_MORE_TIME = "for a slow model allow more time: HIVE_MIND_LLM_TIMEOUT_S, or llm.timeoutS of a manifest"
+
+
 class _Closable(Protocol):
     async def close(self) -> None: ...
+
+
+class _Waiting:
+    """Says in the log that a model is being waited for: once for all the requests that are under way together."""
+
+    def __init__(self, name: str, timeout_s: float) -> None:
+        self._name, self._timeout_s = name, timeout_s
+        self._count, self._since_s = 0, 0.0
+        self._notice: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        self._count += 1
+        if self._count == 1:
+            self._since_s = asyncio.get_running_loop().time()
+            self._notice = asyncio.get_running_loop().call_later(_NOTICE_FIRST_S, self._say)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._count -= 1
+        if self._notice and not self._count:
+            self._notice.cancel()
+
+    def _say(self) -> None:
+        loop = asyncio.get_running_loop()
+        waited_s = loop.time() - self._since_s
+        _log.info("waiting for %s for %.0f s; a reply may take %g s: %s", self._name, waited_s, self._timeout_s, _MORE_TIME)
+        self._notice = loop.call_later(_NOTICE_EVERY_S, self._say)
 
 
 async def open(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 60.0) -> "ProviderModel":
@@ -87,19 +126,23 @@ class ProviderModel:
 
     def __init__(self, name: str, model: Model, timeout_s: float, client: _Closable | None = None) -> None:
         self._name, self._model, self._timeout_s, self._client = name, model, timeout_s, client
+        self._waiting = _Waiting(name, timeout_s)
 
     @property
     def name(self) -> str:
         return self._name
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """One request. `timeout_s` covers all of it, a reply that trickles in included."""
+        """One request. The time limit covers all of it, a reply that trickles in included."""
         request = ModelRequest.user_text_prompt(sendable(prompt.text), instructions=sendable(prompt.instructions))
         response = await self._request([request], ModelRequestParameters(), prompt.max_output_tokens)
         return Completion(text_of(response), _usage_of(response))
 
     async def converse(self, turn: Turn, on_text: OnText | None = None) -> Reply:
-        """One turn. Arguments that are no JSON object come as they are, under one name, so that their tool refuses them."""
+        """One turn. Arguments that are no JSON object come as they are, under one name, so that their tool refuses them.
+
+        With `on_text` the time limit is for each piece, and ten times as long for all of them.
+        """
         response = await self._request(conversation_of(turn), parameters_of(turn), turn.max_output_tokens, on_text)
         return reply_of(response, turn)
 
@@ -107,14 +150,20 @@ class ProviderModel:
         self, messages: list[ModelMessage], parameters: ModelRequestParameters, most: int, on_text: OnText | None = None
     ) -> ModelResponse:
         settings = ModelSettings(max_tokens=most, timeout=self._timeout_s)
+        clock_s = asyncio.get_running_loop().time
+        latest_s = clock_s() + _STREAM_TIMES * self._timeout_s
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._timeout_s) as patience, self._waiting:
                 if on_text is None:
                     return await model_request(
                         self._model, messages, model_settings=settings, model_request_parameters=parameters
                     )
                 asked = model_request_stream(self._model, messages, model_settings=settings, model_request_parameters=parameters)
-                return await streamed(asked, on_text, self._name, is_openai=self._client is not None)
+
+                def on_event() -> None:
+                    patience.reschedule(min(clock_s() + self._timeout_s, latest_s))
+
+                return await streamed(asked, on_text, on_event, self._name, is_openai=self._client is not None)
         except TimeoutError as error:
             raise self._timed_out() from error
         except AgentRunError as error:
@@ -132,7 +181,7 @@ class ProviderModel:
         return f"ProviderModel({self._name!r})"
 
     def _timed_out(self) -> BackendTimeout:
-        return BackendTimeout(self._name, f"no complete reply within {self._timeout_s:g} s; try again or allow more time")
+        return BackendTimeout(self._name, f"no complete reply within {self._timeout_s:g} s; {_MORE_TIME}")
 
     def _translated(self, error: AgentRunError) -> BackendError:
         if isinstance(error, ModelHTTPError):
@@ -203,12 +252,21 @@ def _first_line(error: Exception) -> str:
 
 
 async def streamed(
-    asked: AbstractAsyncContextManager[StreamedResponse], on_text: OnText, name: str, *, is_openai: bool
+    asked: AbstractAsyncContextManager[StreamedResponse],
+    on_text: OnText,
+    on_event: Callable[[], None],
+    name: str,
+    *,
+    is_openai: bool,
 ) -> ModelResponse:
-    """The whole response, once its text has been streamed. Raises like a request; `BackendUnavailable` where it broke off."""
+    """The whole response, once its text has been streamed. Raises like a request; `BackendUnavailable` where it broke off.
+
+    `on_event` is called for each piece of it, text or not.
+    """
     async with asked as stream:
         try:
             async for event in stream:
+                on_event()
                 if text := _text_in(event):
                     on_text(text)
         except (AgentRunError, TimeoutError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hive_mind.errors import InvalidInput
+from hive_mind.retry import RetrySettings
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 
@@ -19,7 +20,8 @@ HTTP_REQUESTS_MAX = 1000
 
 _PREFIX = "HIVE_MIND_"
 _DIGITS_MAX = 18
-_NUMBERS = ("token_budget", "lock_wait_s", "http_requests_max")
+_NUMBERS = {"token_budget": 0, "llm_timeout_s": 1, "llm_tries": 1, "lock_wait_s": 0, "http_requests_max": 1}
+"""The least that each may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Settings:
     """A model such as "openai:gpt-5-mini", or "" to read and answer without one."""
     llm_url: str = ""
     """Endpoint of a compatible server for `llm`."""
+    llm_timeout_s: int = 60
+    """Seconds that `llm` may take for a reply, or for the next piece of one. Raise it for a large model on a small machine."""
+    llm_tries: int = 4
+    """How often `llm` is asked at most while its provider is in trouble; one that is late is not asked again."""
     token_budget: int = 200_000
     """Tokens a language model may cost in one run; nothing is sent beyond it."""
     lock_wait_s: int = 0
@@ -68,9 +74,14 @@ class Settings:
         variables = os.environ if environment is None else environment
         named = {one.name: _PREFIX + one.name.upper() for one in fields(cls)}
         given = {name: text for name, variable in named.items() if (text := variables.get(variable, ""))}
-        numbers = {name: _count(named[name], given[name]) for name in _NUMBERS if name in given}
+        numbers = {name: _count(named[name], given[name], least) for name, least in _NUMBERS.items() if name in given}
         home = {"home": Path(given["home"])} if "home" in given else {}
         return cls(**cast(Any, given | numbers | home))
+
+    @property
+    def llm_retry(self) -> RetrySettings:
+        """How the language model is asked again."""
+        return RetrySettings(attempts_max=self.llm_tries)
 
 
 def settings_given() -> dict[str, str]:
@@ -116,8 +127,8 @@ def set_variables(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
-def _count(name: str, text: str) -> int:
+def _count(name: str, text: str, least: int) -> int:
     # Python refuses to read a number of thousands of digits.
-    if not text.isdecimal() or len(text) > _DIGITS_MAX:
-        raise InvalidInput(f"{name} is a whole number of 0 or more and at most {_DIGITS_MAX} digits, not {text[:40]!r}")
+    if not text.isdecimal() or len(text) > _DIGITS_MAX or int(text) < least:
+        raise InvalidInput(f"{name} is a whole number of {least} or more and at most {_DIGITS_MAX} digits, not {text[:40]!r}")
     return int(text)

@@ -15,7 +15,7 @@ from hive_mind import backends
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.extractive import ExtractiveReader
-from hive_mind.cognition.prompted import PromptedReader
+from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
 from hive_mind.embed.base import Embedder
 from hive_mind.errors import BackendError, BackendNotInstalled, ConfigError, DatabaseLocked, InvalidInput
 from hive_mind.ledger.base import Ledger
@@ -124,7 +124,7 @@ async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | 
     except ConfigError as error:
         reader = error
     else:
-        reader = PromptedReader(model, Budget(settings.token_budget))
+        reader = PromptedReader(model, Budget(settings.token_budget), PromptedSettings(retry=settings.llm_retry))
         release = partial(_release, model, reader.budget)
     memory, quoting = await open_memory(settings, agent, ranking), QuotingInstead(reader)
     memory.refining.expander = quoting
@@ -148,7 +148,10 @@ async def open_model(settings: Settings, key: str = "") -> LanguageModel:
     if settings.llm.startswith("scripted"):
         return cast(LanguageModel, await backends.load("llm", "scripted").open(settings.llm))
     providers = backends.load("llm", "providers")
-    return cast(LanguageModel, await providers.open(settings.llm, base_url=settings.llm_url, api_key=key or secret("LLM_KEY")))
+    opened = await providers.open(
+        settings.llm, base_url=settings.llm_url, api_key=key or secret("LLM_KEY"), timeout_s=settings.llm_timeout_s
+    )
+    return cast(LanguageModel, opened)
 
 
 async def _release(model: LanguageModel, budget: Budget) -> None:

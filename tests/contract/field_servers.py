@@ -47,7 +47,14 @@ def models(server: str, key: str, model: str, budget: int, index: str, own: dict
         return {
             "gossip": QUICK,
             "agents": [{"name": "ada", **own}, {"name": "bob"}],
-            "llm": {"model": f"openai:{model}", "url": url, "key": key, "tokenBudget": budget},
+            "llm": {
+                "model": f"openai:{model}",
+                "url": url,
+                "key": key,
+                "tokenBudget": budget,
+                "timeoutS": budget // 10_000,
+                "tries": budget // 100_000,
+            },
             "embedding": {"kind": "openai", "model": f"{model}-vectors", "url": url, "key": key, "index": index},
         }
 
@@ -68,6 +75,8 @@ MODELS = Story(
         "spec.llm.model": Sight(of_model("bob", lambda _, one: one.body["model"]), "small", "large"),
         "spec.llm.url": Sight(of_model("bob", lambda server, _: server), "first", "other"),
         "spec.llm.key": Sight(of_model("bob", lambda _, one: one.headers["authorization"]), "Bearer key-one", "Bearer key-other"),
+        "spec.llm.timeoutS": Sight(lambda f: f.agent("bob")._agent.reader.reader._model._model._timeout_s, 10, 20),
+        "spec.llm.tries": Sight(lambda f: f.agent("bob")._agent.reader.reader._settings.retry.attempts_max, 1, 2),
         "spec.llm.tokenBudget": Sight(lambda f: f.agent("bob")._agent.reader.reader.budget.max_tokens, 100_000, 200_000),
         "spec.embedding.model": Sight(of_embedder(lambda _, one: one.body["model"]), "small-vectors", "large-vectors"),
         "spec.embedding.url": Sight(of_embedder(lambda server, _: server), "first", "other"),

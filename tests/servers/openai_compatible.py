@@ -64,7 +64,16 @@ class Silence:
     """Never answers: holds the request until the server stops."""
 
 
-Behaviour = Reply | Refusal | RawBody | Cut | Silence
+@dataclass(frozen=True)
+class Drip:
+    """Status 200 and one piece after the other, each a moment after the last; then the rest never comes, or the reply ends."""
+
+    pieces: tuple[bytes, ...]
+    content_type: str = "application/json"
+    has_end: bool = False
+
+
+Behaviour = Reply | Refusal | RawBody | Cut | Silence | Drip
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,10 @@ class OpenAICompatibleServer:
     def hold(self) -> None:
         """Block until the server stops."""
         self._stopping.wait(30.0)
+
+    def pause(self) -> None:
+        """Between two pieces; none where the server stops."""
+        self._stopping.wait(0.05)
 
     def next_behaviour(self, received: Received) -> Behaviour:
         """Record a request and say what happens to it."""
@@ -156,6 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._cut(json.dumps(self._answer(body, "cut")).encode(), sent)
             case Silence():
                 script.hold()
+            case Drip(pieces, content_type, has_end):
+                self._drip(pieces, content_type, has_end=has_end)
 
     def _answer(self, body: Any, text: str, calls: tuple[Called, ...] = ()) -> dict[str, Any]:
         if self.path.endswith("/embeddings"):
@@ -192,6 +207,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("retry-after", retry_after_s)
         self.end_headers()
         self.wfile.write(body)
+
+    def _drip(self, pieces: tuple[bytes, ...], content_type: str, *, has_end: bool) -> None:
+        self.send_response(200)
+        self.send_header("content-type", content_type)
+        self.end_headers()
+        for piece in pieces:
+            self.wfile.write(piece)
+            self.wfile.flush()
+            self.server.script.pause()
+        if not has_end:
+            self.server.script.hold()
 
     def _cut(self, body: bytes, sent: int) -> None:
         if sent:

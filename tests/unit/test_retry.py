@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_mind.errors import BackendBusy, BackendError, BackendRejected, BackendThrottled, BackendTimeout
+from hive_mind.errors import BackendBusy, BackendError, BackendRejected, BackendThrottled, BackendTimeout, BackendUnavailable
 from hive_mind.retry import RetrySettings, delay_s, retried
 
 
@@ -35,8 +35,8 @@ def seeded(seed: int) -> random.Random:
     return random.Random(seed)
 
 
-def timeouts(count: int) -> list[BackendError]:
-    return [BackendTimeout("test", "slow") for _ in range(count)]
+def outages(count: int) -> list[BackendError]:
+    return [BackendUnavailable("test", "away") for _ in range(count)]
 
 
 def test_a_call_that_succeeds_is_made_once():
@@ -46,19 +46,21 @@ def test_a_call_that_succeeds_is_made_once():
 
 
 def test_passing_trouble_is_waited_out():
-    trouble = Trouble(*timeouts(2))
+    trouble = Trouble(*outages(2))
     assert trouble.run() == "done"
     assert trouble.calls == 3
 
 
 def test_lasting_trouble_is_raised_after_the_last_attempt():
-    trouble = Trouble(*timeouts(9))
-    with pytest.raises(BackendTimeout):
+    trouble = Trouble(*outages(9))
+    with pytest.raises(BackendUnavailable):
         trouble.run()
     assert (trouble.calls, len(trouble.waited_s)) == (3, 2)
 
 
-@pytest.mark.parametrize("error", [BackendRejected("test", "no"), ValueError("ours")])
+@pytest.mark.parametrize(
+    "error", [BackendRejected("test", "no"), ValueError("ours"), BackendTimeout("test", "late: more would queue behind it")]
+)
 def test_what_will_fail_again_is_raised_at_once(error: Exception):
     trouble = Trouble(error)
     with pytest.raises(type(error)):

@@ -188,7 +188,7 @@ async def _llm_tuner() -> "AsyncIterator[Tuner]":
         raise InvalidInput("--how llm needs a language model: set HIVE_MIND_LLM, such as openai:gpt-5-mini, or use --how search")
     model, budget = await open_model(settings), Budget(settings.token_budget)
     try:
-        yield LlmTuner(model, budget, rng=random.Random())  # noqa: S311 - spreads retries in time
+        yield LlmTuner(model, budget, settings.llm_retry, rng=random.Random())  # noqa: S311 - spreads retries in time
     finally:
         await model.close()
         spent = budget.spent

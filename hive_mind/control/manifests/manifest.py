@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from hive_mind.bus.schemes import in_words
 from hive_mind.control.manifests.identity import Identity, WrittenIdentity
+from hive_mind.control.manifests.models import Embedding, Llm
 from hive_mind.control.manifests.part import OFF, ManifestSection
 from hive_mind.forms.form import Form
 from hive_mind.hive.membership.membership import MembershipSettings
@@ -26,7 +27,6 @@ from hive_mind.judge.rules import EvaluationRule
 from hive_mind.memory.gate.instructions import RuleName
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from hive_mind.ranking.pipeline import RankingSettings
-from hive_mind.runtime.settings import DEFAULT_EMBEDDING_MODEL
 from hive_mind.runtime.workers import config as worker
 
 API_VERSION = "hive-mind/v1"
@@ -145,25 +145,6 @@ class Bus(ManifestSection):
     searches: str = Field("", description="Another bus for questions, such as Event Hubs beside Service Bus.")
     credential: str = Field("", description="The part that is not in the URL, as a reference: ${env:NAME} or ${credential:NAME}.")
     searches_credential: str = Field("", description="The same for `searches`.")
-
-
-class Embedding(ManifestSection):
-    """How text becomes vectors."""
-
-    kind: Literal["none", "sentence_transformers", "openai"] = Field("none", description="none: keyword search.")
-    model: str = Field("", description=f"Name or folder of the model; by default {DEFAULT_EMBEDDING_MODEL}.")
-    url: str = Field("", description="openai: a compatible endpoint.")
-    key: str = Field("", description="openai: a reference, ${env:NAME} or ${credential:NAME}.")
-    index: Literal["exact", "quantised", "usearch"] = Field(_MODELS.ann, description="How vectors are searched.")
-
-
-class Llm(ManifestSection):
-    """The language model that reads and answers, where there is one."""
-
-    model: str = Field("", description="Such as openai:gpt-5-mini; empty: read and answer by quoting.")
-    url: str = Field("", description="A compatible endpoint.")
-    key: str = Field("", description="A reference, ${env:NAME} or ${credential:NAME}.")
-    token_budget: int = Field(_MODELS.token_budget, ge=0, description="Tokens an agent may cost from start to stop.")
 
 
 class Gossip(ManifestSection):

@@ -45,6 +45,8 @@ READ: Mapping[str, Read] = {
     "spec.llm.model": lambda c: c.models.llm,
     "spec.llm.url": lambda c: c.models.llm_url,
     "spec.llm.key": lambda c: c.models.llm_key,
+    "spec.llm.timeoutS": lambda c: c.models.llm_timeout_s,
+    "spec.llm.tries": lambda c: c.models.llm_tries,
     "spec.llm.tokenBudget": lambda c: c.models.token_budget,
     "spec.gossip.periodS": lambda c: c.tuning.gossip.period_ms / 1000,
     "spec.gossip.fanout": lambda c: c.tuning.gossip.fanout,

@@ -115,6 +115,8 @@ def models(spec: Spec) -> ModelsConfig:
         llm=spec.llm.model,
         llm_url=spec.llm.url,
         llm_key=spec.llm.key,
+        llm_timeout_s=spec.llm.timeout_s,
+        llm_tries=spec.llm.tries,
         token_budget=spec.llm.token_budget,
     )
 

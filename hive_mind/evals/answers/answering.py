@@ -20,6 +20,7 @@ from hive_mind.evals.datasets import LabelledQuestion
 from hive_mind.llm.base import LanguageModel, Usage
 from hive_mind.model.answer import Question
 from hive_mind.model.query import Hit
+from hive_mind.retry import RetrySettings
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_model
 
@@ -59,7 +60,7 @@ async def open_answerer(kind: AnswererKind, settings: Settings, budget: Budget |
             if not settings.llm:
                 raise InvalidInput("answerer 'model' needs a language model: set HIVE_MIND_LLM, or take the answerer 'quoting'")
             granted = budget or Budget(settings.token_budget)
-            return ModelAnswerer(await open_model(settings), granted, has_price=not settings.llm_url)
+            return ModelAnswerer(await open_model(settings), granted, settings.llm_retry, has_price=not settings.llm_url)
 
 
 class QuotingAnswerer:
@@ -89,10 +90,13 @@ class ModelAnswerer(MeteredModel):
 
     purpose = "answers"
 
-    def __init__(self, model: LanguageModel, budget: Budget, *, has_price: bool = True) -> None:
+    def __init__(
+        self, model: LanguageModel, budget: Budget, retry: RetrySettings | None = None, *, has_price: bool = True
+    ) -> None:
         super().__init__(model, budget, has_price=has_price)
         # The arm decides the number of hits; full context is all of them.
-        self._reader = PromptedReader(model, budget, PromptedSettings(hits_max=sys.maxsize))
+        settings = PromptedSettings(hits_max=sys.maxsize, retry=retry or RetrySettings())
+        self._reader = PromptedReader(model, budget, settings)
         self._turn = asyncio.Lock()
 
     async def answer(self, question: LabelledQuestion, hits: Sequence[Hit]) -> GivenAnswer:

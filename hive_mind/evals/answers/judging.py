@@ -52,7 +52,7 @@ async def open_judge(kind: JudgeKind, settings: Settings, budget: Budget | None 
     if not settings.llm:
         raise InvalidInput("judge 'model' needs a language model: set HIVE_MIND_LLM, or take the judge 'none' (--no-judge)")
     granted = budget or Budget(settings.token_budget)
-    return ModelJudge(await open_model(settings), granted, has_price=not settings.llm_url)
+    return ModelJudge(await open_model(settings), granted, settings.llm_retry, has_price=not settings.llm_url)
 
 
 class _Verdict(msgspec.Struct, frozen=True):

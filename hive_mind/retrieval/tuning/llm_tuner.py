@@ -42,9 +42,16 @@ class LlmTuner:
     """Implements `Tuner`. Raises `BudgetExceeded` before a call that could cost more than is left."""
 
     def __init__(
-        self, model: LanguageModel, budget: Budget, *, rng: random.Random | None = None, sleep: Sleep = asyncio.sleep
+        self,
+        model: LanguageModel,
+        budget: Budget,
+        retry: RetrySettings | None = None,
+        *,
+        rng: random.Random | None = None,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.budget = budget
+        self._retry = retry or RetrySettings()
         self._model = model
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries in time, guards nothing
         self._sleep = sleep
@@ -69,7 +76,7 @@ class LlmTuner:
         return Proposal(reply.config, reply.reason or "no reason given")
 
     async def _reply_to(self, asked: Prompt) -> str:
-        return await reply_of(self._model, asked, self.budget, RetrySettings(), rng=self._rng, sleep=self._sleep)
+        return await reply_of(self._model, asked, self.budget, self._retry, rng=self._rng, sleep=self._sleep)
 
 
 def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[str, ...]]:

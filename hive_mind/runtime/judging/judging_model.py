@@ -6,7 +6,7 @@ Where the model can't be had nothing is accepted: each fact goes to a person, wi
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from hive_mind.agents.judging.checked_model import CheckedModel, Pace
+from hive_mind.agents.judging.checked_model import CheckedModel, ModelJudgeSettings, Pace
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.fact_judge import FactJudge
 from hive_mind.cognition.budget import Budget
@@ -19,6 +19,7 @@ from hive_mind.model.evidence import HiveFact
 from hive_mind.model.fact import Fact
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.node.base import system_clock
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.config import ModelReviewConfig
 
 _log = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ OpenModel = Callable[[str], Awaitable[LanguageModel]]
 
 
 async def open_judge(
-    config: ModelReviewConfig, agent: str, ledger: Ledger, member: RunningMember, open_model: OpenModel, token_budget: int
+    config: ModelReviewConfig, agent: str, ledger: Ledger, member: RunningMember, open_model: OpenModel, limits: Settings
 ) -> FactJudge:
     """The judge, which knows what it judged before. Raises what a ledger raises."""
     try:
@@ -36,7 +37,8 @@ async def open_judge(
         _log.warning("%s: no model can judge its facts, so people are asked about each: %s", agent, error)
         model = _Absent(config.name, str(error))
     settings = JudgeSettings(threshold=config.threshold, has_model=True, unattended=config.unattended)
-    checked = CheckedModel(model, Budget(token_budget), pace=Pace(config.calls_per_minute))
+    asking = ModelJudgeSettings(retry=limits.llm_retry)
+    checked = CheckedModel(model, Budget(limits.token_budget), asking, pace=Pace(config.calls_per_minute))
     judge = FactJudge(
         agent,
         checked,

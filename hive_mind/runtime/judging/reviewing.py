@@ -93,8 +93,8 @@ class Reviewing:
     async def _reviewer_of(self, ledger: Ledger, desk: LedgerDesk) -> GateReviewer:
         judge = None
         if self._config.facts == "model":
-            budget = self._settings.token_budget
-            judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, budget)
+            limits = self._settings
+            judge = await open_judge(self._config.model, self._agent, ledger, self._member, self._open_model, limits)
             self.tally = judge.tally
         asks_people = self._config.facts == "people"
         reviewer = GateReviewer(self._agent, desk, self._memory.reconsider, self.rules.now, asks_people=asks_people, judge=judge)

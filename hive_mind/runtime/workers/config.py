@@ -122,6 +122,8 @@ class ModelsConfig(msgspec.Struct, frozen=True):
     llm: str = ""
     llm_url: str = ""
     llm_key: str = ""
+    llm_timeout_s: int = _SETTINGS.llm_timeout_s
+    llm_tries: int = _SETTINGS.llm_tries
     token_budget: int = _SETTINGS.token_budget
 
 

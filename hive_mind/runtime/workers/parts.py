@@ -76,6 +76,8 @@ def settings_of(config: WorkerConfig) -> Settings:
         ann=models.ann,
         llm=models.llm,
         llm_url=models.llm_url,
+        llm_timeout_s=models.llm_timeout_s,
+        llm_tries=models.llm_tries,
         token_budget=models.token_budget,
         lock_wait_s=_LOCK_WAIT_S,
     )
@@ -171,9 +173,8 @@ class WorkerParts:
         if not name:
             return ExtractiveReader()
         model = await self._model(name)
-        return QuotingInstead(
-            PromptedReader(model, Budget(self.settings.token_budget), PromptedSettings(instructions=config.prompt))
-        )
+        prompted = PromptedSettings(instructions=config.prompt, retry=self.settings.llm_retry)
+        return QuotingInstead(PromptedReader(model, Budget(self.settings.token_budget), prompted))
 
     async def _model(self, name: str) -> LanguageModel:
         if name not in self._models or (self._models[name].done() and self._models[name].exception()):

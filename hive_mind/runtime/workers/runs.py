@@ -8,8 +8,10 @@ from pathlib import Path
 
 from hive_mind import backends
 from hive_mind.agents.goal_seeking import GoalSeekingAgent
+from hive_mind.agents.judging.checked_model import ModelJudgeSettings
 from hive_mind.agents.judging.decision_log import LedgerLog
 from hive_mind.agents.judging.hybrid_judge import HybridJudge
+from hive_mind.agents.judging.model_judge import ModelJudge
 from hive_mind.agents.runs.run_files import RunFiles
 from hive_mind.agents.runs.run_parts import RunParts
 from hive_mind.agents.tools.file_tools import file_tools
@@ -81,15 +83,17 @@ def run_parts(
         own = (*memory_tools(memory, reader, run, files), *file_tools(files), *incident_tools(memory, reader, run, _text))
         return Toolbox((*own, *tools))
 
+    asking = ModelJudgeSettings(retry=settings.llm_retry)
     return RunParts(
         agent,
         ledger,
         toolbox_of,
-        HybridJudge(model=model, log=LedgerLog(ledger)),
+        HybridJudge(model=model and ModelJudge(model, settings=asking), log=LedgerLog(ledger)),
         model,
         database_path(settings, agent).parent,
         credential=lambda name: credentials_of(settings.home).get(name),
         rng=random.Random(),  # noqa: S311 - spreads retries in time, guards nothing
+        retry=settings.llm_retry,
     )
 
 

@@ -53,7 +53,7 @@ async def test_a_bus_whose_packages_are_missing_is_told_before_anything_is_plann
     world, wanted = World(), source(tmp_path, f"bus: servicebus://town.servicebus.windows.net/hive\n{FLAT}")
 
     for act in (planned, apply):
-        with pytest.raises(BackendNotInstalled, match=r"pip install 'hive-mind\[servicebus\]'"):
+        with pytest.raises(BackendNotInstalled, match=r"install .*\[servicebus\]"):
             await act(tmp_path, world, wanted)
     assert not world.alive
 

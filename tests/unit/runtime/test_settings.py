@@ -34,6 +34,8 @@ def test_every_setting_can_be_given():
         "ANN": "exact",
         "LLM": "openai:x",
         "LLM_URL": "http://localhost:2/v1",
+        "LLM_TIMEOUT_S": "5",
+        "LLM_TRIES": "3",
         "TOKEN_BUDGET": "7",
         "LOCK_WAIT_S": "9",
         "BUS": "redis://127.0.0.1:6379",

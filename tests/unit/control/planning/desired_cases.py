@@ -114,6 +114,8 @@ CASES = {
     "llm.model": ({}, section("llm.model", "openai:gpt-5-mini"), None),
     "llm.url": ({}, section("llm.url", "https://llm.example.com"), None),
     "llm.key": ({}, section("llm.key", "${env:KEY}"), None),
+    "llm.timeoutS": ({}, section("llm.timeoutS", 300), None),
+    "llm.tries": ({}, section("llm.tries", 1), None),
     "llm.tokenBudget": ({}, section("llm.tokenBudget", 7), None),
     "gossip.periodS": ({}, section("gossip.periodS", 5.0), None),
     "gossip.fanout": ({}, section("gossip.fanout", 3), None),

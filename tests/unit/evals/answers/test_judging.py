@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hive_mind.cognition.budget import Budget
-from hive_mind.errors import BackendRejected, BackendThrottled, BackendTimeout, InvalidInput
+from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, InvalidInput
 from hive_mind.evals.answers.answering import GivenAnswer
 from hive_mind.evals.answers.judging import ModelJudge, open_judge
 from hive_mind.evals.datasets import LabelledQuestion
@@ -78,7 +78,7 @@ def test_a_provider_that_refuses_gives_no_verdict_and_says_why(caplog: pytest.Lo
 
 
 def test_passing_trouble_is_waited_out() -> None:
-    bench = Bench(BackendThrottled("judge-model", "slow down", 7.0), BackendTimeout("judge-model", "slow"), YES)
+    bench = Bench(BackendThrottled("judge-model", "slow down", 7.0), BackendUnavailable("judge-model", "away"), YES)
 
     assert bench.verdict() is True
     assert len(bench.waited_s) == 2

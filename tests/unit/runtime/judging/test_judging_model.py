@@ -13,6 +13,7 @@ from hive_mind.model.evidence import HiveFact, Provenance, Statement
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import fact_id
 from hive_mind.runtime.judging.judging_model import open_judge
+from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.config import ModelReviewConfig
 from tests.unit.agents.town import by_text
 
@@ -45,7 +46,7 @@ def judged(found: Any, error: Exception | None = None) -> Any:
             return ScriptedModel(by_text({}, 0.75), name)
 
         config = ModelReviewConfig("scripted:x", threshold=0.8)
-        judge = await open_judge(config, "ann", ledger, member(found), open_model, 10_000)
+        judge = await open_judge(config, "ann", ledger, member(found), open_model, Settings(token_budget=10_000))
         return (await judge.judge([FACT]))[0].judgment
 
     return asyncio.run(work())

@@ -1,0 +1,62 @@
+"""A model that was late is let alone for a while, so that questions do not queue behind it."""
+
+from hive_mind.cognition.budget import Budget
+from hive_mind.cognition.prompted import PromptedReader, PromptedSettings
+from hive_mind.errors import BackendTimeout, BackendUnavailable
+from hive_mind.llm.scripted import ScriptedModel
+from hive_mind.model.answer import Answer, Question
+from hive_mind.model.query import Hit
+from hive_mind.model.scores import ComponentScores
+from hive_mind.retry import RetrySettings
+from hive_mind.runtime.quoting_instead import QuotingInstead
+from tests.builders import fact
+
+SCORES = ComponentScores(keyword=1.0, semantic=0.0, exact=0.0, confirmations=0.0, trust=0.5)
+HIT = Hit(fact("The ferry leaves at nine."), 1.0, SCORES)
+REASONED = '{"known": true, "answer": "At nine.", "citations": [1]}'
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+async def answer(reader: QuotingInstead) -> Answer:
+    return await reader.synthesise(Question("When does the ferry leave?"), [HIT])
+
+
+def quoting(*script: str | Exception) -> tuple[QuotingInstead, ScriptedModel, Clock]:
+    model, clock = ScriptedModel(script), Clock()
+    return QuotingInstead(PromptedReader(model, Budget(100_000)), clock), model, clock
+
+
+async def test_after_a_late_reply_questions_are_quoted_at_once_and_one_finds_out_when_it_is_back() -> None:
+    late = BackendTimeout("model", "late")
+    reader, model, clock = quoting(late, late, REASONED, REASONED)
+    assert [(await answer(reader)).method for _ in range(3)] == ["quoted"] * 3
+    assert len(model.prompts) == 1
+
+    clock.now_s += 31
+    assert [(await answer(reader)).method for _ in range(3)] == ["quoted"] * 3
+    assert len(model.prompts) == 2
+
+    clock.now_s += 31
+    assert [(await answer(reader)).method for _ in range(2)] == ["reasoned"] * 2
+
+
+async def test_while_one_finds_out_the_others_do_not_wait_for_it() -> None:
+    reader, _, clock = quoting(BackendTimeout("model", "late"), REASONED)
+    await answer(reader)
+    clock.now_s += 31
+    assert not reader._is_let_alone()
+    assert reader._is_let_alone()
+
+
+async def test_other_trouble_is_no_reason_to_let_it_alone() -> None:
+    once = PromptedSettings(retry=RetrySettings(attempts_max=1))
+    model = ScriptedModel([BackendUnavailable("model", "away"), REASONED])
+    reader = QuotingInstead(PromptedReader(model, Budget(100_000), once))
+    assert [(await answer(reader)).method for _ in range(2)] == ["quoted", "reasoned"]
