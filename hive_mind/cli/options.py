@@ -16,6 +16,7 @@ from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.worker_http import SILENCE_S
 
 
 class Format(StrEnum):
@@ -50,6 +51,16 @@ Model = Annotated[
     typer.Option("--model", help="Embedding model: its name or its folder.", show_default="HIVE_MIND_EMBED_MODEL"),
 ]
 Method = Annotated[SearchMethod, typer.Option("--method", help="How facts are found; hybrid uses both others.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=1,
+        help="How long the agent's process may say nothing. While it works it says so, however long that takes.",
+        show_default=f"HIVE_MIND_TIMEOUT_S, or {SILENCE_S:g}",
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
 AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="The facts held true then: a day or a time, ISO 8601.")]
 

@@ -6,18 +6,16 @@ pages show itself.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import aiohttp
 import msgspec
 
-from hive_mind.errors import BackendTimeout, BackendUnavailable, InvalidInput
-from hive_mind.runtime import CALL_S
-from hive_mind.runtime.replies import asked_patiently, reply_of
+from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput
+from hive_mind.runtime.asking import called, status_of
 from hive_mind.runtime.runs.event_streams import ServerEvent, events_from
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 from hive_mind.runtime.workers.status import AgentStatus, Contact, NodeStatus, WorkerStatus
@@ -67,7 +65,6 @@ class FleetOverHttp:
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        self._client: aiohttp.ClientSession | None = None
         self._seen: dict[str, ProcessSeen] = {}
         self._asked_s = float("-inf")
         self._asking = asyncio.Lock()
@@ -85,47 +82,26 @@ class FleetOverHttp:
     async def call(self, agent: str, request: str, /, **fields: object) -> Any:
         """By its process."""
         contact = await self._contact(agent)
-        url = f"{_address(contact)}/v1/agents/{agent}/{request}"
-        return await asked_patiently(lambda: self._asked(agent, contact, url, fields))
-
-    async def _asked(self, agent: str, contact: Contact, url: str, fields: Mapping[str, object]) -> Any:
-        try:
-            async with self._http.post(url, json=fields, headers=_token(contact), timeout=_within(CALL_S)) as reply:
-                return reply_of(agent, await reply.read())
-        except TimeoutError as error:
-            raise BackendTimeout(agent, f"it did not answer within {CALL_S:g} s") from error
-        except aiohttp.ClientError as error:
-            raise BackendUnavailable(agent, f"process {contact.process} does not answer: {error}") from error
+        return await called(contact, agent, request, fields)
 
     async def events(self, agent: str, since: int) -> AsyncGenerator[ServerEvent, None]:
         """As its process sends them, until the reader stops."""
         contact = await self._contact(agent)
-        address = f"{_address(contact)}/v1/agents/{agent}/events"
+        address = f"http://127.0.0.1:{contact.port}/v1/agents/{agent}/events"
         async with aclosing(events_from(address, contact.token, str(since))) as coming:
             async for event in coming:
                 yield event
 
     async def close(self) -> None:
         """Closing twice is fine."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
-    @property
-    def _http(self) -> aiohttp.ClientSession:
-        if self._client is None:
-            self._client = aiohttp.ClientSession()
-        return self._client
 
     async def _status(self, contact: Contact) -> ProcessSeen:
         """As it is, or as it was with why it says nothing."""
         try:
-            url = f"{_address(contact)}/v1/status"
-            async with self._http.get(url, headers=_token(contact), timeout=_within(_STATUS_S)) as reply:
-                return ProcessSeen(contact.process, msgspec.json.decode(await reply.read(), type=WorkerStatus))
-        except (aiohttp.ClientError, TimeoutError, msgspec.MsgspecError) as error:
+            return ProcessSeen(contact.process, await status_of(contact, _STATUS_S))
+        except BackendError as error:
             before = self._seen.get(contact.process, ProcessSeen(contact.process))
-            return replace(before, error=f"it does not answer: {str(error) or 'it takes too long'}")
+            return replace(before, error=f"it does not answer: {error}")
 
     def _ended(self, config: WorkerConfig) -> ProcessSeen:
         """As it was, or as it is to be, where it was not seen: it ended, or has not begun."""
@@ -163,15 +139,3 @@ def configured_in(run: Path) -> dict[str, WorkerConfig]:
             config = read_config(path)
             found |= {config.process: config}
     return found
-
-
-def _address(contact: Contact) -> str:
-    return f"http://127.0.0.1:{contact.port}"
-
-
-def _token(contact: Contact) -> Mapping[str, str]:
-    return {"Authorization": f"Bearer {contact.token}"}
-
-
-def _within(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds)

@@ -14,10 +14,10 @@ from hive_mind.control.issuing import issue_for
 from hive_mind.control.planning.desired import Desired
 from hive_mind.control.planning.leaving import as_leaver, gives_away, has_left, has_to_leave, hear_each_other, is_ready_to_leave
 from hive_mind.control.planning.plan import Action
-from hive_mind.control.platforms.base import Platform, Running
+from hive_mind.control.platforms.base import CALL_TIMEOUT_S, Platform, Running
 from hive_mind.control.remembering import Remembered
 from hive_mind.control.surroundings import Report, Surroundings
-from hive_mind.control.waiting import Patience, is_of_use, is_settled, until
+from hive_mind.control.waiting import Patience, is_of_use, is_settled, is_silent, until
 from hive_mind.errors import BackendTimeout, HiveError
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, WorkerConfig
 
@@ -161,7 +161,10 @@ class Applying:
         now = (await self.platform.observe()).get(name)
         if was_leaving and has_left(now):
             return
-        if now is None or not now.is_alive or not is_ready_to_leave(now, leaver):
+        if is_silent(now):
+            # Longer than a look has: a busy process must not be taken for one that hangs.
+            now = (await self.platform.observe(patience_s=CALL_TIMEOUT_S)).get(name)
+        if now is None or not now.is_alive or not is_ready_to_leave(now, leaver) or is_silent(now):
             await self._stopped(name)
             await self._started(leaver)
 

@@ -19,7 +19,6 @@ from hive_mind.runtime.erasure.residue import quotes
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 _POLL_S = 0.5
-_CALL_S = 60.0
 
 
 class Controller(Protocol):
@@ -55,7 +54,7 @@ async def erase_from_fleet(
 async def _look(controller: Controller, state: FleetState, wanted: Sequence[Erasure], erased: Erased) -> None:
     for agent in sorted(_agents_in(state)):
         try:
-            reply = await controller.call(agent, "would_erase", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+            reply = await controller.call(agent, "would_erase", erasures=[one.key for one in wanted])
         except HiveError as error:
             erased.owed.append(Owed(f"agent {agent}", str(error)))
             continue
@@ -73,7 +72,7 @@ async def _erase(controller: Controller, state: FleetState, wanted: Sequence[Era
     nodes = {node for nodes in state.allocation.values() for node in nodes}
     until_s = time.monotonic() + timeout_s
     while True:
-        reply = await controller.call(agent, "erased", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+        reply = await controller.call(agent, "erased", erasures=[one.key for one in wanted])
         confirmed = {node: value for node, value in reply["confirmed"].items() if value}
         everybody = nodes | set(reply["members"])
         if everybody <= confirmed.keys() or time.monotonic() > until_s:
@@ -95,7 +94,7 @@ async def _said_by_a_moderator(controller: Controller, state: FleetState, wanted
     problems = [] if moderators else ["it has none: name an agent in spec.trust.moderators, and apply"]
     for name in moderators:
         try:
-            await controller.call(name, "erase", timeout_s=_CALL_S, erasures=[one.key for one in wanted])
+            await controller.call(name, "erase", erasures=[one.key for one in wanted])
         except HiveError as error:
             problems.append(f"{name}: {error}")
         else:

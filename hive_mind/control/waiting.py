@@ -40,6 +40,11 @@ def is_of_use(seen: Running | None) -> bool:
     return status is not None and status.phase == "ready" and all(node.is_ready for node in status.nodes)
 
 
+def is_silent(seen: Running | None) -> bool:
+    """Whether it is there and does not answer, though it has had the time to begin: it hangs, was stopped, or is very busy."""
+    return seen is not None and seen.is_alive and seen.status is None and bool(seen.error)
+
+
 def is_ready(seen: Running | None) -> bool:
     """Whether everything in it is of use."""
     return seen is not None and seen.status is not None and seen.status.is_ready

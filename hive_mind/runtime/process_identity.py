@@ -6,6 +6,7 @@ Checked before a process is signalled. One that is not provably the intended pro
 import os
 import signal
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 import psutil
@@ -33,6 +34,16 @@ def identity_of(pid: int) -> Identity | None:
     """The process that has this number now; None where there is none."""
     found = _living(pid)
     return None if found is None else Identity(pid, found.create_time())
+
+
+def state_of(one: Identity) -> Literal["gone", "stopped", "alive"]:
+    """Whether this very process is there, and whether somebody stopped it (SIGSTOP, or a debugger)."""
+    try:
+        if (found := _found(one)) is None:
+            return "gone"
+        return "stopped" if found.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "alive"
+    except psutil.Error:
+        return "gone"
 
 
 def is_running(one: Identity) -> bool:

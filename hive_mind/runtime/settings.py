@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from hive_mind.errors import InvalidInput
 from hive_mind.retry import RetrySettings
+from hive_mind.runtime.worker_http import SILENCE_S
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 
@@ -20,7 +21,7 @@ HTTP_REQUESTS_MAX = 1000
 
 _PREFIX = "HIVE_MIND_"
 _DIGITS_MAX = 18
-_NUMBERS = {"token_budget": 0, "llm_timeout_s": 1, "llm_tries": 1, "lock_wait_s": 0, "http_requests_max": 1}
+_NUMBERS = {"token_budget": 0, "llm_timeout_s": 1, "llm_tries": 1, "lock_wait_s": 0, "http_requests_max": 1, "timeout_s": 1}
 """The least that each may be."""
 
 
@@ -52,6 +53,8 @@ class Settings:
     """Tokens a language model may cost in one run; nothing is sent beyond it."""
     lock_wait_s: int = 0
     """How long to wait for a database that another process has open. Raise it where processes take turns."""
+    timeout_s: float = SILENCE_S
+    """How long a process that is asked may say nothing before it is given up; one that works says so every few seconds."""
     bus: str = ""
     """URL of the bus that members share, such as "redis://127.0.0.1:6379"; its credential is the secret "BUS_CREDENTIAL"."""
     credentials_key_in: str = "file"

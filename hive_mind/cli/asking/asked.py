@@ -64,7 +64,7 @@ async def asked_agent(
 
     Raises `HiveError`.
     """
-    found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT)
+    found = None if fleet else await asyncio.to_thread(resident, settings.home, agent or DEFAULT_AGENT, settings.timeout_s)
     if found is not None:
         say(f"using agent {found.name} of fleet {found.fleet}", style="dim")
         if found.contact.version != __version__:
@@ -74,7 +74,7 @@ async def asked_agent(
             )
         yield found
         return
-    async with fleet_agent(settings.home, fleet, agent) as running:
+    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             yield running
             return

@@ -118,7 +118,7 @@ async def chat(
         say(_WELCOME, style="dim")
         if not settings.llm:
             say(_QUOTES, style="dim")
-    async with fleet_agent(settings.home, fleet, agent) as running:
+    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             await _with_fleet(running)
             return

@@ -13,7 +13,7 @@ from hive_mind.cli.facts.facts_asked import AskedFacts, FactId, fact_called
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.learning.pieces import source_named
-from hive_mind.cli.options import Format, examples, is_confirmed, settings_for
+from hive_mind.cli.options import Format, examples, is_confirmed
 from hive_mind.cli.output import printable, short_id, show, show_json, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
@@ -53,7 +53,7 @@ async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> N
 @command
 async def supersede(id_: FactId, by: By, source: SaidBy = SOURCE, *, at: AnyAgent) -> None:
     """Replace a fact by what holds now; the old one becomes former."""
-    async with asked_agent(settings_for(at.home), at.fleet, at.agent) as asked:
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
         former_id = (await fact_called(AskedFacts(asked), id_)).id
         newer_id = (await asked.call("correct", fact_id=former_id, content=printable(by), source=source))["fact_id"]
     if at.output is Format.JSON:

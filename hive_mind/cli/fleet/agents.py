@@ -4,12 +4,13 @@ A fleet's agents have their databases open, so they are asked where they run. Wh
 costs more than a look at a folder, and the agent's database is opened as ever.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from hive_mind.cli import options
@@ -20,8 +21,10 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime import CALL_S
+from hive_mind.runtime.asking import OnProgress, ProcessGone, ProcessSilent, called
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.worker_http import SILENCE_S
+from hive_mind.runtime.workers.status import Contact
 
 if TYPE_CHECKING:
     from hive_mind.control.controller import HiveController
@@ -50,11 +53,12 @@ class AnyAgent:
     agent: Agent = ""
     fleet: Fleet = ""
     home: options.Home = None
+    timeout: options.Timeout = None
     output: options.Output = Format.TEXT
 
     def settings(self) -> Settings:
         """See `settings_for`; without a model, for what embeds nothing."""
-        return settings_for(self.home, embed="none")
+        return _patient(settings_for(self.home, embed="none"), self.timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +70,80 @@ class AnyEmbeddingAgent:
     home: options.Home = None
     embed: options.Embed = None
     model: options.Model = None
+    timeout: options.Timeout = None
     output: options.Output = Format.TEXT
 
     def settings(self) -> Settings:
-        return settings_for(self.home, self.embed, self.model)
+        return _patient(settings_for(self.home, self.embed, self.model), self.timeout)
+
+
+# Any agent of a hive can be asked for shared facts.
+_QUESTIONS = frozenset({"ask", "search"})
 
 
 @dataclass(frozen=True, slots=True)
 class FleetAgent:
-    """One agent of a fleet that runs."""
+    """One agent of a fleet that runs. `timeout_s`: how long its process may be silent."""
 
     controller: "HiveController"
     fleet: str
     name: str
+    timeout_s: float = SILENCE_S
 
-    async def call(self, what: str, /, **fields: object) -> Any:
-        """Put a request to it, see `runtime.calls`. Raises `BackendError`."""
-        return await self.controller.call(self.name, what, timeout_s=CALL_S, **fields)
+    async def call(self, what: str, progress: "OnProgress | None" = None, /, **fields: object) -> Any:
+        """Put a request to it, see `runtime.calls`. Raises `HiveError`.
+
+        Where its process is silent or gone, another agent of its hive answers a question, by what it knows itself and what is
+        shared; the reply says whose it is.
+        """
+        try:
+            return await self._called(self.name, what, progress, fields)
+        except (ProcessSilent, ProcessGone) as error:
+            other = await self._other() if what in _QUESTIONS else ""
+            if not other:
+                raise
+            reply = await self._called(other, what, progress, fields)
+            instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
+        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply["note"])))}
+
+    async def _called(self, agent: str, what: str, progress: "OnProgress | None", fields: Mapping[str, object]) -> Any:
+        if progress is None or (contact := self.contact(agent)) is None:
+            return await self.controller.call(agent, what, timeout_s=self.timeout_s, **fields)
+        return await called(contact, agent, what, fields, silence_s=self.timeout_s, progress=progress)
+
+    def contact(self, agent: str = "") -> Contact | None:
+        """How the process of an agent, or its own, is reached; None where that runs elsewhere.
+
+        By the fleet's own record: its status asks all processes, and this is before each request that reports.
+        """
+        try:
+            return msgspec.json.decode(self.contact_file(agent).read_bytes(), type=Contact)
+        except (OSError, msgspec.DecodeError, InvalidInput):
+            return None
+
+    def contact_file(self, agent: str = "") -> Path:
+        """Where that is written. Raises `InvalidInput` for an agent that the fleet has not."""
+        return self.controller.folder.run / f"{self.controller.process_of(agent or self.name)}.json"
+
+    async def _other(self) -> str:
+        """An agent that is ready, in another process; "" for none."""
+        agents = (await self.controller.status()).agents
+        own = next((agent.process for agent in agents if agent.name == self.name), "")
+        return next((agent.name for agent in agents if agent.is_ready and agent.process != own), "")
+
+
+def _patient(settings: Settings, timeout_s: float | None) -> Settings:
+    return settings if timeout_s is None else replace(settings, timeout_s=timeout_s)
 
 
 @asynccontextmanager
-async def fleet_agent(home: Path, fleet: str, agent: str, *, is_looking: bool = False) -> AsyncIterator[FleetAgent | None]:
+async def fleet_agent(
+    home: Path, fleet: str, agent: str, *, is_looking: bool = False, timeout_s: float | None = None
+) -> AsyncIterator[FleetAgent | None]:
     """The agent of a running fleet that is meant, told in one line; None where it is one that has no fleet around it.
 
-    `is_looking`: it need not be ready, because it is looked at, and nothing is asked.
+    `is_looking`: it need not be ready, because it is looked at, and nothing is asked. `timeout_s`: how long its process may be
+    silent; None for the setting.
     Raises `InvalidInput` for a fleet that is not there or has no such agent, `CommandError` for one that does not run.
     """
     if fleet and fleet not in fleets.fleets_in(home):
@@ -105,6 +159,8 @@ async def fleet_agent(home: Path, fleet: str, agent: str, *, is_looking: bool = 
         if fleet and not running:
             raise CommandError(f"fleet {fleet!r} does not run: hive-mind apply -f MANIFEST")
         found = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
+        if found is not None:
+            found = replace(found, timeout_s=Settings.from_environment().timeout_s if timeout_s is None else timeout_s)
         if names:
             say(_used(found, running, agent), style="dim")
         elif rest := [name for name in fleets.fleets_in(home) if name != RESIDENT]:

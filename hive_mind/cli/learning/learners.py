@@ -185,7 +185,7 @@ async def opened_learner(
     settings: Settings, agent: str, fleet: str, *, is_known: bool = False
 ) -> AsyncIterator[tuple[str, Learner]]:
     """Its name, and the one who learns; `is_known`: it has learned something before. Raises `InvalidInput` where it has not."""
-    async with fleet_agent(settings.home, fleet, agent) as running:
+    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             yield running.name, RemoteLearner(running)
             return

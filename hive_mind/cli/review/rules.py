@@ -101,7 +101,7 @@ async def try_rules(files: RuleFiles = None, on: On = "", *, at: AnyAgent) -> No
     from hive_mind.cli.review.rules_found import at_work, cases_in, cases_of, read_files
     from hive_mind.judge.trial import tried
 
-    where = settings_for(at.home)
+    where = at.settings()
     wanted = read_files(files) if files else await at_work(where.home, at.fleet)
     cases = cases_in(on) if on else await cases_of(where, at.fleet, at.agent)
     trials = tried(wanted, cases)

@@ -93,7 +93,7 @@ def cases_in(file: str) -> list[Tried]:
 
 async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
     """The facts that an agent knows now, with people's decisions about them."""
-    async with fleet_agent(settings.home, fleet, agent) as running:
+    async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             name, lines = running.name, (await running.call("export"))["lines"]
             facts = list(_facts(lines))

@@ -79,7 +79,7 @@ async def run(
 
     given, settings = inputs_of(inputs or ()), at.settings()
     named = worker_named(worker) if worker else None
-    async with fleet_agent(settings.home, at.fleet, at.agent) as running:
+    async with fleet_agent(settings.home, at.fleet, at.agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             await run_in_fleet(running, named, given, _named(name), at.output, stream=stream, is_waiting=wait)
             return

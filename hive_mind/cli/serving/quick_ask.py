@@ -7,19 +7,18 @@ question, and every failure, is left to the command itself, which asks anew and 
 import json
 import os
 import re
-import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hive_mind import __version__
 from hive_mind.errors import HiveError
-from hive_mind.runtime import CALL_S
 from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.worker_http import body_within, request_bytes
 
 # As `cli.running` has it, which is not loaded.
-_NO_READER = 141
+_NO_READER, _FAILED = 141, 1
 _OPTIONS = {"--agent": "agent", "-a": "agent", "--home": "home", "--limit": "limit", "-n": "limit", "--method": "method"}
 _OPTIONS |= {"--output": "output", "-o": "output", "--as-of": "as_of"}
 _NUMBER, _NAME = re.compile(r"[0-9]{1,4}"), re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -64,11 +63,12 @@ def _reply(given: dict[str, str]) -> Any:
     if not _NUMBER.fullmatch(limit) or not _NAME.fullmatch(agent):
         return None
     try:
-        home = Path(given["home"]) if given.get("home") else Settings.from_environment().home
+        settings = Settings.from_environment()
+        home = Path(given["home"]) if given.get("home") else settings.home
         contact = _contact(home)
         request = {"question": printable(given["question"]), "limit": int(limit), "method": given.get("method", "hybrid")}
         request |= {"as_of": given["as_of"]} if "as_of" in given else {}
-        return _called(contact, agent, request)
+        return _called(contact, agent, request, settings.timeout_s)
     except (OSError, ValueError, KeyError, TypeError, HiveError):
         return None
 
@@ -85,25 +85,24 @@ def _contact(home: Path) -> Any:
     return contact
 
 
-def _called(contact: Any, agent: str, request: dict[str, object]) -> Any:
-    body = json.dumps(request).encode()
-    # Version 1.0: the reply ends with the connection, and is in one piece.
-    head = [
-        f"POST /v1/agents/{agent}/ask HTTP/1.0",
-        "Host: 127.0.0.1",
-        f"Authorization: Bearer {contact['token']}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-    ]
-    with socket.create_connection(("127.0.0.1", int(contact["port"])), timeout=CALL_S) as connection:
-        connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
-        status, _, rest = b"".join(_received(connection)).partition(b"\r\n")
-    return json.loads(rest.partition(b"\r\n\r\n")[2])["ok"] if status.split(b" ")[1:2] == [b"200"] else None
+def _called(contact: Any, agent: str, request: dict[str, object], timeout_s: float) -> Any:
+    path, body = f"/v1/agents/{agent}/ask", json.dumps(request).encode()
+    try:
+        reply = json.loads(body_within(int(contact["port"]), request_bytes("POST", path, contact["token"], body), timeout_s))
+    except TimeoutError:
+        _give_up(contact, timeout_s)
+    return reply["ok"]
 
 
-def _received(connection: socket.socket) -> Iterator[bytes]:
-    while some := connection.recv(1 << 16):
-        yield some
+def _give_up(contact: Any, timeout_s: float) -> NoReturn:
+    """The command itself would only wait for the same process again."""
+    from hive_mind.cli.output import say
+    from hive_mind.runtime.asking import silence
+    from hive_mind.runtime.workers.status import Contact
+
+    known = Contact(str(contact.get("process", _FLEET)), int(contact.get("pid", 0)), float(contact.get("started", 0)), 0, "", "")
+    say(f"error: {silence(known, timeout_s)}", style="red")
+    sys.exit(_FAILED)
 
 
 def _show(given: dict[str, str], reply: Any) -> None:

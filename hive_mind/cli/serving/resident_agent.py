@@ -1,13 +1,10 @@
 """The agent that `serve` and `mcp` mean: one of a fleet that runs here, or one that is kept open from now on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
-
-import msgspec
 
 from hive_mind import __version__
 from hive_mind.cli.fleet import fleets
@@ -18,7 +15,6 @@ from hive_mind.cli.running import CommandError
 from hive_mind.cli.serving.direct import is_to_be_started
 from hive_mind.control import RESIDENT
 from hive_mind.errors import BackendUnavailable, InvalidInput
-from hive_mind.runtime.replies import asked_patiently
 from hive_mind.runtime.requests import PUT_AGAIN
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.status import Contact
@@ -50,22 +46,13 @@ class ResidentAgent:
             fields = {"key": uuid4().hex, **fields}
         for left in reversed(range(_TRIES)):
             try:
-                return await self._asked(what, progress, fields)
+                return await self._found.call(what, progress, **fields)
             except BackendUnavailable:
                 if not left:
                     raise
                 await self._revive()
                 await asyncio.sleep(_PAUSE_S)
         return None
-
-    async def _asked(self, what: str, progress: "OnProgress | None", fields: Mapping[str, object]) -> Any:
-        contact = await self._contact() if progress else None
-        if progress is None or contact is None:
-            return await self._found.call(what, **fields)
-        from hive_mind.cli.serving.event_reply import reply_in_events
-
-        url, token = self._url(contact), contact.token
-        return await asked_patiently(lambda: reply_in_events(self.name, url, token, what, fields, progress))
 
     async def status(self) -> "Status":
         fleet = await self._found.controller.status()
@@ -97,7 +84,9 @@ class ResidentAgent:
     async def address(self) -> tuple[str, str]:
         """Where it is asked over HTTP, and the file that has the token; "" for both where it runs elsewhere."""
         contact = await self._contact()
-        return (self._url(contact), str(self._file(contact.process))) if contact else ("", "")
+        if contact is None:
+            return "", ""
+        return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}", str(self._found.contact_file())
 
     async def contact(self) -> tuple[str, str]:
         """The address of its process, and the token; "" for both where it runs elsewhere."""
@@ -105,18 +94,7 @@ class ResidentAgent:
         return (f"http://127.0.0.1:{contact.port}", contact.token) if contact else ("", "")
 
     async def _contact(self) -> Contact | None:
-        # By the fleet's own record: its status asks all processes, and this is before each request that reports.
-        try:
-            process = self._found.controller.process_of(self.name)
-            return msgspec.json.decode(self._file(process).read_bytes(), type=Contact)
-        except (OSError, msgspec.DecodeError, InvalidInput):
-            return None
-
-    def _file(self, process: str) -> Path:
-        return self._found.controller.folder.run / f"{process}.json"
-
-    def _url(self, contact: Contact) -> str:
-        return f"http://127.0.0.1:{contact.port}/v1/agents/{self.name}"
+        return await asyncio.to_thread(self._found.contact)
 
     async def renew(self) -> None:
         """Start a resident process anew that runs another version of this package."""
@@ -144,7 +122,7 @@ async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looki
     `is_looking`: see `fleet_agent`.
     """
     if fleet or not is_to_be_started(settings.home):
-        async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking) as found:
+        async with fleet_agent(settings.home, fleet, agent, is_looking=is_looking, timeout_s=settings.timeout_s) as found:
             if found is not None:
                 served = ResidentAgent(found, settings)
                 await served.renew()
@@ -160,4 +138,4 @@ async def resident_agent(settings: Settings, fleet: str, agent: str, *, is_looki
         outcome = await keep_open(controller, name, settings)
         if not outcome.is_converged:
             raise CommandError(f"agent {name} can't be kept open: {'; '.join(outcome.problems)}")
-        yield ResidentAgent(FleetAgent(controller, RESIDENT, name), settings)
+        yield ResidentAgent(FleetAgent(controller, RESIDENT, name, settings.timeout_s), settings)

@@ -18,7 +18,6 @@ from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.runtime import CALL_S
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.members.estate_lines import lines_of
 from hive_mind.runtime.members.generations import estate_of
@@ -88,7 +87,7 @@ async def _lines(folder: FleetFolder, state: FleetState, agent: str, call: Call 
     """The lines of an agent's memory, given by itself or read in its place; None for one that remembers nothing."""
     if call is not None and agent in _allocated(state):
         try:
-            reply = await call(agent, "export", timeout_s=CALL_S)
+            reply = await call(agent, "export")
             return [str(line).encode() for line in reply["lines"]]
         except BackendUnavailable:
             pass  # It does not run.

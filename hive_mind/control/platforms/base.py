@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hive_mind.runtime.members.members_seen import MembersSeen
+from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import WorkerStatus
 
@@ -15,8 +16,8 @@ from hive_mind.runtime.workers.status import WorkerStatus
 OBSERVE_S = 0.8
 
 
-CALL_TIMEOUT_S = 60.0
-"""How long an agent may take to answer a call."""
+CALL_TIMEOUT_S = SILENCE_S
+"""How long the process of an agent may say nothing while it works for a call. A call itself may take as long as it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Platform(Protocol):
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
         """Put a request of `runtime.serving` to an agent; what it answers. Raises `BackendUnavailable` where it is not
-        running."""
+        running, and `BackendTimeout` where its process is silent for that time."""
         ...
 
     async def leave(self, process: str, timeout_s: float) -> None:

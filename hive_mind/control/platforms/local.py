@@ -15,10 +15,10 @@ from signal import Signals
 from typing import Any
 
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S, OBSERVE_S, Running
-from hive_mind.control.processes.asking import Asking
 from hive_mind.control.processes.children import Child, begin, end_all
 from hive_mind.control.processes.process_files import ProcessFiles, checked_folder, digest_of, open_log, prepare, processes_in
 from hive_mind.errors import BackendError, BackendUnavailable
+from hive_mind.runtime import asking
 from hive_mind.runtime.members.members_seen import MembersSeen
 from hive_mind.runtime.process_identity import identity_of, use_of
 from hive_mind.runtime.secrets.references import credentials_in, resolved_here
@@ -41,7 +41,6 @@ class LocalPlatform:
 
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self._folder, self._command = folder, command
-        self._asking = Asking()
         self._children: dict[str, Child] = {}
         # One after the other, so that two starts of one name see each other.
         self._starting = asyncio.Lock()
@@ -68,21 +67,20 @@ class LocalPlatform:
         self._reap()
 
     async def call(self, process: str, agent: str, what: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: object) -> Any:
-        return await self._asking.call(self._contact(process), agent, {"do": what, **fields}, timeout_s)
+        return await asking.called(self._contact(process), agent, what, fields, silence_s=timeout_s)
 
     async def leave(self, process: str, timeout_s: float) -> None:
-        await self._asking.leave(self._contact(process), timeout_s)
+        await asking.leave(self._contact(process), timeout_s)
 
     async def members(self, process: str, timeout_s: float) -> tuple[MembersSeen, ...]:
-        return await self._asking.members(self._contact(process), timeout_s)
+        return await asking.members_of(self._contact(process), timeout_s)
 
     async def evict(self, process: str, member: str, timeout_s: float) -> None:
-        await self._asking.evict(self._contact(process), member, timeout_s)
+        await asking.evict(self._contact(process), member, timeout_s)
 
     async def close(self) -> None:
         """Processes run on."""
         self._reap()
-        await self._asking.close()
 
     def _look(self) -> list["_Seen"]:
         self._reap()
@@ -110,7 +108,7 @@ class LocalPlatform:
         if seen.contact is None:
             return seen.running
         try:
-            return replace(seen.running, status=await self._asking.status(seen.contact, patience_s))
+            return replace(seen.running, status=await asking.status_of(seen.contact, patience_s))
         except BackendError as error:
             return replace(seen.running, error=f"process {seen.running.pid} does not report its status: {error}")
 
@@ -133,7 +131,7 @@ class LocalPlatform:
         one, contact = files.running(), files.contact()
         if one is None:
             what = f"it is not running: hive-mind rollout restart starts it{_after(files.last_words())}"
-            raise BackendUnavailable(process, what)
+            raise asking.ProcessGone(process, what)
         if contact is None or contact.pid != one.pid:
             raise BackendUnavailable(process, "it has only just begun: try again in a moment")
         return contact

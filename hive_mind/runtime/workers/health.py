@@ -15,6 +15,9 @@
     GET  /ui/                        pages for people, where its process was given some (`hive_mind.console`)
     POST /v1/hooks/{agent}/{name}    begin a run of an agent whose trigger has this hook; the body has its inputs
 
+A client that sends the header Hive-Mind-Beats gets a blank every few seconds while its request to /v1 is under way, and may give
+up where none comes (`runtime.worker_http`). Once one was sent the status is 200, and the body alone tells an error.
+
 Paths below /v1 need the header `Authorization: Bearer <token>`; a hook does with `X-Hub-Signature-256: sha256=<hex>`, the
 HMAC of its body by the secret HIVE_MIND_HOOK_SECRET. The same `Idempotency-Key` begins one run. Errors are JSON, and a defect is
 in the log alone. While HIVE_MIND_HTTP_REQUESTS_MAX requests to agents are under way, further ones are refused: 503, with
@@ -53,6 +56,7 @@ from hive_mind.runtime.requests import requests_of
 from hive_mind.runtime.runs.events import beating
 from hive_mind.runtime.serving import FINISH_S, LEAVE_S, refusal
 from hive_mind.runtime.settings import HTTP_REQUESTS_MAX, secret
+from hive_mind.runtime.worker_http import BEAT_S, BEATS
 from hive_mind.runtime.workers.metrics import WorkerCollector
 from hive_mind.runtime.workers.openapi import document
 from hive_mind.runtime.workers.status import WorkerStatus
@@ -61,7 +65,6 @@ from hive_mind.runtime.workers.worker import Worker
 
 _log = logging.getLogger(__name__)
 
-_BEAT_S = 15.0
 # The time of some hundred questions.
 _AGAIN_S = 1.0
 
@@ -140,17 +143,10 @@ class WorkerServer:
         if _is_of_agents(request):
             self._count(1)
             task.add_done_callback(lambda _: self._count(-1))
+        if BEATS in request.headers and request.method == "POST" and request.path.startswith("/v1/"):
+            return await _kept_alive(request, task)
         await asyncio.wait([task])
-        match task.exception():
-            case None:
-                return task.result()
-            case HiveError() as error:
-                return _refused(_code_of(error), error)
-            case web.HTTPException() as error:
-                return _refused(error.status, ConfigError(error.reason))
-            case error:
-                _log.error("a request to %s failed", request.path, exc_info=error)
-                return _refused(500, HiveError("this is a defect of the worker; its log says more"))
+        return _outcome_of(request, task)
 
     def _is_full_for(self, request: web.Request) -> bool:
         return _is_of_agents(request) and self._under_way >= self._requests_max
@@ -259,12 +255,43 @@ def reasons_not_ready(status: WorkerStatus) -> list[str]:
     return reasons
 
 
+def _outcome_of(request: web.Request, task: "asyncio.Future[web.StreamResponse]") -> web.StreamResponse:
+    match task.exception():
+        case None:
+            return task.result()
+        case HiveError() as error:
+            return _refused(_code_of(error), error)
+        case web.HTTPException() as error:
+            return _refused(error.status, ConfigError(error.reason))
+        case error:
+            _log.error("a request to %s failed", request.path, exc_info=error)
+            return _refused(500, HiveError("this is a defect of the worker; its log says more"))
+
+
+async def _kept_alive(request: web.Request, task: "asyncio.Future[web.StreamResponse]") -> web.StreamResponse:
+    """The reply, with a blank in front of it for each beat that it takes: so its client knows that this process lives."""
+    await asyncio.wait([task], timeout=BEAT_S)
+    if task.done() or "text/event-stream" in request.headers.get("Accept", ""):
+        # A stream of events has beats of its own.
+        await asyncio.wait([task])
+        return _outcome_of(request, task)
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    with suppress(ConnectionError):
+        await response.prepare(request)
+        while not task.done():
+            await response.write(b" ")
+            await asyncio.wait([task], timeout=BEAT_S)
+        outcome = _outcome_of(request, task)
+        await response.write(outcome.body if isinstance(outcome, web.Response) and isinstance(outcome.body, bytes) else b"")
+    return response
+
+
 async def _streamed(request: web.Request, events: AsyncIterator[bytes]) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
     await response.prepare(request)
     # A caller that went away is only noticed by writing to it.
     with suppress(ConnectionError):
-        async for event in beating(events, _BEAT_S):
+        async for event in beating(events, BEAT_S):
             await response.write(event or b": nothing new\n\n")
     return response
 

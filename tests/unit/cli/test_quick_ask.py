@@ -1,6 +1,8 @@
 """Questions that are put to the resident process before the command line is loaded."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,7 +42,8 @@ class Answering(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, self.headers["Authorization"], body))
         self.send_response(self.server.code)
         self.end_headers()
-        self.wfile.write(json.dumps({"ok": REPLY}).encode())
+        said = {"ok": REPLY} if self.server.code == 200 else {"error": "no", "kind": "InvalidInput"}
+        self.wfile.write(json.dumps(said).encode())
 
     def log_message(self, *_: object) -> None:
         pass
@@ -129,3 +132,17 @@ def test_one_of_another_version_is_left_to_the_command_which_says_so(home: Path,
 def test_a_time_goes_along(home: Path, resident: Resident) -> None:
     assert asked_and_answered(["ask", "When?", "--home", str(home), "--as-of", "2026-03-01"])
     assert resident.asked[0][2]["as_of"] == "2026-03-01"
+
+
+def test_one_that_says_nothing_is_given_up_at_once_and_not_asked_again(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        run = tmp_path / "fleets" / "resident" / "run"
+        run.mkdir(parents=True)
+        contact = {"process": "resident-1", "pid": 0, "port": silent.getsockname()[1], "token": "t", "version": __version__}
+        (run / "resident-1.json").write_text(json.dumps(contact))
+        command = [sys.executable, "-m", "hive_mind", "ask", "When?", f"--home={tmp_path}"]
+        environment = {**os.environ, "HIVE_MIND_TIMEOUT_S": "1"}
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("error: resident-1: no answer in 1 s: ")

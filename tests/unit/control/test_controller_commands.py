@@ -96,6 +96,21 @@ async def test_a_drained_process_stays_away_until_the_next_apply(tmp_path: Path)
 
 
 @played
+async def test_a_process_that_hangs_is_started_anew_to_hand_over_when_it_is_drained(tmp_path: Path) -> None:
+    world, wanted = World(), source(tmp_path, FLAT)
+    await apply(tmp_path, world, wanted)
+    world.learn("cy", "fact")
+    world.processes["cy"].is_silent = True
+
+    async with HiveController.open(tmp_path, "team", around=surroundings(world)) as controller:
+        world.calls.clear()
+        assert (await controller.drain("cy")).is_converged
+
+    assert [call for call in world.calls if call.endswith(" cy")] == ["stop cy", "start cy", "leave cy", "stop cy"]
+    assert (set(world.alive), world.facts("team")) == ({"ada", "bob"}, {"fact"})
+
+
+@played
 async def test_nothing_is_stopped_that_could_not_be_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     monkeypatch.setenv("TOWN_KEY", "k")

@@ -38,6 +38,7 @@ def test_every_setting_can_be_given():
         "LLM_TRIES": "3",
         "TOKEN_BUDGET": "7",
         "LOCK_WAIT_S": "9",
+        "TIMEOUT_S": "8",
         "BUS": "redis://127.0.0.1:6379",
         "CREDENTIALS_KEY_IN": "keyring",
         "HTTP_HOST": "0.0.0.0",  # noqa: S104 - only read here

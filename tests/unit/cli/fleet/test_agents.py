@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from hive_mind.cli.fleet import fleets
-from hive_mind.cli.fleet.agents import fleet_agent
+from hive_mind.cli.fleet.agents import FleetAgent, fleet_agent
 from hive_mind.cli.running import CommandError
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.control.status.fleet_status import AgentView, FleetStatus, ProcessView
-from hive_mind.errors import InvalidInput
+from hive_mind.errors import BackendTimeout, InvalidInput
+from hive_mind.runtime.asking import ProcessGone, ProcessSilent
 
 
 class Fleet:
@@ -124,3 +125,55 @@ def test_what_is_named_has_to_be_there(home):
         chosen(home, fleet="research", agent="zoe")
     with pytest.raises(CommandError, match="does not run"):
         chosen(home, fleet="died")
+
+
+class Silent:
+    """The controller of a fleet whose agent ada does not answer."""
+
+    def __init__(self, error, *agents):
+        self.error, self.agents, self.asked = error, agents, []
+
+    async def status(self):
+        return FleetStatus("town", "Degraded", "flat", 1, 1, (), (), (AgentView("ada", "silent", False, "p"), *self.agents))
+
+    async def call(self, agent, what, *, timeout_s, **fields):
+        del fields
+        self.asked.append((agent, what, timeout_s))
+        if agent == "ada":
+            raise self.error
+        return {"answer": "At nine.", "note": "keyword search only"}
+
+
+GONE = [ProcessSilent("p", "no answer in 15 s"), ProcessGone("p", "it is not running")]
+
+
+@pytest.mark.parametrize("error", GONE)
+@pytest.mark.parametrize("what", ["ask", "search"])
+def test_another_agent_answers_a_question_that_one_can_not_and_the_reply_says_so(error, what):
+    controller = Silent(error, AgentView("bo", "ready", True, "p"), AgentView("cy", "ready", True, "q"))
+    reply = asyncio.run(FleetAgent(controller, "town", "ada", 7.0).call(what, question="When?"))
+
+    assert (reply["answer"], reply["agent"]) == ("At nine.", "cy")
+    assert reply["note"].startswith("agent cy answered instead of ada, by what it knows and the hive shares: p: ")
+    assert reply["note"].endswith("; keyword search only")
+    assert controller.asked == [("ada", what, 7.0), ("cy", what, 7.0)]
+
+
+@pytest.mark.parametrize("error", GONE)
+@pytest.mark.parametrize("what", ["learn", "facts", "retract", "export"])
+def test_what_is_about_one_agent_is_asked_of_no_other(error, what):
+    controller = Silent(error, AgentView("cy", "ready", True, "q"))
+    with pytest.raises(type(error)):
+        asyncio.run(FleetAgent(controller, "town", "ada").call(what))
+    assert [agent for agent, *_ in controller.asked] == ["ada"]
+
+
+def test_where_nobody_else_is_ready_the_error_is_told():
+    with pytest.raises(ProcessSilent, match="no answer"):
+        asyncio.run(FleetAgent(Silent(GONE[0], AgentView("cy", "starting", False, "q")), "town", "ada").call("ask"))
+
+
+def test_a_refusal_of_the_agent_itself_is_its_own():
+    controller = Silent(BackendTimeout("ada", "its model is late"), AgentView("cy", "ready", True, "q"))
+    with pytest.raises(BackendTimeout, match="its model"):
+        asyncio.run(FleetAgent(controller, "town", "ada").call("ask"))

@@ -6,45 +6,46 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hive_mind.control.processes.asking import Asking
 from hive_mind.errors import BackendTimeout, BackendUnavailable, HiveError, InvalidInput
+from hive_mind.runtime.asking import called, status_of
 from hive_mind.runtime.replies import AgentFailed
 from hive_mind.runtime.workers.status import Contact
 
 
 @asynccontextmanager
-async def told(body: bytes, code: str = "200 OK") -> AsyncIterator[tuple[Asking, Contact, bytearray]]:
-    """While somebody answers everything with this; the last is what he was asked."""
+async def told(body: bytes, code: str = "200 OK", length: int = -1) -> AsyncIterator[tuple[Contact, bytearray]]:
+    """While somebody answers everything with this, of which he says that it has a `length`; the last is what he was asked."""
     heard, answering = bytearray(), set[asyncio.Task[None] | None]()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         answering.add(asyncio.current_task())
         heard.extend(await reader.readuntil(b"\r\n\r\n"))
         if body != b"silence":
-            writer.write(f"HTTP/1.1 {code}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+            writer.write(
+                f"HTTP/1.1 {code}\r\nContent-Length: {len(body) if length < 0 else length}\r\nConnection: close\r\n\r\n".encode()
+                + body
+            )
         else:
             await reader.read()
         writer.close()
         await writer.wait_closed()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    asking = Asking()
     try:
-        yield asking, Contact("town-0", 4242, 0.0, server.sockets[0].getsockname()[1], "t0ken", "c"), heard
+        yield Contact("town-0", 4242, 0.0, server.sockets[0].getsockname()[1], "t0ken", "c"), heard
     finally:
-        await asking.close()
         server.close()
         await asyncio.gather(*(task for task in answering if task))
 
 
-async def call(asking: Asking, contact: Contact) -> object:
-    return await asking.call(contact, "ada", {"do": "stats"}, 30.0)
+async def call(contact: Contact) -> object:
+    return await called(contact, "ada", "stats", {}, silence_s=30.0)
 
 
 async def test_an_agent_is_asked_by_its_name_with_the_token_of_its_worker() -> None:
-    async with told(b'{"id":0,"ok":{"facts":7}}') as (asking, contact, heard):
-        assert await call(asking, contact) == {"facts": 7}
-    assert heard.startswith(b"POST /v1/agents/ada HTTP/1.1\r\n")
+    async with told(b'{"id":0,"ok":{"facts":7}}') as (contact, heard):
+        assert await call(contact) == {"facts": 7}
+    assert heard.startswith(b"POST /v1/agents/ada HTTP/1.0\r\n")
     assert b"Authorization: Bearer t0ken\r\n" in heard
 
 
@@ -59,31 +60,31 @@ async def test_an_agent_is_asked_by_its_name_with_the_token_of_its_worker() -> N
 )
 async def test_what_a_worker_refuses_is_refused_here_for_the_same_reason(kind: str, error: type[HiveError]) -> None:
     body = f'{{"error":"no such luck","kind":"{kind}"}}'.encode()
-    async with told(body, "503 Service Unavailable") as (asking, contact, _):
+    async with told(body, "503 Service Unavailable") as (contact, _):
         with pytest.raises(error, match="no such luck"):
-            await call(asking, contact)
+            await call(contact)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"7", b"<html>", b"\xff", b"{"])
 async def test_who_answers_nonsense_is_no_worker(body: bytes) -> None:
-    async with told(body) as (asking, contact, _):
+    async with told(body) as (contact, _):
         with pytest.raises(BackendUnavailable):
-            await call(asking, contact)
-    async with told(body) as (asking, contact, _):
+            await call(contact)
+    async with told(body) as (contact, _):
         with pytest.raises(BackendUnavailable):
-            await asking.status(contact, 30.0)
+            await status_of(contact, 30.0)
 
 
 async def test_who_does_not_know_the_token_is_somebody_else() -> None:
-    async with told(b'{"error":"who are you?","kind":"ConfigError"}', "401 Unauthorized") as (asking, contact, _):
+    async with told(b'{"error":"who are you?","kind":"ConfigError"}', "401 Unauthorized") as (contact, _):
         with pytest.raises(BackendUnavailable, match="another process listens"):
-            await call(asking, contact)
+            await call(contact)
 
 
 async def test_who_says_nothing_is_waited_for_as_long_as_was_said() -> None:
-    async with told(b"silence") as (asking, contact, _):
+    async with told(b"silence") as (contact, _):
         with pytest.raises(BackendTimeout, match=r"no answer in 0\.1 s"):
-            await asking.status(contact, 0.1)
+            await status_of(contact, 0.1)
 
 
 async def test_where_nobody_listens_it_is_said() -> None:
@@ -91,7 +92,5 @@ async def test_where_nobody_listens_it_is_said() -> None:
     port = server.sockets[0].getsockname()[1]
     server.close()
     await server.wait_closed()
-    asking = Asking()
     with pytest.raises(BackendUnavailable, match="can't be reached"):
-        await asking.status(Contact("town-0", 4242, 0.0, port, "t", "c"), 30.0)
-    await asking.close()
+        await status_of(Contact("town-0", 4242, 0.0, port, "t", "c"), 30.0)

@@ -1,0 +1,167 @@
+"""Asking a worker over HTTP: the one way in which commands, the console, MCP and the platform put requests to a process.
+
+Every wait is bounded by silence: a request may take as long as it needs while its process says that it lives
+(`worker_http`). Where it says nothing, the error names the process, its condition and what to do. The other end is
+`workers/health.py`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from hive_mind.errors import BackendTimeout, BackendUnavailable
+from hive_mind.runtime.members.members_seen import MembersSeen
+from hive_mind.runtime.replies import asked_patiently, reply_of
+from hive_mind.runtime.worker_http import RECEIVED_BYTES, SILENCE_S, Cut, ForeignProcess, ReplyReader, request_bytes
+from hive_mind.runtime.workers.status import Contact, WorkerStatus
+
+OnProgress = Callable[[int, int], Awaitable[None]]
+"""Takes how far a request is: steps done, of how many."""
+
+_EVENTS = "text/event-stream"
+
+
+class ProcessSilent(BackendTimeout):
+    """A process that says nothing. Whether a request was carried out is not known."""
+
+
+class ProcessGone(BackendUnavailable):
+    """There is no such process, or it ended before it had answered."""
+
+
+async def called(
+    contact: Contact,
+    agent: str,
+    what: str,
+    fields: Mapping[str, object],
+    *,
+    silence_s: float = SILENCE_S,
+    progress: OnProgress | None = None,
+) -> Any:
+    """The answer of an agent to a request of `runtime.calls`. Raises what it refuses with, `ProcessSilent` and `ProcessGone`.
+
+    `progress` gets how far it is, of requests that report.
+    """
+    path, body = f"/v1/agents/{agent}", msgspec.json.encode({"do": what, **fields})
+    if progress is None:
+        return await asked_patiently(lambda: _replied(contact, agent, path, body, silence_s))
+    in_events = msgspec.json.encode(fields)
+    return await asked_patiently(lambda: _reported(contact, agent, f"{path}/{what}", in_events, silence_s, progress))
+
+
+async def said(contact: Contact, method: str, path: str, request: object, *, silence_s: float = SILENCE_S) -> bytes:
+    """The body of a worker's reply. Raises `ProcessSilent` and `ProcessGone`."""
+    body = b"" if request is None else msgspec.json.encode(request)
+    async with aclosing(_pieces(contact, request_bytes(method, path, contact.token, body), silence_s)) as pieces:
+        return b"".join([some async for _, some in pieces])
+
+
+async def status_of(contact: Contact, within_s: float) -> WorkerStatus:
+    """How a worker is. Raises `BackendUnavailable` and `BackendTimeout`."""
+    body = await said(contact, "GET", "/v1/status", None, silence_s=within_s)
+    try:
+        return msgspec.json.decode(body, type=WorkerStatus)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BackendUnavailable(contact.process, f"malformed status reply: {error}") from error
+
+
+async def leave(contact: Contact, timeout_s: float) -> None:
+    """Let its nodes leave their hive. Raises `BackendTimeout` where they can't in time."""
+    reply_of(contact.process, await said(contact, "POST", "/v1/leave", {"timeout_s": timeout_s}))
+
+
+async def members_of(contact: Contact, timeout_s: float) -> tuple[MembersSeen, ...]:
+    """The members of its hive, as each of its nodes sees them."""
+    reply = reply_of(contact.process, await said(contact, "GET", "/v1/members", None, silence_s=timeout_s))
+    try:
+        return msgspec.convert(reply, tuple[MembersSeen, ...])
+    except msgspec.ValidationError as error:
+        raise BackendUnavailable(contact.process, f"malformed reply about members: {error}") from error
+
+
+async def evict(contact: Contact, member: str, timeout_s: float) -> None:
+    """Let it put a member out of its hive."""
+    reply_of(contact.process, await said(contact, "POST", "/v1/evict", {"member": member}, silence_s=timeout_s))
+
+
+async def _replied(contact: Contact, agent: str, path: str, body: bytes, silence_s: float) -> Any:
+    async with aclosing(_pieces(contact, request_bytes("POST", path, contact.token, body), silence_s)) as pieces:
+        return reply_of(agent, b"".join([some async for _, some in pieces]))
+
+
+async def _reported(contact: Contact, agent: str, path: str, body: bytes, silence_s: float, progress: OnProgress) -> Any:
+    request = request_bytes("POST", path, contact.token, body, _EVENTS)
+    # A reply is one line, of any length.
+    rest, is_stream = b"", False
+    async with aclosing(_pieces(contact, request, silence_s)) as pieces:
+        async for is_stream, some in pieces:
+            *blocks, rest = (rest + some).split(b"\n\n") if is_stream else (rest + some, b"")
+            for event, data in _events(blocks if is_stream else []):
+                if event in (b"reply", b"error"):
+                    return reply_of(agent, data)
+                if event == b"progress":
+                    says = msgspec.json.decode(data)
+                    await progress(says["done"], says["total"])
+            rest = rest if is_stream else blocks[0]
+    if not is_stream:
+        return reply_of(agent, rest)
+    raise ProcessGone(agent, f"process {contact.process} ended before it had answered: hive-mind status says why")
+
+
+def _events(blocks: list[bytes]) -> list[tuple[bytes, bytes]]:
+    lines = [dict(line.split(b": ", 1) for line in block.split(b"\n") if not line.startswith(b":")) for block in blocks]
+    return [(fields[b"event"], fields[b"data"]) for fields in lines if fields]
+
+
+async def _pieces(contact: Contact, request: bytes, silence_s: float) -> AsyncGenerator[tuple[bool, bytes], None]:
+    """The body as it comes, and whether it is a stream of events."""
+    reader, writer = ReplyReader(), None
+    try:
+        async with asyncio.timeout(silence_s):
+            source, writer = await asyncio.open_connection("127.0.0.1", contact.port)
+            writer.write(request)
+            await writer.drain()
+        while True:
+            async with asyncio.timeout(silence_s):
+                some = await source.read(RECEIVED_BYTES)
+            if not some:
+                break
+            body = reader.feed(some)
+            yield reader.content_type == _EVENTS, body
+        reader.end()
+    except TimeoutError as error:
+        raise await asyncio.to_thread(silence, contact, silence_s) from error
+    except ForeignProcess as error:
+        raise ProcessGone(contact.process, f"another process listens on port {contact.port}") from error
+    except Cut as error:
+        raise ProcessGone(contact.process, f"{error}: hive-mind status says why") from error
+    except OSError as error:
+        condition = await asyncio.to_thread(condition_of, contact)
+        raise ProcessGone(contact.process, f"it can't be reached: {error.strerror or error}; {condition}") from error
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def silence(contact: Contact, silence_s: float) -> ProcessSilent:
+    """The error for a process that says nothing: its condition, and the remedy."""
+    return ProcessSilent(contact.process, f"no answer in {silence_s:g} s: {condition_of(contact)}")
+
+
+def condition_of(contact: Contact) -> str:
+    """How a process is that does not answer, and what to do about it."""
+    # Loaded only where one does not answer, because it takes longer than a question.
+    from hive_mind.runtime.process_identity import Identity, state_of
+
+    match state_of(Identity(contact.pid, contact.started)):
+        case "gone":
+            return "it has ended; hive-mind status says why, and hive-mind rollout restart starts it again"
+        case "stopped":
+            return f"process {contact.pid} is stopped; kill -CONT {contact.pid} lets it go on, or hive-mind rollout restart"
+    return (
+        f"process {contact.pid} is there, but busy or hung; wait for longer with --timeout, or see hive-mind status and "
+        "hive-mind rollout restart"
+    )
