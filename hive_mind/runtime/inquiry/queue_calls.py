@@ -58,7 +58,7 @@ class QueueCalls(AskedAgent):
         if self._given is None:
             return {"facts": [], "count": 0}
         written = self._given.member.node.registry.with_prefix("quarantine/")
-        reasons = {key.partition("/")[2]: why for key, value in written.items() if (why := msgspec.json.decode(value))}
+        reasons = {key.partition("/")[2]: why for key, why in written.items()}
         shown = dict(list(reasons.items())[: call.limit])
         facts = await self._agent.memory.get_facts(list(shown))
         replies = [_quarantined_reply(fact_id, why, facts.get(fact_id)) for fact_id, why in shown.items()]
