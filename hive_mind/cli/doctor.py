@@ -24,11 +24,13 @@ from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.installation import command_for_extra, command_for_package
 from hive_mind.runtime.agent_files import database_path, is_kept
+from hive_mind.runtime.leftovers import leftovers
 from hive_mind.runtime.members.recovery import GivenBack, give_back
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory, open_model
+from hive_mind.sqlite.replacement import is_half_replaced
 
-OK, ABSENT, PROBLEM = "ok", "absent", "problem"
+OK, ABSENT, LEFT, PROBLEM = "ok", "absent", "left", "problem"
 
 _REQUIRED = ("kuzu", "msgspec", "numpy", "PyStemmer", "rich", "typer")
 
@@ -87,6 +89,7 @@ async def doctor(
         await _reader(settings),
         _embedding(settings),
         await _database(settings, agent),
+        *await asyncio.to_thread(_left_over, settings.home),
     ]
     is_ready = all(check.state != PROBLEM for check in checks)
     if output is Format.JSON:
@@ -99,9 +102,9 @@ async def doctor(
 
 async def _repair(settings: Settings, agent: str, output: Format, *, from_hive: bool) -> None:
     path = database_path(settings, agent)
-    if not path.exists() and not from_hive:
+    if not (path.exists() or is_half_replaced(path)) and not from_hive:
         raise InvalidInput(f"{path} is not there: name another --agent, or restore a copy with: hive-mind restore FILE")
-    done = await repaired(settings, path) if path.exists() else None
+    done = await repaired(settings, path) if path.exists() or is_half_replaced(path) else None
     back = await give_back(settings, agent) if from_hive else None
     if output is Format.JSON:
         repair = {} if done is None else {"kept": done.kept, "lost": list(done.lost), "kept_aside": str(done.kept_aside)}
@@ -170,7 +173,7 @@ async def _database(settings: Settings, agent: str) -> Check:
     if not is_kept(settings, agent):
         return Check("database", OK, f"{path}: not there yet", "hive-mind learn PATH makes it")
     try:
-        if found := await problems_of(settings, path) if path.exists() else ():
+        if found := await problems_of(settings, path) if path.exists() or is_half_replaced(path) else ():
             return Check("database", PROBLEM, listed(found), "save what can be saved: hive-mind doctor --repair")
         async with await open_memory(replace(settings, embed="none"), agent) as memory:
             facts = (await memory.get_statistics()).facts
@@ -182,6 +185,15 @@ async def _database(settings: Settings, agent: str) -> Check:
     except HiveError as error:
         return Check("database", PROBLEM, str(error), "see above")
     return Check("database", OK, f"{path}: {counted(facts, 'fact')}, {path.stat().st_size >> 10:,} KB, readable, not in use")
+
+
+def _left_over(home: Path) -> list[Check]:
+    """Files of commands that were killed, and former files that were kept: the first few, and how many there are."""
+    found = list(leftovers(home))
+    checks = [Check("left over", LEFT, f"{left.path}: {left.what}", left.advice) for left in found[:_SHOWN_MAX]]
+    if len(found) > _SHOWN_MAX:
+        checks.append(Check("left over", LEFT, f"and {counted(len(found) - _SHOWN_MAX, 'more file')} of this kind in {home}"))
+    return checks
 
 
 def _version(package: str) -> str:

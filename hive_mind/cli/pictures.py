@@ -5,8 +5,8 @@ from pathlib import Path
 
 from hive_mind.cli.output import say
 from hive_mind.errors import BackendNotInstalled, InvalidInput
+from hive_mind.replacing import READABLE, write_whole
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.files import READABLE, write_whole
 
 
 def picture_kind(plot: Path | None) -> str:

@@ -25,8 +25,8 @@ from hive_mind.control.state import FleetFolder, FleetState, Restarts
 from hive_mind.errors import InvalidInput
 from hive_mind.hive.topology.spec import SINGLE, is_shared
 from hive_mind.regex import regex
+from hive_mind.replacing import write_whole
 from hive_mind.retry import RetrySettings, delay_s
-from hive_mind.runtime.files import write_whole
 from hive_mind.runtime.workers.config import WorkerConfig, read_config
 
 # A process that ran so long before it crashed did not crash because it was started.

@@ -20,7 +20,7 @@ import msgspec
 from hive_mind.control.files import checked_name, private_folder
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.file_lock import holder_in, note_holder, try_lock, unlock
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 from hive_mind.runtime.workers.config import HiveConfig
 
 REVISIONS_MAX = 10

@@ -5,6 +5,7 @@ from pathlib import Path
 from hive_mind.errors import InvalidInput
 from hive_mind.regex import regex
 from hive_mind.runtime.settings import Settings
+from hive_mind.sqlite.replacement import is_half_replaced
 
 _AGENT_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -21,7 +22,7 @@ def database_path(settings: Settings, agent: str) -> Path:
 def is_kept(settings: Settings, agent: str) -> bool:
     """Whether an agent has a database: its record, or one of an older version that will be converted when it is opened."""
     path = database_path(settings, agent)
-    return path.exists() or path.with_suffix(".kuzu").exists()
+    return path.exists() or is_half_replaced(path) or path.with_suffix(".kuzu").exists()
 
 
 def ledger_path(settings: Settings, agent: str) -> Path:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable, HiveError
 from hive_mind.private import private_folder
+from hive_mind.replacing import publish, sync_file, sync_folder
 from hive_mind.sqlite.lock import Lock, locked_error, turn
 from hive_mind.sqlite.log import refuse_damaged_log
+from hive_mind.sqlite.replacement import is_half_replaced, log_path, mend
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
 # A write takes milliseconds: a longer wait is for a process that hangs.
@@ -70,6 +72,7 @@ class File:
                     raise
 
     def _opened(self) -> sqlite3.Connection:
+        mend(self.path)
         if not is_there(self.path, self._form):
             create(self.path, self._form)
         connection = _opened(self.path, self._form)
@@ -140,12 +143,14 @@ def create(path: Path, form: FileFormat) -> None:
         with transaction(connection):
             connection.execute(f"PRAGMA application_id = {form.application_id}")
             _migrate(connection, form, 0)
-    unborn.replace(path)
-    sync_folder(path.parent)
+    publish(unborn, path)
 
 
 def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
     """A connection that changes nothing, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
+    if is_half_replaced(path):
+        with owned(path, form):
+            mend(path)
     if not path.exists():
         raise BackendError("sqlite", f"there is no file {path}")
     with translating(path, form):
@@ -235,15 +240,6 @@ def _begin_log_anew(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def sync_file(path: Path) -> None:
-    """Make everything written to a file durable, also by other processes."""
-    descriptor = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _migrate(connection: sqlite3.Connection, form: FileFormat, version: int) -> None:
     for name, function in form.functions.items():
         connection.create_function(name, -1, function, deterministic=True)
@@ -269,11 +265,6 @@ def owned(path: Path, form: FileFormat) -> Iterator[None]:
             yield
         finally:
             lock.release()
-
-
-def free_name(path: Path, word: str) -> Path:
-    """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
-    return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
 
 
 def number(connection: sqlite3.Connection, pragma: str) -> int:
@@ -335,11 +326,6 @@ def unreadable(path: Path, what: str, advice: str) -> DatabaseUnreadable:
     return DatabaseUnreadable("sqlite", f"{path} {what}. Nothing was changed; {advice}")
 
 
-def log_path(path: Path) -> Path:
-    """SQLite's write-ahead log of a file."""
-    return path.with_name(path.name + "-wal")
-
-
 def remove(path: Path) -> None:
     """Delete a file and its log, where they are."""
     for leftover in (path, log_path(path)):
@@ -362,13 +348,3 @@ def _sync_above(folder: Path) -> None:
         except OSError:
             # This user can't have changed a folder it may not even open.
             return
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename or a new name durable."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -8,7 +8,6 @@ Files that are there as a whole or not at all, whatever is killed and however fu
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +15,8 @@ from pathlib import Path
 from hive_mind.errors import InvalidInput
 from hive_mind.file_lock import lock
 from hive_mind.private import private_folder
+from hive_mind.replacing import replacing, sync_file
 from hive_mind.runs.adapt import CHARACTERS_MAX, FILE
-
-BEGUN = "."
-"""how the name of one begins that is not whole yet"""
-PART = ".part"
-"""and how it ends"""
-_NAME_MAX = 40
 
 
 class AgentMemory:
@@ -84,9 +78,6 @@ class AgentMemory:
         try:
             if sys.platform != "win32":
                 lock(descriptor)
-                # Nobody writes now: what is not whole was left by a process that was killed.
-                for half in self.path.parent.glob(f"{BEGUN}{self.path.name}.*{PART}"):
-                    half.unlink(missing_ok=True)
             yield
         finally:
             os.close(descriptor)
@@ -105,17 +96,16 @@ def write_whole(path: Path, body: bytes, is_wanted: Callable[[], bool] = lambda:
     Raises `OSError`.
     """
     private_folder(path.parent)
-    descriptor, waiting = tempfile.mkstemp(dir=path.parent, prefix=f"{BEGUN}{path.name[:_NAME_MAX]}.", suffix=PART)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        if is_wanted():
-            Path(waiting).replace(path)
-            return True
-        Path(waiting).unlink()
-    except BaseException:
-        Path(waiting).unlink(missing_ok=True)
-        raise
-    return False
+        with replacing(path) as unfinished:
+            unfinished.write_bytes(body)
+            sync_file(unfinished)
+            if not is_wanted():
+                raise _UnwantedError
+    except _UnwantedError:
+        return False
+    return True
+
+
+class _UnwantedError(Exception):
+    """Somebody else wrote meanwhile."""

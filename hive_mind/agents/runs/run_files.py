@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hive_mind.agents.runs.agent_memory import BEGUN, PART, AgentMemory, write_whole
+from hive_mind.agents.runs.agent_memory import AgentMemory, write_whole
 from hive_mind.errors import InvalidInput
+from hive_mind.replacing import BEGUN, PART
 from hive_mind.runs import adapt, pointers
 
 _FILE_BYTES_MAX = 50_000_000

@@ -1,7 +1,6 @@
 """`hive-mind facts export` and `import`: a whole memory as JSON Lines, to keep, to move, to read in an editor."""
 
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from hive_mind.memory.transfer.exporting import write_records
 from hive_mind.memory.transfer.importing import BATCH_EMBEDDED, BATCH_RECORDS, Imported, import_all
 from hive_mind.memory.transfer.unindexed import Unindexed
 from hive_mind.model.fact import Fact
+from hive_mind.replacing import replacing
 from hive_mind.runtime.erasure.copies import note_copy
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store, unindexed
@@ -129,23 +129,12 @@ async def _to_stdout(lines: AsyncIterator[str]) -> None:
 
 async def _to_file(lines: AsyncIterator[str], path: Path) -> int:
     """Written beside it first, so that an interruption leaves no half a file under the name. Returns the lines."""
-    # A name nobody else has: neither a second export nor a file of somebody's own.
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     count = 0
     try:
-        # Somebody's memory: for its owner alone.
-        with os.fdopen(
-            os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="\n"
-        ) as file:
+        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="\n") as file:
             async for line in lines:
                 file.write(line + "\n")
                 count += 1
-            # An export is the second copy of a memory: on disk before it gets its name.
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
     except OSError as error:
         raise CommandError(f"{path}: can't be written ({error.strerror}); give another name") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return count

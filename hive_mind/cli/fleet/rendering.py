@@ -92,7 +92,7 @@ def _public(folder: Path, keys: "Keys") -> dict[str, str]:
 
 def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> Iterator[Path]:
     """Write the key of each process, for its owner alone, and delete those that were replaced. The files that are new."""
-    from hive_mind.runtime.files import write_whole
+    from hive_mind.replacing import write_whole
 
     for name, process in wanted.items():
         path = folder / name

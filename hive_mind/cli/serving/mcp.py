@@ -19,7 +19,7 @@ from hive_mind.cli.output import say, show
 from hive_mind.cli.running import command, exit_codes
 from hive_mind.cli.serving.resident_agent import resident_agent
 from hive_mind.errors import BackendNotInstalled, InvalidInput
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 from hive_mind.runtime.settings import secret, settings_given
 
 

@@ -9,7 +9,6 @@
 Names never become paths before they were checked, and nothing is read further than it may be long.
 """
 
-import os
 import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
@@ -24,6 +23,7 @@ from hive_mind.control.files import checked_name
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import PrivateKey, is_signed, key_id
 from hive_mind.regex import regex
+from hive_mind.replacing import replacing
 
 VERSION = 1
 MANIFEST, HIVE, ABOUT = "manifest.yaml", "hive.jsonl", "archive.json"
@@ -103,19 +103,11 @@ class Writer:
 @contextmanager
 def writing(path: Path) -> Iterator[Writer]:
     """An archive for its owner alone, under its name once the block ends; whatever was there stays until then."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zip_file:
-                yield Writer(path, zip_file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        with replacing(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as zip_file:
+            yield Writer(path, zip_file)
     except OSError as error:
         raise InvalidInput(f"{path} can't be written: {error.strerror or error}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 class Archive:

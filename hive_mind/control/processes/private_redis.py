@@ -34,7 +34,7 @@ from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.control.processes.process_files import open_log, own_folder, read_own
 from hive_mind.errors import BackendRejected, BackendTimeout, BackendUnavailable, ConfigError
 from hive_mind.file_lock import is_locked
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 from hive_mind.runtime.process_identity import Identity, identity_of, is_running, use_of
 from hive_mind.runtime.workers.config import BusConfig
 

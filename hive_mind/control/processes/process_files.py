@@ -22,7 +22,7 @@ from hive_mind.control.files import checked_name, private_folder
 from hive_mind.control.processes.log_reading import last_lines
 from hive_mind.errors import BackendRejected, InvalidInput
 from hive_mind.file_lock import is_locked
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 from hive_mind.runtime.process_identity import Identity, command_of, identity_of, is_running
 from hive_mind.runtime.workers.config import WorkerConfig
 from hive_mind.runtime.workers.status import Contact

@@ -22,7 +22,7 @@ from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, LabelledQuestion, Scope, says_something
 from hive_mind.evals.datasets.files import in_words, one_of, read_lines
 from hive_mind.evals.datasets.reasons import SILENT_DOCUMENT, SILENT_QUESTION
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 
 Id = Annotated[str, msgspec.Meta(min_length=1)]
 Judgement = Annotated[int, msgspec.Meta(ge=-1)]

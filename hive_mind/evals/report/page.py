@@ -20,8 +20,8 @@ from hive_mind.evals.report.sections.topologies import baselines, merged_by_rank
 from hive_mind.evals.report.spreadsheets import cells_csv, questions_csv
 from hive_mind.evals.running.reading import read_run
 from hive_mind.evals.scorecards.card import Scorecard, read_scorecard
+from hive_mind.replacing import READABLE, write_whole
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.files import READABLE, write_whole
 
 _SECTIONS = (
     summary,

@@ -21,8 +21,8 @@ from hive_mind.evals.experiments.values import Experiment
 from hive_mind.evals.rows import CellReport, Row, Timing
 from hive_mind.evals.running.reading import CELL, ENVIRONMENT, EXPERIMENT, NOTES, ROWS, TIMES, read_plain, report_in
 from hive_mind.file_lock import try_lock
+from hive_mind.replacing import write_whole
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.files import write_whole
 
 # The means behind rows: in words, and the setting of each.
 _MEANS = {

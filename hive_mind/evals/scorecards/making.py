@@ -19,8 +19,8 @@ from hive_mind.evals.scorecards.metrics import groups_of_both, identical, metric
 from hive_mind.hive.topology.spec import SINGLE
 from hive_mind.measure.differences import Difference, Pairs, differences
 from hive_mind.measure.intervals import Estimate, estimates, middle
+from hive_mind.replacing import write_whole
 from hive_mind.retrieval.files.writing import writable
-from hive_mind.runtime.files import write_whole
 
 PARTS = {"category": "category", "intent": "intent", "source": "source_bias"}
 """How metrics are broken out, and the field of a row that says where it belongs."""

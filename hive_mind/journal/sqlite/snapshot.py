@@ -14,9 +14,10 @@ from tempfile import TemporaryDirectory
 from hive_mind.errors import BackendError, BackendUnavailable, DatabaseUnreadable
 from hive_mind.hive.effects import Kept, Put, SetAside
 from hive_mind.journal.sqlite.database import FORMAT, Database
-from hive_mind.sqlite.file import log_path, unreadable
+from hive_mind.sqlite.file import unreadable
 from hive_mind.sqlite.lock import Lock, lock_path
 from hive_mind.sqlite.log import HEADER_BYTES
+from hive_mind.sqlite.replacement import log_path
 
 # The log begins anew after some 16 MB, far more than is written while a file is copied.
 _ATTEMPTS = 20

@@ -3,14 +3,18 @@
 One line of JSON each, in `copies.jsonl` of a home. A copy that somebody has moved is not found: the how-to says so.
 """
 
+import logging
 import os
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from hive_mind.private import private_folder
+from hive_mind.replacing import remove_abandoned
+
+_log = logging.getLogger(__name__)
 
 Kind = Literal["backup", "facts", "archive"]
 
@@ -24,8 +28,10 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
-    """Remember a copy, on disk when this returns."""
+    """Remember a copy, on disk when this returns. Halves of copies whose writers were killed are removed, and named."""
     private_folder(home)
+    for half in remove_abandoned(*(Path(one.path) for one in noted(home))):
+        _log.warning("%s: half of a copy that was interrupted; it is removed", half)
     line = msgspec.json.encode(Copied(str(path.absolute()), kind, of)) + b"\n"
     descriptor = os.open(home / "copies.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
@@ -35,9 +41,16 @@ def note_copy(home: Path, path: Path, kind: Kind, of: str) -> None:
         os.close(descriptor)
 
 
-def copies(home: Path) -> Iterator[Copied]:
-    """Those that are still where they were written, each once."""
-    path = home / "copies.jsonl"
-    lines = path.read_bytes().splitlines() if path.exists() else []
-    seen = dict.fromkeys(msgspec.json.decode(line, type=Copied) for line in lines if line.strip())
-    return (one for one in seen if Path(one.path).exists())
+def noted(home: Path) -> list[Copied]:
+    """All copies, each once, whether they are still there or never were finished."""
+    path, found = home / "copies.jsonl", dict[Copied, None]()
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        # Power may have failed while a line was written: its copy was not begun then.
+        with suppress(msgspec.DecodeError):
+            found[msgspec.json.decode(line, type=Copied)] = None
+    return list(found)
+
+
+def copies(home: Path) -> list[Copied]:
+    """Those that are still where they were written."""
+    return [one for one in noted(home) if Path(one.path).exists()]

@@ -9,7 +9,8 @@ from hive_mind import backends
 from hive_mind.errors import HiveError
 from hive_mind.memory.erasure.erasing import ErasureScope, erase, found_in
 from hive_mind.model.erasure import Erasure, Erasures
-from hive_mind.runtime.erasure.copies import Copied, copies
+from hive_mind.replacing import abandoned, remove_abandoned
+from hive_mind.runtime.erasure.copies import Copied, copies, noted
 from hive_mind.runtime.erasure.receipts import Confirmed, Owed, now_ms
 from hive_mind.runtime.erasure.residue import has_residue, residue
 from hive_mind.runtime.settings import Settings
@@ -55,6 +56,9 @@ async def erase_from_agents(
 
 async def erase_from_copies(home: Path, wanted: Sequence[Erasure], erased: Erased, *, is_dry: bool) -> None:
     """Backups are written anew in their place; of other copies those that have it are named."""
+    halves = [Path(one.path) for one in noted(home)]
+    for half in abandoned(halves) if is_dry else remove_abandoned(*halves):
+        erased.note(f"half of a copy {half}", ErasureScope())
     for one in copies(home):
         if one.kind != "backup":
             _name_if_it_has(one, erased)

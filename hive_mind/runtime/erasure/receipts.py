@@ -13,7 +13,7 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.identity.keys import PrivateKey, is_signed, key_id
 from hive_mind.private import private_folder
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 
 _DOMAIN = b"hive-mind/receipt/1/"
 _KEY = "receipts.key"

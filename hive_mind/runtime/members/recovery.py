@@ -13,6 +13,7 @@ from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.replacing import publish
 from hive_mind.runtime.agent_files import database_path
 from hive_mind.runtime.members.generations import REPLACED, UNFINISHED, estate_of
 from hive_mind.runtime.settings import Settings
@@ -93,5 +94,5 @@ async def _begin(path: Path, facts: Sequence[Fact]) -> int:
     finally:
         await store.close()
     unborn.with_name(unborn.name + ".lock").unlink(missing_ok=True)
-    unborn.replace(path)
+    publish(unborn, path)
     return added

@@ -24,7 +24,7 @@ from hive_mind.identity.keyring import Keyring
 from hive_mind.identity.keys import KEY_BYTES, PrivateKey
 from hive_mind.model.aggregation import DAY_MS
 from hive_mind.private import private_folder
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 
 DAYS = 365
 """How long a certificate holds where nothing else is said."""

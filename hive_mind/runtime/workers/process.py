@@ -23,7 +23,7 @@ from aiohttp import web
 from hive_mind import __version__
 from hive_mind.errors import HiveError, InvalidInput
 from hive_mind.file_lock import is_deleted
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 from hive_mind.runtime.observing.logs import JsonLines
 from hive_mind.runtime.observing.telemetry import send_spans
 from hive_mind.runtime.secrets.redacting import RedactedLines, redact_error, redaction_of

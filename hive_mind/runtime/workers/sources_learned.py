@@ -20,7 +20,7 @@ from hive_mind.agents.learning import Learned
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.model.content import Content
-from hive_mind.runtime.files import write_whole
+from hive_mind.replacing import write_whole
 from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.text_files import EMPTY, document_in, read_bytes
 

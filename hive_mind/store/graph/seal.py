@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from hive_mind.file_lock import lock, try_lock
-from hive_mind.sqlite.file import sync_file, sync_folder
+from hive_mind.replacing import publish
 from hive_mind.store.graph.schema import VERSION
 
 _BLOCK_BYTES = 4 << 20
@@ -120,9 +120,7 @@ class GraphLocation:
         unsealed = self._workshop / "graph.json"
         unsealed.write_bytes(msgspec.json.encode(seal))
         for made, place in ((self.unfinished, self.database), (unsealed, self.seal)):
-            sync_file(made)
-            made.replace(place)
-        sync_folder(self._folder)
+            publish(made, place)
 
     def _leftovers(self) -> list[Path]:
         """Kuzu's logs of it, which it would replay."""

@@ -3,15 +3,15 @@
 A copy is of one moment and complete in itself: one file, without a log. It gets its name once it was read again and found whole.
 """
 
-import os
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 from hive_mind.errors import BackendError, DatabaseUnreadable
 from hive_mind.private import private_folder
-from hive_mind.sqlite.file import connect_for_reading, free_name, log_path, owned, sync_file, sync_folder, translating, unreadable
+from hive_mind.replacing import replacing
+from hive_mind.sqlite.file import connect_for_reading, owned, translating, unreadable
+from hive_mind.sqlite.replacement import mend, replace_database
 from hive_mind.store.sqlite.reading import RecordReader, problems
 from hive_mind.store.sqlite.rows import FORMAT
 
@@ -23,20 +23,10 @@ def backup(path: Path, target: Path) -> int:
 
     Raises `DatabaseUnreadable` where the record is damaged, `BackendError` where the disk fails.
     """
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with closing(connect_for_reading(path.resolve(), FORMAT)) as source, translating(target, FORMAT):
-            os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            # One moment for all steps: writes made meanwhile are not in the copy.
-            source.execute("BEGIN")
-            with closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
-                source.backup(copy, pages=_PAGES_PER_STEP)
-                copy.execute("PRAGMA journal_mode = DELETE")
-        _publish(unfinished, target)
-        with RecordReader(target) as reader:
-            return reader.counts()["facts"]
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with translating(target, FORMAT), replacing(target) as unfinished:
+        _copy(path.resolve(), unfinished)
+    with RecordReader(target) as reader:
+        return reader.counts()["facts"]
 
 
 def restore(copy: Path, path: Path) -> Path | None:
@@ -48,27 +38,12 @@ def restore(copy: Path, path: Path) -> Path | None:
     path = path.resolve()
     with translating(path, FORMAT):
         private_folder(path.parent)
-    unfinished = path.with_name(path.name + ".restored")
-    with owned(path, FORMAT):
-        try:
-            shutil.copyfile(copy, unfinished)
-            unfinished.chmod(0o600)
-            former = _put_aside(path)
-            _publish(unfinished, path)
-            return former
-        finally:
-            unfinished.unlink(missing_ok=True)
-
-
-def _put_aside(path: Path) -> Path | None:
-    if not path.exists() and not log_path(path).exists():
-        return None
-    former = free_name(path, "before")
-    # The log last: while it has no file beside it, nobody can open it as something else.
-    for source, target in ((path, former), (log_path(path), log_path(former))):
-        if source.exists():
-            source.replace(target)
-    return former
+    made = path.with_name(path.name + ".restoring")
+    with owned(path, FORMAT), translating(path, FORMAT):
+        mend(path)
+        with replacing(made) as unfinished:
+            _copy(copy.resolve(), unfinished)
+        return replace_database(path, made, "before")
 
 
 def _refuse_damaged(copy: Path) -> None:
@@ -76,11 +51,14 @@ def _refuse_damaged(copy: Path) -> None:
         raise unreadable(copy, f"is damaged ({found[0]})", "restore another copy")
 
 
-def _publish(unfinished: Path, target: Path) -> None:
+def _copy(path: Path, unfinished: Path) -> None:
+    """All of a record at one moment, what is in its log, too; read again."""
+    with closing(connect_for_reading(path, FORMAT)) as source, closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
+        # One moment for all steps: writes made meanwhile are not in the copy.
+        source.execute("BEGIN")
+        source.backup(copy, pages=_PAGES_PER_STEP)
+        copy.execute("PRAGMA journal_mode = DELETE")
     try:
         _refuse_damaged(unfinished)
     except DatabaseUnreadable as error:
         raise BackendError("sqlite", f"the copy is not whole: {error}") from error
-    sync_file(unfinished)
-    unfinished.replace(target)
-    sync_folder(target.parent)

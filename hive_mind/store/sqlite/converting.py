@@ -7,8 +7,10 @@ import logging
 from functools import partial
 from pathlib import Path
 
-from hive_mind.sqlite.file import log_path, owned, remove, sync_folder
+from hive_mind.replacing import publish
+from hive_mind.sqlite.file import owned, remove
 from hive_mind.sqlite.lock import lock_path
+from hive_mind.sqlite.replacement import is_half_replaced, log_path
 from hive_mind.sqlite.worker import Worker
 from hive_mind.store._kuzu.conversion import ConversionReport, changes_from_kuzu
 from hive_mind.store.base import Change
@@ -39,7 +41,8 @@ async def convert_if_former(path: Path) -> None:
 
 
 def _is_former(path: Path) -> bool:
-    return not path.exists() and not log_path(path).exists() and former_path(path).exists()
+    is_begun = path.exists() or log_path(path).exists() or is_half_replaced(path)
+    return not is_begun and former_path(path).exists()
 
 
 async def _convert(path: Path) -> None:
@@ -54,8 +57,7 @@ async def _convert(path: Path) -> None:
     finally:
         await worker.close()
     lock_path(made).unlink(missing_ok=True)
-    made.replace(path)
-    sync_folder(path.parent)
+    publish(made, path)
     _log.warning("%s: %s are taken over; delete %s* when you need it no more", path.name, _summary(report), former.name)
     if report.lost:
         more = f"; and {len(report.lost) - _LOST_SHOWN_MAX} more" if len(report.lost) > _LOST_SHOWN_MAX else ""

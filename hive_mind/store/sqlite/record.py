@@ -22,7 +22,6 @@ from hive_mind.store._batch import WriteBatch
 from hive_mind.store.base import Change, SetMeta
 from hive_mind.store.sqlite.committing import Commit
 from hive_mind.store.sqlite.reading import Reading
-from hive_mind.store.sqlite.repair import refuse_half_repaired
 from hive_mind.store.sqlite.rows import FORMAT, IDENTITY_KEY, PROBE_KEY
 
 _log = logging.getLogger(__name__)
@@ -65,7 +64,6 @@ class RecordFile:
     """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`."""
 
     def __init__(self, path: Path, health: Health) -> None:
-        refuse_half_repaired(path)
         self._file = File(path, FORMAT)
         self._reading = Reading(self._file.connection, health.note_damage)
         self._known: dict[str, int] = {}

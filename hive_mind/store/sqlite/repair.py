@@ -1,10 +1,8 @@
 """Makes a sound record of a damaged one: each row with a right checksum is kept, lost ones are named, the old file stays.
 
-Killed at any moment, the next repair begins again from the old file; until one is done a note beside the record keeps it from
-being opened without the writes in its log.
+Killed at any moment, the record is the old one or the new one.
 """
 
-import os
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
@@ -14,8 +12,8 @@ from pathlib import Path
 
 from msgspec.structs import astuple
 
-from hive_mind.errors import BackendError
-from hive_mind.sqlite.file import create, free_name, log_path, owned, remove, sync_folder, transaction
+from hive_mind.sqlite.file import create, owned, remove, transaction
+from hive_mind.sqlite.replacement import log_path, mend, replace_database
 from hive_mind.sqlite.salvage import Value, rows
 from hive_mind.store.sqlite.rows import FORMAT, KIND_NAMES, EdgeRow, NamedRow, NodeRow, Row, VectorRow, is_sound, row_of
 
@@ -46,44 +44,15 @@ def repair(path: Path) -> Repair:
     """Do it. Raises `DatabaseLocked` where the record is in use, `BackendError` where the disk fails."""
     path = path.resolve()
     with owned(path, FORMAT):
-        done, made = Repair(_set_aside(path)), path.with_name(path.name + ".repaired")
-        _salvage(done, made)
-        log_path(path).unlink(missing_ok=True)
-        made.replace(path)
-        sync_folder(path.parent)
-        _note(path).unlink()
+        mend(path)
+        made = path.with_name(path.name + ".repaired")
+        done = _salvage(path, made)
+        done.kept_aside = replace_database(path, made, "damaged") or path
         return done
 
 
-def refuse_half_repaired(path: Path) -> None:
-    """Raises `BackendError` where a repair was interrupted."""
-    if _note(path).exists():
-        raise BackendError("sqlite", f"{path}: its repair was interrupted; run it again: hive-mind doctor --repair")
-
-
-def _note(path: Path) -> Path:
-    """Where it stands that a repair has begun, and of which file."""
-    return path.with_name(path.name + ".repairing")
-
-
-def _set_aside(path: Path) -> Path:
-    """Other names for the old file and its log; they are what is read, also by a repair that comes after an interrupted one."""
-    note = _note(path)
-    if note.exists() and (kept := path.with_name(note.read_text())).exists():
-        return kept
-    kept = free_name(path, "damaged")
-    for source, target in ((log_path(path), log_path(kept)), (path, kept)):
-        if source.exists():
-            os.link(source, target)
-    kept.touch(0o600)
-    written = note.with_name(note.name + ".new")
-    written.write_text(kept.name)
-    written.replace(note)
-    sync_folder(path.parent)
-    return kept
-
-
-def _salvage(done: Repair, made: Path) -> None:
+def _salvage(path: Path, made: Path) -> Repair:
+    done = Repair(path)
     remove(made)
     create(made, FORMAT)
     unsound: dict[str, None] = {}
@@ -91,7 +60,7 @@ def _salvage(done: Repair, made: Path) -> None:
     with closing(sqlite3.connect(made, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
-            for one in rows(done.kept_aside, log_path(done.kept_aside), FORMAT.page_bytes, _is_sound):
+            for one in rows(path, log_path(path), FORMAT.page_bytes, _is_sound):
                 row = row_of(one.rowid, one.values)
                 if row is not None and is_sound(row):
                     connection.execute(_PUT[type(row)], astuple(row))
@@ -103,6 +72,7 @@ def _salvage(done: Repair, made: Path) -> None:
             kept = {bytes(key).decode() for (key,) in connection.execute("SELECT CAST(id AS BLOB) FROM node")}
             done.lost = {what: None for what in list(unsound)[:_LOST_NAMED_MAX] if what.rpartition(" ")[2] not in kept}
             _count(connection, done, counted)
+    return done
 
 
 def _is_sound(rowid: int, values: Sequence[Value]) -> bool:

@@ -1,0 +1,166 @@
+"""The one way in which a file gets its content: made beside its place, on disk, and then named, in one step.
+
+Killed at any moment, or without power, the place has what it had or all of the new. A process that is killed leaves half a file
+whose name ends in `.part`. It holds a lock on it while it writes, so that what nobody holds is known for abandoned: the next
+one that writes to that place removes it.
+"""
+
+import os
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hive_mind.file_lock import is_deleted, try_lock
+from hive_mind.private import private_folder
+from hive_mind.regex import regex
+
+PRIVATE = 0o600
+"""For its owner alone."""
+READABLE = 0o666
+"""To be sent, shown or edited by anybody: the user's own mask decides who else may."""
+
+BEGUN, PART = ".", ".part"
+"""How the name of a file begins and ends that is not whole yet."""
+# A name may have 255 bytes, and a character of it four.
+_NAME_MAX = 40
+# With the writer's number, as earlier versions called it, too; they held no lock.
+_HIDDEN, _VISIBLE = regex(r"\.(?:([0-9]+)|[^.]+)\.part"), regex(r"\.([0-9]+)\.part")
+
+
+@contextmanager
+def replacing(path: Path, mode: int = PRIVATE) -> Iterator[Path]:
+    """An empty file to fill, which takes the place at `path` when the block ends, and is gone when that raises.
+
+    A link is replaced; the file that it led to stays as it is. Raises `OSError` that names the file.
+    """
+    remove_abandoned(path)
+    descriptor, unfinished = _begun(path, mode)
+    try:
+        yield unfinished
+        os.fsync(descriptor)
+        unfinished.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        if error.filename not in (None, str(unfinished)):
+            raise
+        # Writing knows a descriptor only, and a person did not choose the other name.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def write_whole(path: Path, body: bytes, mode: int = PRIVATE) -> None:
+    """Make `body` the content of a file, whose folder is made where it is missing. Raises like `replacing`."""
+    if mode == PRIVATE:
+        private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, mode) as unfinished:
+        unfinished.write_bytes(body)
+
+
+def publish(made: Path, path: Path) -> None:
+    """Give a file that is complete and closed its place, durable. Raises `OSError`."""
+    sync_file(made)
+    made.replace(path)
+    sync_folder(path.parent)
+
+
+def abandoned(paths: Iterable[Path]) -> list[Path]:
+    """The halves of these files that killed processes left; those of processes that still write are not among them."""
+    by_folder = defaultdict[Path, set[str]](set)
+    for path in paths:
+        by_folder[path.parent].add(path.name)
+    return [
+        half
+        for folder, names in by_folder.items()
+        for half in _halves_in(folder)
+        if any(_is_half_of(name, half.name) for name in names) and is_abandoned(half)
+    ]
+
+
+def is_abandoned(half: Path) -> bool:
+    """Whether nobody writes to this half of a file any more."""
+    if (named := _VISIBLE.search(half.name)) and _lives(int(named[1])):
+        return False
+    try:
+        descriptor = os.open(half, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return try_lock(descriptor)
+    except OSError:
+        # A file system without locks: nobody can tell.
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def remove_abandoned(*paths: Path) -> list[Path]:
+    """Remove the halves of these files that killed processes left. Those that were there."""
+    halves = abandoned(paths)
+    for half in halves:
+        half.unlink(missing_ok=True)
+    return halves
+
+
+def _halves_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(folder / entry.name for entry in entries if entry.name.endswith(PART))
+    except OSError:
+        return []
+
+
+def _is_half_of(name: str, half: str) -> bool:
+    for begin, ending in ((BEGUN + name[:_NAME_MAX], _HIDDEN), (name, _VISIBLE)):
+        if half.startswith(begin) and ending.fullmatch(half, len(begin)):
+            return True
+    return False
+
+
+def sync_file(path: Path) -> None:
+    """Make everything written to a file durable, also by other processes."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename, a new name or a deletion durable. Not everywhere can a folder be opened."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _begun(path: Path, mode: int) -> tuple[int, Path]:
+    while True:
+        half = path.with_name(f"{BEGUN}{path.name[:_NAME_MAX]}.{os.getpid()}-{secrets.token_hex(4)}{PART}")
+        descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):
+            if not try_lock(descriptor) or is_deleted(descriptor):
+                # Another writer of this place looked at it before it was locked.
+                os.close(descriptor)
+                half.unlink(missing_ok=True)
+                continue
+        return descriptor, half
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,135 @@
+"""Another file in the place of a database, whose former file and log are kept beside it under another name.
+
+The other one is whole and on disk before a note says what is to happen. From then on it happens: the next opening, even after a
+kill or a power failure, carries out what is left. Until then nothing has changed. So one of both is always there.
+"""
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from hive_mind.errors import DatabaseUnreadable
+from hive_mind.replacing import replacing, sync_file, sync_folder, write_whole
+
+_log = logging.getLogger(__name__)
+
+KEPT = ("before", "damaged")
+"""Words by which former files are called: after a restoration, after a repair."""
+
+
+class _Replacement(msgspec.Struct, frozen=True):
+    """By their names in the folder: the file that takes the place, and where the former one goes."""
+
+    made: str
+    kept: str
+
+
+def replace_database(path: Path, made: Path, word: str) -> Path | None:
+    """Put `made`, a closed database, in the place of the one at `path`, which this process owns. Where the former one is now."""
+    sync_file(made)
+    kept = free_name(path, word)
+    write_whole(_note(path), msgspec.json.encode(_Replacement(made.name, kept.name)))
+    _carry_out(path)
+    return kept if kept.exists() or log_path(kept).exists() else None
+
+
+def is_half_replaced(path: Path) -> bool:
+    """Whether somebody was killed while replacing this database, so that `mend` has something to do."""
+    path = path.resolve()
+    return _note(path).exists() or _note_of_repair(path).exists() or _left_without(path) is not None
+
+
+def mend(path: Path) -> None:
+    """Carry out what a killed process has left to do. Only for the owner of the file. Raises `DatabaseUnreadable`, `OSError`."""
+    path = path.resolve()
+    if _note(path).exists():
+        _log.warning("%s: its replacement was interrupted, and is finished now", path)
+        _carry_out(path)
+    # Versions before this one left these.
+    if (note := _note_of_repair(path)).exists():
+        _put_back(path, path.with_name(note.read_text()), "repair")
+        note.unlink()
+        sync_folder(path.parent)
+    if (former := _left_without(path)) is not None:
+        _put_back(path, former, "restoration")
+        path.with_name(f"{path.name}.restored").unlink()
+
+
+def _carry_out(path: Path) -> None:
+    """Do what the note says. Each step may have been done before."""
+    planned = msgspec.json.decode(_note(path).read_bytes(), type=_Replacement)
+    made, kept = path.with_name(planned.made), path.with_name(planned.kept)
+    if made.exists():
+        for source, target in ((log_path(path), log_path(kept)), (path, kept)):
+            if source.exists() and not target.exists():
+                _link(source, target)
+        sync_folder(path.parent)
+    elif not path.exists():
+        where = f"its former file is {kept}" if kept.exists() else "there was none before"
+        raise DatabaseUnreadable("sqlite", f"{path} is missing, and so is what was to take its place, {made.name}; {where}")
+    # Before the file: with another one's log it would be neither. And nobody has opened the new one yet.
+    for beside in (log_path(path), path.with_name(f"{path.name}-shm")):
+        beside.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    if made.exists():
+        made.replace(path)
+        sync_folder(path.parent)
+    _note(path).unlink()
+    # Else the note could come back, and take the log of later writes away.
+    sync_folder(path.parent)
+
+
+def _put_back(path: Path, former: Path, of: str) -> None:
+    """Take the former file back, where a restoration or a repair of an earlier version was interrupted."""
+    if not former.exists():
+        return
+    _log.warning("%s: its %s was interrupted; it is the former memory again, which had been kept as %s", path, of, former.name)
+    # The log last seen is at one of both names, and a file with a name takes the log beside it for its own.
+    if log_path(former).exists():
+        _move(log_path(former), log_path(path))
+    _move(former, path)
+    sync_folder(path.parent)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Renaming alone does nothing where both are names of one file."""
+    source.replace(target)
+    source.unlink(missing_ok=True)
+
+
+def _left_without(path: Path) -> Path | None:
+    """The former file of a restoration of an earlier version, where it has left none in its place."""
+    if path.exists() or not path.with_name(f"{path.name}.restored").exists():
+        return None
+    return max(path.parent.glob(f"{path.name}.before-*[0-9]"), key=lambda kept: int(kept.name.rpartition("-")[2]), default=None)
+
+
+def free_name(path: Path, word: str) -> Path:
+    """Beside the file, the first of `name.word-1`, `name.word-2`, … that is not taken."""
+    return next(free for n in range(1, 1_000_000) if not (free := path.with_name(f"{path.name}.{word}-{n}")).exists())
+
+
+def log_path(path: Path) -> Path:
+    """SQLite's write-ahead log of a file."""
+    return path.with_name(path.name + "-wal")
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        # Not every file system has a second name for a file.
+        with replacing(target) as copy:
+            shutil.copyfile(source, copy)
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(f"{path.name}.replacing")
+
+
+def _note_of_repair(path: Path) -> Path:
+    """The note of an earlier version: which file it repairs."""
+    return path.with_name(f"{path.name}.repairing")
