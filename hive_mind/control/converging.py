@@ -6,8 +6,8 @@ sentence, not with a timeout.
 
 Moving a fleet to the next generation of its hive: everybody stops, the journals are made anew, everybody starts.
 
-The state names the new generation only when its journals are in place, and the former ones stay; an interrupted move begins
-again from those.
+The state names the new generation only when its journals are in place and were read again; an interrupted move begins again from
+the former ones, which are deleted after that.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from hive_mind.control.planning.desired import Desired, desired
 from hive_mind.control.planning.plan import Action, Plan, plan
 from hive_mind.control.platforms.base import Platform, Running
 from hive_mind.control.remembering import Remembered
+from hive_mind.control.removal import discard_former
 from hive_mind.control.status.hindrances import shortcomings
 from hive_mind.control.surroundings import MoveFacts, Report, Surroundings
 from hive_mind.control.waiting import Patience, behind, is_done, until
@@ -114,6 +115,7 @@ class Converging:
         """Until nothing is left to do, nothing helps, or the time is over. Raises `DataLoss` before anything is changed."""
         look = await self.look()
         self.refuse_loss(look.plan)
+        await discard(self.remembered, self.report)
         await asyncio.to_thread(renew, look.wanted.processes.values(), self.report)
         applying = self._applying(look.wanted)
         while not patience.is_over:
@@ -239,3 +241,13 @@ async def relocate(
         moved = await move(asked)
         report(f"{counted(moved.facts, 'fact')} moved")
     remembered.intend(wanted, is_new_generation=True)
+    await discard(remembered, report)
+
+
+async def discard(remembered: Remembered, report: Report) -> None:
+    """Delete the journals of generations that were left. What can't be deleted now is, the next time."""
+    try:
+        for name in await asyncio.to_thread(discard_former, remembered.folder):
+            report(f"journals of {name} deleted: their facts have moved on")
+    except OSError as error:
+        report(f"journals of a former generation can't be deleted ({error}): make it possible, and apply again")

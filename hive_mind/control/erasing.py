@@ -9,8 +9,10 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from hive_mind.control.platforms.base import CALL_TIMEOUT_S
+from hive_mind.control.removal import discard_former
 from hive_mind.control.state import FleetFolder, FleetState
 from hive_mind.errors import HiveError, InvalidInput
+from hive_mind.hive.topology.spec import is_shared
 from hive_mind.model.erasure import Erasure
 from hive_mind.runtime.buses import scrub
 from hive_mind.runtime.erasure.erasing_at_home import Erased
@@ -40,6 +42,11 @@ async def erase_from_fleet(
     """Erase, or look what would go; the agents whose processes have their memories open. Raises `InvalidInput`."""
     folder = controller.folder
     state = folder.state()
+    if not is_dry:
+        # Nobody would erase there.
+        await asyncio.to_thread(discard_former, folder)
+    if state.hive is not None and not is_shared(state.hive.topology):
+        return _of_lone_agents(state, erased)
     if state.is_stopped:
         why = "it is stopped: start it (hive-mind rollout restart), and erase again"
         erased.owed.append(Owed(f"fleet {folder.fleet}", why))
@@ -48,6 +55,18 @@ async def erase_from_fleet(
         await _look(controller, state, wanted, erased)
     else:
         await _erase(controller, state, wanted, erased, timeout_s)
+    return _agents_in(state)
+
+
+def _of_lone_agents(state: FleetState, erased: Erased) -> set[str]:
+    """Those that are open, of agents that share nothing: each is erased from on its own, at rest."""
+    if state.last_hive is not None:
+        why = "its journals rest since the agents share nothing: apply a manifest with a shared topology, and erase again"
+        erased.owed.append(Owed(f"hive {state.last_hive.id}", why))
+    if state.is_stopped:
+        return set()
+    why = "its agents share nothing, and are open: stop it (hive-mind delete, which keeps memories), and erase again"
+    erased.owed.append(Owed("fleet", why))
     return _agents_in(state)
 
 

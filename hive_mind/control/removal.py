@@ -1,4 +1,4 @@
-"""Purging a fleet: its agents' databases, its hives' journals and its folder, and nothing else.
+"""Purging a fleet: its agents' databases, its hives' journals and its folder, and nothing else; and former journals alone.
 
 Only what the state names is removed, and no agent that another fleet has meanwhile. The state goes last, so a purge that was
 interrupted can be done again.
@@ -10,12 +10,15 @@ import errno
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from hive_mind.control.manifests.expansion import expanded
 from hive_mind.control.manifests.reading import Source
 from hive_mind.control.state import FleetFolder, fleets
 from hive_mind.errors import ManifestError, Problem
+from hive_mind.replacing import sync_folder
+from hive_mind.runtime.members.generations import REPLACED
 
 # A command that looks on may still have a database open, and leave a file beside it while its folder is removed.
 _TRIES = 20
@@ -43,6 +46,29 @@ def to_purge(folder: FleetFolder) -> Iterator[Path]:
         path = folder.hive(hive)
         # With what an interrupted move left beside it.
         yield from (path, path.with_name(f"{path.name}.partial"), path.with_name(f"{path.name}.replaced"))
+
+
+def discard_former(folder: FleetFolder) -> list[str]:
+    """Delete the journals of generations whose facts have moved on; which. Done again after a kill, it removes the rest.
+
+    The state names the next generation only once its journals were read again and say all that those of the last one said.
+    """
+    state = folder.state()
+    in_use = {hive.id for hive in (state.hive, state.last_hive) if hive is not None}
+    discarded = []
+    for name in state.hives if in_use else ():
+        path = folder.hive(name)
+        # Nobody reads from a folder of this name, so half of it deceives nobody.
+        aside = path.with_name(f"{name}{REPLACED}")
+        if name in in_use or not (path.exists() or aside.exists()):
+            continue
+        _remove(aside)
+        with suppress(FileNotFoundError):
+            path.rename(aside)
+        _remove(aside)
+        sync_folder(path.parent)
+        discarded.append(name)
+    return discarded
 
 
 def _remove(path: Path) -> None:

@@ -95,7 +95,7 @@ async def refound(yes: Yes = False, timeout_s: fleets.Timeout = TIMEOUT_S, *, at
     """Found the hive again, with the same topology, from the journals that exist.
 
     For when homes were lost, the last holder of something was put out, or members can't agree on their members. Every fact that
-    any journal has is there again, with its author, sources and age; the former journals stay as they are. Facts that no journal
+    any journal has is there again, with its author, sources and age; the former journals are deleted then. Facts that no journal
     has are lost, and are listed first. A journal that can't be read is named and stops it: move the file away, and it counts as
     missing.
     """

@@ -127,7 +127,10 @@ def impact_of_move(desired: Desired, running: Mapping[str, Running], state: Flee
         return "the hive keeps nothing on disk: what agents shared is gone, but for what they share again", True
     if state.last_hive is None:
         return "a hive is founded; agents share what they know", False
-    return f"{known} move to {desired.hive.id} with all evidence; the journals of {state.last_hive.id} stay as they are", False
+    return (
+        f"{known} move to {desired.hive.id} with all evidence; {state.last_hive.id} is deleted then",
+        False,
+    )
 
 
 def _is_turned_on(change: Change | None) -> bool:

@@ -1,7 +1,7 @@
 """From one generation of a hive to the next: its facts, read from the journals of nodes that rest, become the journals of others.
 
-The former journals stay as they are. The new ones are made in a folder of another name, which gets its own as the last step: a
-process killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
+The former journals stay as they are. The new ones are made in a folder of another name, are read again, and get their own name as
+the last step: a process killed before that has changed nothing, and does it again. No node of either hive may run meanwhile.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_mind import backends
+from hive_mind.counted import counted
 from hive_mind.errors import BackendError, BackendRejected, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
 from hive_mind.hive.policy.seal import UNSEALED, Seal
@@ -103,6 +104,7 @@ async def settle(
     unfinished = folder.with_name(folder.name + UNFINISHED)
     try:
         await _write(unfinished, work)
+        _refuse_unlike(estate, await _estate_in(unfinished, (), tuning), folder)
         await asyncio.to_thread(_put_in_place, unfinished, folder)
     except OSError as error:
         raise BackendError("hive", f"{folder}: {error.strerror or error}; nothing was changed: check the disk") from error
@@ -119,9 +121,12 @@ async def estate_of(
 
     Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
     """
-    folder = home / "hives" / hive.id
+    return await _estate_in(home / "hives" / hive.id, nodes, tuning, while_open=while_open)
+
+
+async def _estate_in(folder: Path, nodes: Iterable[str], tuning: HiveSettings, *, while_open: bool = False) -> JournalSnapshot:
     reading = JournalMerger(tuning.standing.moderators)
-    names = {*nodes, *(path.stem for path in folder.glob("*.sqlite"))}
+    names = {*nodes, *await asyncio.to_thread(_nodes_in, folder)}
     async for name, records in _journals(folder, sorted(names), while_open=while_open):
         try:
             await asyncio.to_thread(reading.take, name, records)
@@ -129,6 +134,10 @@ async def estate_of(
             path = folder / f"{name}.sqlite"
             raise DatabaseUnreadable("sqlite", f"{path} holds what no node writes ({error}). Nothing was changed") from error
     return await asyncio.to_thread(reading.estate)
+
+
+def _nodes_in(folder: Path) -> list[str]:
+    return [path.stem for path in folder.glob("*.sqlite")]
 
 
 async def _journals(folder: Path, names: Iterable[str], *, while_open: bool) -> AsyncIterator[tuple[str, list[Put]]]:
@@ -158,6 +167,14 @@ async def _write_one(sqlite: Any, folder: Path, made: Journal) -> None:
         await journal.close()
     # A node that opens it leaves this behind; so it is seen whether one ever did.
     _lock_of(path).unlink(missing_ok=True)
+
+
+def _refuse_unlike(estate: JournalSnapshot, moved: JournalSnapshot, folder: Path) -> None:
+    """Raises `BackendError` where journals do not say what they were made of: then nobody may delete the former ones."""
+    missing = {one.assertion for one in estate.vouched} ^ {one.assertion for one in moved.vouched}
+    if missing or len(moved.entries) < len(estate.entries):
+        what = f"{counted(len(missing), 'assertion')} of {len(estate.vouched):,} can't be read again there"
+        raise BackendError("hive", f"{folder}: {what}; nothing was changed: check the disk, and try it again")
 
 
 def _emptied(folder: Path) -> None:

@@ -221,10 +221,7 @@ def test_a_move_comes_first_and_nobody_has_to_leave():
 
     assert steps(found)[0] == ("move", "demo.g2")
     assert found.actions[0].why == "the topology changes from flat to sharded"
-    assert (
-        found.actions[0].memory
-        == "all facts (at least 3) move to demo.g2 with all evidence; the journals of demo stay as they are"
-    )
+    assert found.actions[0].memory == "all facts (at least 3) move to demo.g2 with all evidence; demo is deleted then"
     assert found.actions[-1].memory == "reader-3 stops; its hive was moved: nothing is lost"
     assert not losses(found)
 

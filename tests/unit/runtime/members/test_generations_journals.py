@@ -7,6 +7,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from hive_mind import backends
 from hive_mind.errors import BackendError, DatabaseLocked, DatabaseUnreadable, InvalidInput
 from hive_mind.hive.effects import Put
+from hive_mind.hive.replication.partition_replica import ASSERTIONS
+from hive_mind.hive.replication.resettlement import Journal
 from hive_mind.runtime.members import generations
 from hive_mind.runtime.members.generations import Move, estate_of, move
 from hive_mind.runtime.workers.config import HiveConfig
@@ -232,3 +235,20 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(BackendError, match="No space"):
         moved(tmp_path)
     assert hives(tmp_path) == ["fleet"]
+
+
+def test_journals_that_read_otherwise_than_they_were_written_take_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real = begun(tmp_path), generations.Resettlement.journals
+
+    def forgetful(work: generations.Resettlement) -> Iterator[Journal]:
+        for made in real(work):
+            yield replace(made, records=[one for one in made.records if not (isinstance(one, Put) and one.table == ASSERTIONS)])
+
+    monkeypatch.setattr(generations.Resettlement, "journals", forgetful)
+
+    with pytest.raises(BackendError, match="can't be read again"):
+        moved(tmp_path)
+    assert hives(tmp_path) == ["fleet"]
+    assert all_of(tmp_path, OLD) == before
