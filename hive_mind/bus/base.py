@@ -5,7 +5,8 @@ A bus publishes and delivers; requests, replies and deadlines are the business o
 `BackendRejected` for credentials or entities the broker refuses, and `BackendUnavailable` where it can't be reached in time.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -60,6 +61,8 @@ PUBLISH_TIMEOUT_S = 10.0
 DRAIN_S = 5.0
 """How long what is under way may take when a bus is closed."""
 DEAD_LETTERS_SHOWN = 1000
+OTHER_PROGRAM = "of another program"
+"""Bytes that no hive sent, on a bus that is shared with others: they are counted, and are nobody's dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class BusSettings:
     """How long the broker keeps what nobody has read. Longer helps members that were away, and costs the broker memory."""
     measure: "Measure | None" = None
     """Bytes of a message, to count traffic by type."""
+    names: Sequence[str] = ()
+    """Those that read there, where a broker does not list them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +223,20 @@ class BusHealth:
     duplicates: int = 0
     """Deliveries of an id that was acknowledged already; nobody saw them again."""
     dead_letters: int = 0
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    """Messages of which nothing can be read here, by what is wrong with them."""
     last_error: str = ""
     """"" while nothing has failed."""
     vitals: "BrokerVitals | None" = None
     """The broker's latest vitals; None for one that sends none."""
+
+
+def added(*counts: Mapping[str, int]) -> Counter[str]:
+    """All of them together."""
+    total = Counter[str]()
+    for some in counts:
+        total.update(some)
+    return total
 
 
 class Inbox(Protocol):

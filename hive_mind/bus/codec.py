@@ -50,6 +50,13 @@ def encode(envelope: Envelope) -> bytes:
         raise WireError(f"this {envelope.type} can't be encoded: {error}") from error
 
 
+def misfit(data: bytes) -> str:
+    """In few words why `decode` takes none of these bytes: a message that can't be read is counted by this."""
+    if not data or len(data) > ENVELOPE_BYTES_MAX:
+        return "empty" if not data else "too large"
+    return "malformed" if data[0] == VERSION else "of another version"
+
+
 def decode(data: bytes) -> Envelope:
     """The envelope of some bytes. Raises `WireError`."""
     if not data or len(data) > ENVELOPE_BYTES_MAX:

@@ -6,7 +6,7 @@ dead letters.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -40,6 +40,7 @@ class Mailbox(Generic[N]):
         self.is_closed = False
         self.redelivered = 0
         self.duplicates = 0
+        self.unreadable = Counter[str]()
         self._on_ready, self._owner = on_ready, owner
         self._waiting: deque[MailboxDelivery[N]] = deque()
         self._delayed: dict[MailboxDelivery[N], asyncio.TimerHandle] = {}

@@ -1,6 +1,7 @@
 """Opening the bus of a process: one, or two as one where questions go over another than what must not be lost."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -85,15 +86,29 @@ def _named_in(config: BusConfig, home: Path) -> list[tuple[BusAddress, BusSettin
     ]
 
 
+BUS, SEARCHES = "bus", "searches"
+"""Endings of the folders where a process keeps what these buses don't."""
+
+
+async def open_to_look(config: BusConfig, kind: str, home: Path, names: Sequence[str], state: Path | None) -> EventBus:
+    """The bus of a worker, or that of its searches, for people who look at what lies there; `names` are nodes that read there.
+
+    `state` has what the broker does not keep. Raises `ConfigError` or `BackendError`.
+    """
+    address, given = _named_in(config, home)[kind == SEARCHES]
+    settings = replace(given, state=state, names=tuple(names))
+    return cast(EventBus, await backends.load("bus", address.backend).open(address, settings))
+
+
 async def open_buses(
     url: str, searches: str, folder: Path, name: str, credential: str = "", searches_credential: str = ""
 ) -> EventBus:
     """The bus at a URL, joined with the one for questions where there is one. `name`: whose positions are kept in `folder`."""
-    durable = await open_bus(url, folder / f"{name}.bus", credential)
+    durable = await open_bus(url, folder / f"{name}.{BUS}", credential)
     if not searches:
         return durable
     try:
-        live = await open_bus(searches, folder / f"{name}.searches", searches_credential or secret("SEARCHES_CREDENTIAL"))
+        live = await open_bus(searches, folder / f"{name}.{SEARCHES}", searches_credential or secret("SEARCHES_CREDENTIAL"))
     except BaseException:
         await durable.close(drain_s=0)
         raise

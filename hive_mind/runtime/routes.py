@@ -21,6 +21,7 @@ from hive_mind.bus.base import (
     QueueState,
     Subscription,
     Watch,
+    added,
 )
 from hive_mind.errors import ConfigError
 from hive_mind.model.messages import LIVE
@@ -62,6 +63,7 @@ class Routed:
             one.redelivered + other.redelivered,
             one.duplicates + other.duplicates,
             one.dead_letters + other.dead_letters,
+            added(one.unreadable, other.unreadable),
             one.last_error or other.last_error,
             one.vitals or other.vitals,
         )

@@ -7,7 +7,7 @@ Positions are numbers of events: an event that was sent twice, in doubt, is reco
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -31,6 +31,7 @@ from hive_mind.bus.base import (
     Subscription,
     Traffic,
     Watch,
+    added,
 )
 from hive_mind.bus.eventhubs.clients import AROUND_BYTES, BACKEND, Event, clients_for
 from hive_mind.bus.eventhubs.hub import Hub, opened
@@ -84,6 +85,7 @@ class EventHubsBus:
         self._positions, self._letters = Positions(keeper, self._chores), Letters(keeper, self._chores)
         self._boxes: dict[ConsumerName, Box | None] = {}
         self._redelivered = self._duplicates = 0
+        self._unreadable = Counter[str]()
         self._is_closed = False
         self._settled, self._closed = asyncio.Event(), asyncio.Event()
 
@@ -108,6 +110,7 @@ class EventHubsBus:
             self._redelivered + sum(box.redelivered for box in boxes),
             self._duplicates + sum(box.duplicates for box in boxes),
             self._letters.kept,
+            added(self._unreadable, *(box.unreadable for box in boxes)),
             self._hub.last_error,
         )
 
@@ -233,6 +236,7 @@ class EventHubsBus:
     async def leave(self, box: Box) -> None:
         self._redelivered += box.mailbox.redelivered
         self._duplicates += box.mailbox.duplicates
+        self._unreadable.update(box.mailbox.unreadable)
         self._hub.reader(self._hub.partition_of(box.place.name)).remove(box)
         try:
             # Dead letters first: they settle what they were.

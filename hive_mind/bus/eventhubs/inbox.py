@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import Delivery, Envelope, Key, Subscription, key_of
+from hive_mind.bus.base import OTHER_PROGRAM, Delivery, Envelope, Key, Subscription, key_of
 from hive_mind.bus.eventhubs.partitions import Position, Watermark
 from hive_mind.bus.eventhubs.reading import SequencedEvent, Unreadable
 from hive_mind.bus.eventhubs.state import ConsumerName, Dead
@@ -71,8 +71,12 @@ class Box:
             elif self._mark.begin(number):
                 self.mailbox.offer(number, what, size=seen.size)
         elif isinstance(what, Unreadable) and what.hive == self.hive and self._mark.begin(number):
+            self.mailbox.unreadable[codec.misfit(what.data)] += 1
             self._owner.keep_dead(self, Dead(0, self.place.name, number, 1, what.reason, _now_ms(), what.data))
         else:
+            if isinstance(what, Unreadable) and not what.hive:
+                # Counted only: whose dead letter would it be?
+                self.mailbox.unreadable[OTHER_PROGRAM] += 1
             self._mark.skip(number)
         self._owner.moved(self)
 

@@ -27,7 +27,7 @@ _UNSEEN_MAX = 2000
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An event that claims to be of a hive and is no envelope."""
+    """An event that is no envelope. `hive` is the one it claims to be of; "" where it is of another program."""
 
     hive: str
     data: bytes
@@ -167,7 +167,7 @@ def _what(body: bytes, hives: frozenset[str]) -> Envelope | Unreadable | Token |
     """The meaning of an event with these bytes."""
     sent = unpack(body)
     if sent is None:
-        return None
+        return Unreadable("", b"", "no hive sent it")
     if not sent.hive:
         return Token(sent.data) if sent.data else None
     if sent.hive not in hives:

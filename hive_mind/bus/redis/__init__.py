@@ -29,6 +29,7 @@ from hive_mind.bus.base import (
     QueueState,
     Subscription,
     Traffic,
+    added,
 )
 from hive_mind.bus.codec import encode
 from hive_mind.bus.redis import dead_letters, keys
@@ -102,6 +103,7 @@ class RedisBus:
             former.redelivered + sum(reader.mailbox.redelivered for reader in readers),
             former.duplicates + sum(reader.mailbox.duplicates for reader in readers),
             self._letters,
+            added(former.unreadable, *(reader.mailbox.unreadable for reader in readers)),
             errors[0] if errors else "",
             self._vitals,
         )
@@ -207,6 +209,7 @@ class RedisBus:
             reconnects=former.reconnects + reader.reconnects,
             redelivered=former.redelivered + box.redelivered,
             duplicates=former.duplicates + box.duplicates,
+            unreadable=added(former.unreadable, box.unreadable),
             last_error=reader.error or former.last_error,
         )
 

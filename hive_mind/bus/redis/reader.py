@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
-from hive_mind.bus.codec import decode, encode
+from hive_mind.bus.codec import decode, encode, misfit
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
 from hive_mind.bus.redis.claims import Group
@@ -238,6 +238,7 @@ class StreamReader:
         try:
             envelope = decode(body)
         except WireError as error:
+            self.mailbox.unreadable[misfit(body)] += 1
             self._keep_dead(native, DeadLetterToWrite(attempt, str(error), body[:UNREADABLE_BYTES_MAX]))
         else:
             self.mailbox.offer(native, envelope, attempt, len(body))

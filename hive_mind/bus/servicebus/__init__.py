@@ -49,7 +49,7 @@ async def open(address: BusAddress, settings: BusSettings) -> "ServiceBus":
     """Connect. `?names=a,b` lists the nodes to show dead letters of, where the broker does not list subscriptions."""
     account = account_of(address, settings)
     silence()
-    bus = ServiceBus(account, settings, [name for name in address.option("names").split(",") if name])
+    bus = ServiceBus(account, settings, [*settings.names, *filter(None, address.option("names").split(","))])
     try:
         async with asyncio.timeout(settings.connect_timeout_s):
             await bus.connect()

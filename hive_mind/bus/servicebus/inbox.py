@@ -15,7 +15,7 @@ from typing import Protocol
 from azure.servicebus import ServiceBusReceivedMessage
 
 from hive_mind.bus import codec
-from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription
+from hive_mind.bus.base import EVERYONE, BusHealth, BusSettings, Delivery, Subscription, added
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.servicebus.account import NAME, Account
 from hive_mind.bus.servicebus.dead_letters import description_of
@@ -127,6 +127,7 @@ class ServiceBusInbox:
             redelivered=health.redelivered + self.mailbox.redelivered,
             duplicates=health.duplicates + self.mailbox.duplicates,
             dead_letters=health.dead_letters + self.dead_letters,
+            unreadable=added(health.unreadable, self.mailbox.unreadable),
             last_error=self.reader.error or health.last_error,
         )
 
@@ -188,6 +189,7 @@ class ServiceBusInbox:
         try:
             envelope = codec.decode(data)
         except WireError as error:
+            self.mailbox.unreadable[codec.misfit(data)] += 1
             self._bury(message, f"{_UNDECODABLE}: {error}", attempt_of(message))
         else:
             locked = LockedMessage(message, asyncio.get_running_loop().time())

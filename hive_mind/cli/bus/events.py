@@ -4,9 +4,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -15,6 +16,7 @@ from hive_mind.bus.base import DeadLetter, Envelope, EventBus, QueueState
 from hive_mind.bus.codec import as_cloud_event
 from hive_mind.bus.schemes import in_words
 from hive_mind.cli import options
+from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import CommandError, command
@@ -23,6 +25,9 @@ from hive_mind.errors import InvalidInput
 from hive_mind.runtime.members.member import open_bus
 from hive_mind.runtime.node.base import HIVE
 from hive_mind.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from hive_mind.control.letters import FleetBus
 
 _CLOSE_S = 2.0
 # Envelopes that wait to be printed; a terminal that is slower than the bus misses some, and says so.
@@ -49,11 +54,41 @@ State = Annotated[
     Path | None,
     typer.Option("--state", help="Folder where a member keeps its dead letters, for a bus that keeps none (Event Hubs)."),
 ]
+Fleet = Annotated[
+    str,
+    typer.Option("--fleet", help="The fleet whose bus and hive they are, as its state says.", autocompletion=fleets.fleet_names),
+]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="As in `dlq list`.")]
 All = Annotated[bool, typer.Option("--all", help="Every dead letter of the hive.")]
 Count = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="End after this number of events.", show_default="until Ctrl-C")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class OneHive:
+    """The hive whose messages are looked at, and where its bus is."""
+
+    bus: Bus = ""
+    hive: Hive = HIVE
+    state: State = None
+    fleet: Fleet = ""
+    home: options.Home = None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[tuple["EventBus | FleetBus", str]]:
+        """Its bus and its name. Raises `InvalidInput` where they are given twice, or not at all."""
+        if self.fleet:
+            if self.bus or self.state is not None or self.hive != HIVE:
+                raise InvalidInput("the fleet says which bus and hive: leave --bus, --hive and --state out, or --fleet")
+            from hive_mind.control.letters import bus_of_fleet
+
+            home = fleets.home_of(self.home)
+            async with bus_of_fleet(home, fleets.chosen_fleet(home, self.fleet)) as bus:
+                yield bus, bus.hive
+            return
+        async with _opened(self.bus, self.state) as opened:
+            yield opened, self.hive
 
 
 def show_line(envelope: Envelope, output: Format) -> None:
@@ -114,9 +149,7 @@ def _now() -> str:
 
 @group.command(epilog=examples("hive-mind events tail --bus redis://127.0.0.1:6379", "hive-mind events tail -o json | jq .type"))
 @command
-async def tail(
-    bus: Bus = "", hive: Hive = HIVE, state: State = None, count: Count = None, output: options.Output = Format.TEXT
-) -> None:
+async def tail(count: Count = None, output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """Print every message from now on, a line each; as CloudEvents with --output json. Nobody misses a message because of it."""
     waiting: asyncio.Queue[Envelope] = asyncio.Queue(_WAITING_MAX)
     missed = 0
@@ -128,7 +161,7 @@ async def tail(
         except asyncio.QueueFull:
             missed += 1
 
-    async with _opened(bus, state) as opened:
+    async with of.opened() as (opened, hive):
         watch = await opened.watch(hive, see)
         say(f"watching hive {hive!r}; Ctrl-C ends it")
         try:
@@ -142,9 +175,9 @@ async def tail(
 
 @group.command(epilog=examples("hive-mind events stats --hive research"))
 @command
-async def stats(bus: Bus = "", hive: Hive = HIVE, state: State = None, output: options.Output = Format.TEXT) -> None:
+async def stats(output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """Show how much waits for each member."""
-    async with _opened(bus, state) as opened:
+    async with of.opened() as (opened, hive):
         queues = await opened.queues(hive)
     if output is Format.JSON:
         show_json(plain(queues))
@@ -155,13 +188,13 @@ async def stats(bus: Bus = "", hive: Hive = HIVE, state: State = None, output: o
         show_table(["name", "waiting", "in hand", "dead", "oldest"], rows, right=(1, 2, 3, 4))
 
 
-@dead.command(name="list", epilog=examples("hive-mind events dlq list --hive research"))
+@dead.command(
+    name="list", epilog=examples("hive-mind events dlq list --fleet harbour", "hive-mind events dlq list --hive research")
+)
 @command
-async def list_(
-    bus: Bus = "", hive: Hive = HIVE, state: State = None, limit: options.Limit = 100, output: options.Output = Format.TEXT
-) -> None:
+async def list_(limit: options.Limit = 100, output: options.Output = Format.TEXT, *, of: OneHive) -> None:
     """List dead letters, oldest first."""
-    async with _opened(bus, state) as opened:
+    async with of.opened() as (opened, hive):
         letters = await opened.dead_letters(hive, limit=limit)
     if output is Format.JSON:
         show_json([letter_fields(letter) for letter in letters])
@@ -175,13 +208,12 @@ async def list_(
 @command
 async def show_(
     id: Annotated[str, typer.Argument(metavar="ID", help="As in `dlq list`.")],
-    bus: Bus = "",
-    hive: Hive = HIVE,
-    state: State = None,
     output: options.Output = Format.TEXT,
+    *,
+    of: OneHive,
 ) -> None:
     """Show one dead letter with its message."""
-    async with _opened(bus, state) as opened:
+    async with of.opened() as (opened, hive):
         (letter,) = await _chosen(opened, hive, [id], is_all=False)
     if output is Format.JSON:
         cloud_event = as_cloud_event(letter.envelope) if letter.envelope is not None else None
@@ -192,11 +224,9 @@ async def show_(
 
 @dead.command(epilog=examples("hive-mind events dlq replay 12 13", "hive-mind events dlq replay --all --yes"))
 @command
-async def replay(
-    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: options.Yes = False
-) -> None:
+async def replay(ids: Ids = None, is_all: All = False, is_sure: options.Yes = False, *, of: OneHive) -> None:
     """Deliver dead letters again, each to the name it was put aside for. Unreadable ones stay."""
-    async with _opened(bus, state) as opened:
+    async with of.opened() as (opened, hive):
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
         _ask(f"deliver {counted(len(letters), 'message')} again?", is_needed=is_all and not is_sure)
         replayed = await opened.replay(hive, [letter.id for letter in letters])
@@ -207,11 +237,9 @@ async def replay(
 
 @dead.command(epilog=examples("hive-mind events dlq drop 12", "hive-mind events dlq drop --all --yes"))
 @command
-async def drop(
-    ids: Ids = None, bus: Bus = "", hive: Hive = HIVE, state: State = None, is_all: All = False, is_sure: options.Yes = False
-) -> None:
+async def drop(ids: Ids = None, is_all: All = False, is_sure: options.Yes = False, *, of: OneHive) -> None:
     """Forget dead letters, for good."""
-    async with _opened(bus, state) as opened:
+    async with of.opened() as (opened, hive):
         letters = await _chosen(opened, hive, ids or [], is_all=is_all)
         _ask(f"forget {counted(len(letters), 'message')} for good?", is_needed=is_all and not is_sure)
         show(f"{await opened.drop(hive, [letter.id for letter in letters])} dropped")
@@ -229,7 +257,7 @@ async def _opened(url: str, state: Path | None) -> AsyncIterator[EventBus]:
         await opened.close(drain_s=_CLOSE_S)
 
 
-async def _chosen(opened: EventBus, hive: str, ids: Sequence[str], *, is_all: bool) -> list[DeadLetter]:
+async def _chosen(opened: "EventBus | FleetBus", hive: str, ids: Sequence[str], *, is_all: bool) -> list[DeadLetter]:
     """The dead letters that are meant. Raises `InvalidInput` where none are named, `CommandError` where one is not there."""
     if bool(ids) == is_all:
         raise InvalidInput("which dead letters? Give their ids, as `dlq list` prints them, or --all")

@@ -174,6 +174,7 @@ def _conditions(
         _unless("DiskSpace", "Enough", "NearlyFull", short_disks(statuses), is_known=is_known),
         _broker_memory(nodes, is_known=is_known),
         _unless("ClockSkew", "ClocksAgree", "ClockOff", wrong_clocks(nodes), is_known=is_known),
+        _unless("Messages", "AllTaken", "SetAside", _set_aside(nodes), is_known=is_known),
         _identity(nodes, is_known=is_known),
         _unless("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
         _unless("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
@@ -186,6 +187,12 @@ def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     if not asked:
         return Condition("BrokerMemory", "Unknown", "NotTold", "this bus does not say how much it holds")
     return _unless("BrokerMemory", "Enough", "NearlyFull", full_brokers(asked), is_known=is_known)
+
+
+def _set_aside(nodes: Iterable[NodeStatus]) -> list[str]:
+    """Messages that could not be handled: of another version or another program, for instance."""
+    found = [f"{node.name} set aside {count:,} {why}" for node in nodes for why, count in sorted(node.set_aside.items())]
+    return [f"{first_of(found, IN_A_LINE)}; see: hive-mind events dlq list --fleet"] if found else []
 
 
 def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from hive_mind.bus.base import OTHER_PROGRAM, BusHealth
 from hive_mind.hive.node import HiveNode
 from hive_mind.runtime.members.member import RunningMember
 from hive_mind.runtime.observing.metrics import NodeFigures
@@ -28,6 +29,14 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
             histograms=dict(runner.timings.of),
         )
     ]
+
+
+def set_aside(health: BusHealth) -> dict[str, int]:
+    """Messages that nobody here could handle, by what is wrong with them."""
+    # What is of no hive becomes nobody's dead letter.
+    unreadable = {f"unreadable ({what})": count for what, count in sorted(health.unreadable.items())}
+    handled = health.dead_letters - sum(count for what, count in health.unreadable.items() if what != OTHER_PROGRAM)
+    return unreadable | ({"that it could not take": handled} if handled > 0 else {})
 
 
 def _lag_of(node: HiveNode) -> int:

@@ -72,11 +72,17 @@ class HiveCollector:
             yield _family(core.CounterMetricFamily(name, text, labels=["node"]), nodes, value)
         refused = core.CounterMetricFamily("hive_refused", "Parts of messages that were refused.", labels=["node", "reason"])
         seconds = core.HistogramMetricFamily("hive_operation_seconds", "How long it took.", labels=["node", "operation"])
+        unreadable = core.CounterMetricFamily(
+            "hive_bus_unreadable", "Messages of which nothing could be read.", labels=["node", "reason"]
+        )
         for one in nodes:
+            for reason, count in one.bus.unreadable.items():
+                unreadable.add_metric([one.node, reason], count)
             for reason, count in one.refused.items():
                 refused.add_metric([one.node, reason], count)
             for what, histogram in one.histograms.items():
                 seconds.add_metric([one.node, what], buckets=histogram.cumulative(), sum_value=histogram.sum_s)
+        yield unreadable
         yield refused
         yield seconds
 

@@ -12,7 +12,7 @@ from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.node.base import RunnerSettings
 from hive_mind.runtime.node.outgoing import OutgoingSettings
-from hive_mind.runtime.observing.figures import figures_of
+from hive_mind.runtime.observing.figures import figures_of, set_aside
 from hive_mind.runtime.observing.metrics import NodeFigures
 from hive_mind.runtime.secrets.keys import Proof
 from hive_mind.runtime.workers.config import NodeConfig, WorkerConfig
@@ -158,6 +158,7 @@ class WorkerNode:
             damaged=running.runner.damaged,
             identity=running.plan.proof.mode if running.plan.proof else "off",
             unproven={**running.runner.figures.unproven, **running.unread},
+            set_aside=set_aside(running.runner.health),
             limited={why: count for why, count in (figures.refused if figures else {}).items() if why in LIMITS},
             secret_epoch=running.secret_epoch,
             keyless=running.keyless,

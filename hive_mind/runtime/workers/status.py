@@ -68,6 +68,8 @@ class NodeStatus(msgspec.Struct, frozen=True):
     identity: str = "off"
     unproven: dict[str, int] = {}
     """Messages not proven to be from whom they say, or not encrypted for it, by reason, since it was started."""
+    set_aside: dict[str, int] = {}
+    """Messages that it could not handle, dead letters mostly, by what is wrong with them, since it was started."""
     limited: dict[str, int] = {}
     """Entries forgotten of members that send more than any honest one does, by limit, since it was started."""
     secret_epoch: int = 0

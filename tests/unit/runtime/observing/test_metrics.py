@@ -18,7 +18,7 @@ def figures() -> NodeFigures:
     asked = Histogram()
     asked.observe(0.003)
     asked.observe(99.0)
-    health = BusHealth(is_connected=True, reconnects=1, redelivered=2, duplicates=3, dead_letters=4)
+    health = BusHealth(is_connected=True, reconnects=1, redelivered=2, duplicates=3, dead_letters=4, unreadable={"malformed": 5})
     return NodeFigures("n1", 10, 2, 5, 7, 1, health, {"a wrong seal": 6}, {"ask": asked})
 
 
@@ -46,6 +46,7 @@ def test_every_figure_of_a_node_is_told() -> None:
     assert said["hive_bus_redeliveries_total",] == 2
     assert said["hive_bus_duplicates_total",] == 3
     assert said["hive_bus_dead_letters_total",] == 4
+    assert said["hive_bus_unreadable_total", "malformed"] == 5
     assert said["hive_refused_total", "a wrong seal"] == 6
     assert said["hive_operation_seconds_bucket", "0.0025", "ask"] == 0
     assert said["hive_operation_seconds_bucket", "0.005", "ask"] == 1

@@ -1,0 +1,93 @@
+"""What lies on the bus of a fleet, found from the fleet's state: its address, its hive and the names that read there.
+
+Most brokers show the same to every process; for one that keeps no dead letters each process keeps its own. So all are looked at,
+and an id says whose it is where that makes a difference.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from hive_mind.bus.base import DEAD_LETTERS_SHOWN, DeadLetter, Envelope, EventBus, QueueState, Watch, added
+from hive_mind.control.state import FleetFolder
+from hive_mind.errors import InvalidInput
+from hive_mind.runtime.buses import BUS, SEARCHES, open_to_look
+from hive_mind.runtime.workers.config import WorkerConfig, read_config
+
+_CLOSE_S = 2.0
+
+
+class FleetBus:
+    """As the bus of one hive: see `bus.base.EventBus`. `parts` by the beginning of ids there; "" is the first of several."""
+
+    def __init__(self, hive: str, parts: Mapping[str, EventBus]) -> None:
+        self.hive, self._parts = hive, parts
+
+    async def dead_letters(self, hive: str, *, limit: int = DEAD_LETTERS_SHOWN) -> Sequence[DeadLetter]:
+        """Those of all processes, oldest first."""
+        letters = [
+            replace(letter, id=_named(part, letter.id))
+            for part, bus in self._parts.items()
+            for letter in await bus.dead_letters(hive, limit=limit)
+        ]
+        return sorted(letters, key=lambda letter: letter.at_ms)[:limit]
+
+    async def replay(self, hive: str, ids: Sequence[str]) -> int:
+        """Each by the process that keeps it."""
+        return sum([await bus.replay(hive, _of(part, ids)) for part, bus in self._parts.items()])
+
+    async def drop(self, hive: str, ids: Sequence[str]) -> int:
+        """Each by the process that keeps it."""
+        return sum([await bus.drop(hive, _of(part, ids)) for part, bus in self._parts.items()])
+
+    async def queues(self, hive: str) -> Sequence[QueueState]:
+        """As the first process sees them, with the dead letters of all."""
+        first, *others = [await bus.queues(hive) for bus in self._parts.values()]
+        more = added(*({queue.name: queue.dead or 0} for queues in others for queue in queues))
+        return [replace(queue, dead=(queue.dead or 0) + more[queue.name]) if more[queue.name] else queue for queue in first]
+
+    async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
+        """What any process would see."""
+        return await next(iter(self._parts.values())).watch(hive, on_envelope)
+
+
+@asynccontextmanager
+async def bus_of_fleet(home: Path, fleet: str) -> AsyncIterator[FleetBus]:
+    """Open inside the block, also while the fleet is stopped. Raises `InvalidInput`, `ConfigError` or `BackendError`."""
+    folder = FleetFolder(home, fleet)
+    state = folder.state()
+    configs = [read_config(path) for path in sorted(folder.config.glob("*.json"))]
+    if state.last_hive is None or not configs:
+        raise InvalidInput(f"fleet {fleet!r} has no hive, so it has no messages: apply a manifest whose topology is shared")
+    if configs[0].bus.url == "memory:":
+        raise InvalidInput(f"the bus of fleet {fleet!r} is in its one process: ask that for dead_letters, over /v1")
+    hive, parts = state.last_hive.id, dict[str, EventBus]()
+    try:
+        for name, kind, config, keeps in _looked_at(configs, folder.hive(hive)):
+            kept = folder.hive(hive) / f"{config.process}.{kind}" if keeps else None
+            parts[name] = await open_to_look(config.bus, kind, home, state.nodes, kept)
+        yield FleetBus(hive, parts)
+    finally:
+        for bus in parts.values():
+            await bus.close(drain_s=_CLOSE_S)
+
+
+def _looked_at(configs: Sequence[WorkerConfig], folder: Path) -> Iterator[tuple[str, str, WorkerConfig, bool]]:
+    """Each bus once, or once for each process that keeps its own dead letters: its name here, kind, and whether it keeps them."""
+    for kind in (BUS, SEARCHES) if configs[0].bus.searches else (BUS,):
+        begins = "" if kind == BUS else kind
+        keeping = [config for config in configs if (folder / f"{config.process}.{kind}").is_dir()]
+        for config in keeping:
+            yield f"{begins}{':' if begins else ''}{config.process}", kind, config, True
+        if not keeping:
+            yield begins, kind, configs[0], False
+
+
+def _named(part: str, id: str) -> str:
+    return f"{part}/{id}" if part else id
+
+
+def _of(part: str, ids: Sequence[str]) -> list[str]:
+    """Those of these ids that a part gave."""
+    return [id.removeprefix(f"{part}/") for id in ids if not part or id.startswith(f"{part}/")]
