@@ -7,13 +7,13 @@ reciprocal rank fusion are. Scores of one arm alone have cliffs of the same kind
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Below this a difference is the last bits of a sum, and no trend.
+# Below this part of the best score a difference is the last bits of a sum: neither a cliff nor a trend.
 _NOTHING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How many results are kept. `gap` and `mean_gap` are those of the cliff; both 0 without one."""
+    """How many results are kept. `gap` and `mean_gap`, the trend before it, are those of the cliff; both 0 without one."""
 
     kept: int
     gap: float = 0.0
@@ -26,21 +26,23 @@ class Cut:
 
     @property
     def times(self) -> float:
-        """The gap as a multiple of the mean before it."""
-        return self.gap / self.mean_gap if self.mean_gap > 0 else float("inf")
+        """The gap as a multiple of the mean before it; 0 without a cliff."""
+        return self.gap / self.mean_gap if self.is_cliff else 0.0
 
 
 def cut(scores: Sequence[float], factor: float = 3.0, min_results: int = 1, max_results: int = 10) -> Cut:
     """Where to end a ranking with these scores, best first.
 
     It ends before the first result, after at least `min_results`, with a gap to the one before it above `factor` times the mean
-    of all gaps before that one. The first gap has nothing to be compared with, so two results are never parted.
+    of the gaps before that one. Equal scores leave no gap: they neither begin a trend nor weaken it, and the first gap that there
+    is has nothing to be compared with.
     """
-    total = 0.0
+    gaps: list[float] = []
     for kept in range(1, min(len(scores), max_results)):
-        gap = max(scores[kept - 1] - scores[kept], 0.0)
-        mean = total / (kept - 1) if kept > 1 else 0.0
-        if kept > 1 and kept >= min_results and gap > factor * mean and gap > _NOTHING:
+        gap = scores[kept - 1] - scores[kept]
+        if gap <= _NOTHING * abs(scores[0]):
+            continue
+        if gaps and kept >= min_results and gap > factor * (mean := sum(gaps) / len(gaps)):
             return Cut(kept, gap, mean)
-        total += gap
+        gaps.append(gap)
     return Cut(min(len(scores), max_results))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Some
 from datetime import date
 
+from hive_mind.counted import counted
 from hive_mind.forms.tree import Finding, Path
 from hive_mind.retrieval.files.collection import BUILT_IN, QUESTIONS_MIN, Collection, Golden, GoldenQuery
 from hive_mind.suggestions import did_you_mean
@@ -156,13 +157,18 @@ def _split(golden: Golden) -> Iterator[Finding]:
     for part in ("train", "test"):
         count = sum(one.split == part for one in golden.queries)
         if not without and count < QUESTIONS_MIN:
-            message = f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN} are needed for an interval"
+            message = (
+                f"only {count} of the questions are for {part}; at least {QUESTIONS_MIN} are needed for an interval, better 30"
+            )
             yield Finding(("queries",), message, is_warning=True)
 
 
 def _whole(golden: Golden) -> Iterator[Finding]:
     if len(golden.queries) < QUESTIONS_MIN:
-        message = f"so few questions ({len(golden.queries)}) that differences will look like chance; thirty are a good beginning"
+        message = (
+            f"only {counted(len(golden.queries), 'question')}: differences will look like chance; at least {QUESTIONS_MIN} are "
+            f"needed for an interval, better 30, and with {QUESTIONS_MIN - 1} only a gain at each of them counts"
+        )
         yield Finding(("queries",), message, is_warning=True)
     if not any(one.distractors for one in golden.queries):
         yield Finding(("queries",), "no question names distractors, so contamination can't be seen; name some", is_warning=True)

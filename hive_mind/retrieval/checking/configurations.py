@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from hive_mind.forms.form import fields
 from hive_mind.forms.tree import Finding, Path, Tree
+from hive_mind.retrieval.files.changing import changed
 from hive_mind.retrieval.files.collection import DATE_FIELDS, Collection
 from hive_mind.retrieval.files.configuration import RESULTS_MAX, RetrievalConfig
 from hive_mind.suggestions import did_you_mean
@@ -31,7 +32,6 @@ def contradictions(config: RetrievalConfig, tree: Tree | None = None) -> Iterato
     yield from _bounds(config, tree)
     yield from _detection(config)
     yield from _without_effect(config)
-    yield from _switched_off(config)
     yield from _extremes(config)
 
 
@@ -65,6 +65,28 @@ def _detection(config: RetrievalConfig) -> Iterator[Finding]:
 
 
 def _without_effect(config: RetrievalConfig) -> Iterator[Finding]:
+    for path, _, message in _ineffective(config):
+        yield _warning(path, message)
+
+
+def effective(config: RetrievalConfig) -> RetrievalConfig:
+    """The same configuration without the settings that have no effect beside the others."""
+    # What is taken out may have kept something else from being looked at: where rrf_k stands, nobody wrote the fusion.
+    while changes := {path: value for path, value, _ in _ineffective(config)}:
+        simpler, _ = changed(config, changes)
+        if simpler is None or simpler == config:
+            break
+        config = simpler
+    return config
+
+
+def _ineffective(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
+    """Where a setting has no effect, the value that says so (None: no value), and why."""
+    yield from _unread(config)
+    yield from _switched_off(config)
+
+
+def _unread(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
     """Weights that this method does not read."""
     retrieval = config.retrieval
     names: tuple[str, ...]
@@ -77,13 +99,14 @@ def _without_effect(config: RetrievalConfig) -> Iterator[Finding]:
     for name in _changed(retrieval, *names):
         # That only rrf_k stands there made the fusion rrf; nobody wrote it.
         if not (name == "fusion" and "rrf_k" in retrieval.model_fields_set):
-            yield _warning(("retrieval", name), f"has no effect: it {why}; remove it")
+            yield ("retrieval", name), None, f"has no effect: it {why}; remove it"
     if retrieval.adaptive in ("weights", "both") and (retrieval.method != "hybrid" or retrieval.fusion == "rrf"):
         here = f"method {retrieval.method}" if retrieval.method != "hybrid" else "fusion rrf"
-        yield _warning(("retrieval", "adaptive"), f"adapts weights, and {here} has none; use anchors or none")
+        rest = "anchors" if retrieval.adaptive == "both" else "none"
+        yield ("retrieval", "adaptive"), rest, f"adapts weights, and {here} has none; use anchors or none"
 
 
-def _switched_off(config: RetrievalConfig) -> Iterator[Finding]:
+def _switched_off(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
     for section, part in (
         ("dynamic_k", config.dynamic_k),
         ("distraction_detection", config.distraction_detection),
@@ -91,10 +114,10 @@ def _switched_off(config: RetrievalConfig) -> Iterator[Finding]:
     ):
         if not part.enabled:
             for name in _changed(part, *(set(fields(type(part))) - {"enabled"})):
-                yield _warning((section, name), f"has no effect while {section}.enabled is false; switch it on, or remove it")
+                yield (section, name), None, f"has no effect while {section}.enabled is false; switch it on, or remove it"
     if not config.rerank.model:
         for name in _changed(config.rerank, "top_n"):
-            yield _warning(("rerank", name), "has no effect without rerank.model; name one, or remove it")
+            yield ("rerank", name), None, "has no effect without rerank.model; name one, or remove it"
 
 
 def _extremes(config: RetrievalConfig) -> Iterator[Finding]:

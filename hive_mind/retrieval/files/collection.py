@@ -17,7 +17,8 @@ DATE_FIELDS = ("date", "said_at")
 # The fields that every document has by itself: its first heading, the folder it lies in, its path and its text.
 BUILT_IN = ("title", "category", "path", "content")
 
-# With five questions even a gain at each of them happens to equals one time in sixteen; with six, one in thirty-two.
+# With five questions even a gain at each of them happens to equals one time in sixteen, in one direction or the other; with six,
+# one in thirty-two.
 QUESTIONS_MIN = 6
 Split = Literal["train", "test"]
 # A document is called by its path below the collection's folder: "faqs/passwords.md".

@@ -36,6 +36,8 @@ GOLDEN: Final = Form("golden set", Golden, _BEGIN, _HELP, "json", 20_000_000, 50
 ACTIVE: Final = Form("active configuration", Active, _BEGIN, _HELP, "json", levels="three", patterns=_PATTERNS)
 
 _ACTIVE = "active"
+# A project like that of document 000 has its workspace in this folder, beside its programs.
+_INNER = "workspace"
 
 _NAME = regex(NAME.strip("^$"))
 
@@ -50,10 +52,11 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace in a folder. Raises `InvalidInput` for any other folder."""
-        if not (folder / "collections").is_dir() and not (folder / "configs").is_dir():
-            raise InvalidInput(f"{folder} is not a workspace: make one with `hive-mind retrieval init`, or name another folder")
-        return cls(folder)
+        """The workspace that a folder is, or has as its `workspace/`. Raises `InvalidInput` for any other folder."""
+        for place in (folder, folder / _INNER):
+            if (place / "collections").is_dir() or (place / "configs").is_dir():
+                return cls(place)
+        raise InvalidInput(f"{folder} is not a workspace: make one with `hive-mind retrieval init`, or name another folder")
 
     @property
     def golden_file(self) -> Path:
@@ -145,8 +148,11 @@ class Workspace:
         return listed(self.documents_folder(collection))
 
     def documents_folder(self, collection: Collection) -> Path:
-        """Where a collection's documents are. Raises `WorkspaceError` for a folder that is not there, or not in here."""
-        folder = self.root / collection.documents_dir
+        """Where a collection's documents are. Raises `WorkspaceError` for a folder that is not there, or not in here.
+
+        Its name may be as seen from the project: "workspace/documents".
+        """
+        folder = self.root / self._inside(collection.documents_dir)
         if "\0" in collection.documents_dir:
             raise self._of_documents(collection, "is not a path; correct the name")
         if not folder.resolve().is_relative_to(self.root.resolve()):
@@ -182,8 +188,10 @@ class Workspace:
         return found.value
 
     def _ids(self) -> Callable[[str], str]:
-        """From the path of a document in the workspace to its id; an id stays what it is."""
-        folders = set(filter(None, map(self._folder_of, self.collections())))
+        """From the path of a document in the workspace, or in its project, to its id; an id stays what it is."""
+        written = set(filter(None, map(self._folder_of, self.collections())))
+        inside = set(map(self._inside, written))
+        folders = {*written, *inside, *(f"{self.root.resolve().name}/{folder}" for folder in inside)}
 
         def id_of(path: str) -> str:
             plain = path.removeprefix("./")
@@ -194,6 +202,12 @@ class Workspace:
             return plain
 
         return id_of
+
+    def _inside(self, folder: str) -> str:
+        """A folder's path below the workspace, where it is written as seen from the project around the workspace."""
+        inner = folder.removeprefix("./").removeprefix(f"{self.root.resolve().name}/")
+        is_seen_from_project = not _is_there(self.root / folder, is_folder=True) and _is_there(self.root / inner, is_folder=True)
+        return inner if is_seen_from_project else folder
 
     def _folder_of(self, collection: str) -> str:
         """As its file says; "" where it says nothing that can be read."""

@@ -111,10 +111,9 @@ def _ended(scores: Sequence[float], config: RetrievalConfig) -> tuple[Cut, str]:
     if not ended.is_cliff:
         return ended, f"no cliff among the first {ended.kept}"
     after, before = falling[ended.kept], falling[ended.kept - 1]
-    times = f"{ended.times:.1f} times the mean gap before" if ended.mean_gap > 0 else "and there was no gap before"
     return ended, (
         f"cliff after result {ended.kept}: the score falls from {before:.4f} to {after:.4f}, "
-        f"a gap of {ended.gap:.4f}, {times} (limit {wanted.gap_threshold_factor:g})"
+        f"a gap of {ended.gap:.4f}, {ended.times:.1f} times the mean gap before (limit {wanted.gap_threshold_factor:g})"
     )
 
 

@@ -3,7 +3,7 @@
 Refused are a lower mean nUDCG, more distractors, and a loss that the 95 % interval of the difference doesn't rule out. An
 equal one (every question has the same nUDCG) is refused too, because a change without a gain is only a risk, unless it shows
 fewer distractors or costs less: fewer results, fewer scored candidates, fewer embedded or reranked questions, and more of none.
-Pure.
+A handful of questions is too few for an interval; an exact test decides there, which only a gain at each of five can pass. Pure.
 """
 
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ Kind = Literal[
     "tie",
 ]
 _NAMED_MAX = 3
+# The chance that luck alone does as well, for an exact test: one side of what a 95 % interval leaves out on both, doubled.
+_LUCK_MAX = 0.05
 # The notes of a search when a model that its configuration names had no part in it, or not everywhere.
 _FAILED = ("the embedding model failed", "have no embedding", "not reranked")
 
@@ -80,9 +82,8 @@ def decide(active: Evaluation | None, candidate: Evaluation) -> Verdict:
 
 def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     """The grounds against it, or else the reason why it may."""
-    if reason := _too_few(comparison.after):
-        return [Ground("too_few_questions", reason), *_losses(comparison)], ""
-    if grounds := _losses(comparison):
+    few = "" if _is_beyond_luck(comparison) else _too_few(comparison.after, _luck(comparison))
+    if grounds := [*([Ground("too_few_questions", few)] if few else []), *_losses(comparison)]:
         return grounds, ""
     if _is_tie(comparison):
         cheaper = _cheaper(comparison)
@@ -90,13 +91,31 @@ def _judged(comparison: Comparison) -> tuple[list[Ground], str]:
     return [], f"nUDCG {_change(comparison)}, distractors {_distractors(comparison)}"
 
 
-def _too_few(measured: Evaluation) -> str:
-    """The remedy for too few questions; "" where there are enough."""
+def _luck(comparison: Comparison) -> float:
+    """The chance of a gain like this one if each question gained or lost by luck: the exact sign-flip test, one-sided."""
+    change = comparison.nudcg.difference
+    # Flips are symmetric: half of what is as far from zero lies on either side.
+    return change.p / 2 if change and change.difference > SAME else 1.0
+
+
+def _is_beyond_luck(comparison: Comparison) -> bool:
+    return _luck(comparison) <= _LUCK_MAX
+
+
+def _too_few(measured: Evaluation, luck: float | None = None) -> str:
+    """The remedy for questions that are too few for an interval; "" where there are enough. `luck` of a comparison."""
     count = len(measured.rows)
     if count >= QUESTIONS_MIN:
         return ""
-    held_out = "questions decide" if measured.split == CROSSED else "held-out questions decide"
-    return f"{count} {held_out} nothing: label at least {QUESTIONS_MIN}, better 30, in evals/golden.json"
+    is_held_out = measured.split not in ("all", CROSSED)
+    questions = counted(count, "held-out question" if is_held_out else "question")
+    verb = "decides" if count == 1 else "decide"
+    exact = "" if luck is None else f"; luck alone does as well in {luck:.0%} of all cases, and {_LUCK_MAX:.0%} is the limit"
+    together = ', or take the "split" marks away, so that all questions tune and decide, cross-validated' if is_held_out else ""
+    return (
+        f"{questions} {verb} nothing{exact}: label at least {QUESTIONS_MIN} in evals/golden.json, better 30, "
+        f"or {QUESTIONS_MIN - 1} each of which gains{together}"
+    )
 
 
 def _losses(comparison: Comparison) -> list[Ground]:

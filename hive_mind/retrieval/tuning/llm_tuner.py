@@ -17,6 +17,7 @@ from hive_mind.errors import ModelOutputError
 from hive_mind.forms.form import Form
 from hive_mind.forms.reading import read
 from hive_mind.llm.base import LanguageModel, Prompt
+from hive_mind.retrieval.checking.configurations import effective
 from hive_mind.retrieval.files.configuration import ConfigurationSection, RetrievalConfig
 from hive_mind.retrieval.tuning.tuner import Proposal, Situation, situation_text
 from hive_mind.retry import RetrySettings, Sleep
@@ -94,8 +95,9 @@ def _parsed(text: str, situation: Situation) -> tuple[TunerReply | None, tuple[s
         return found.value, ()
     if found.value.config is None:
         return None, ('config: is missing; write the whole configuration, or "done": true',)
-    errors = situation.errors(found.value.config)
-    return found.value, tuple(f"config: {one}" for one in errors[:_PROBLEMS_MAX])
+    config = effective(found.value.config)
+    errors = situation.errors(config)
+    return found.value.model_copy(update={"config": config}), tuple(f"config: {one}" for one in errors[:_PROBLEMS_MAX])
 
 
 def _corrected(asked: Prompt, problems: tuple[str, ...]) -> Prompt:

@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hive_mind.retrieval.checking.configurations import effective
 from hive_mind.retrieval.files.changing import Changes, changed, differences, is_same, values_written, without
 from hive_mind.retrieval.files.collection import Collection
 from hive_mind.retrieval.files.configuration import RetrievalConfig
@@ -184,7 +185,7 @@ class SearchTuner:
         for path in differences(situation.best.config, situation.start.config):
             best = situation.best
             config = without(best.config, path, situation.start.config)
-            if config is None or situation.errors(config):
+            if config is None or situation.objections(config := effective(config)):
                 continue
             situation = yield Proposal(config, f"is {'.'.join(path)} needed? Without it (from {best.config.name})")
 
@@ -212,7 +213,7 @@ class SearchTuner:
             if len(found) == self._settings.width:
                 break
             one = self._candidate(base, known)
-            if one and not self._was_tried(one.config) and not situation.errors(one.config):
+            if one and not self._was_tried(one.config) and not situation.objections(one.config):
                 self._tried.append(one.config)
                 found.append(one)
         return found
@@ -228,7 +229,7 @@ class SearchTuner:
             return None
         merged = {path: value for change in chosen for path, value in change.changes.items()}
         config, _ = changed(base, merged)
-        if config is None or is_same(config, base):
+        if config is None or is_same(config := effective(config), effective(base)):
             return None
         return _Candidate(config, f"{'; '.join(change.reason for change in chosen)} (from {base.name})")
 

@@ -97,6 +97,12 @@ class Situation:
             found.append(f"it is the same as {known.config.name}, which was measured already; change something")
         return tuple(found)
 
+    def objections(self, config: RetrievalConfig) -> tuple[str, ...]:
+        """The errors, and the warnings that the start has not: a tuner leaves no file that is warned about."""
+        accepted = {(one.path, one.message) for one in self.findings(self.start.config)}
+        odd = [one for one in self.findings(config) if one.level == "warning" and (one.path, one.message) not in accepted]
+        return (*self.errors(config), *(f"{one.path}: {one.message}" for one in odd))
+
     def known(self, config: RetrievalConfig) -> Step | None:
         """The step that measured this configuration already, whole."""
         return next((one for one in self.steps if one.is_whole and is_same(one.config, config)), None)

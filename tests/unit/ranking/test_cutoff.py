@@ -42,9 +42,19 @@ def test_two_results_are_never_parted_as_their_gap_has_nothing_before_it():
     assert cut([1.0, 0.001]).kept == 2
 
 
-def test_after_equal_scores_any_fall_is_a_cliff_but_the_last_bits_of_a_sum_are_not():
-    assert cut([1.0, 1.0, 0.5]).kept == 2
-    assert cut([1.0, 1.0, 1.0 - 1e-15, 0.5]).kept == 3
+@pytest.mark.parametrize("ties", range(1, 6))
+def test_equal_scores_are_no_trend(ties: int):
+    tied = [1.0] * ties
+    assert cut([*tied, 0.5]).kept == ties + 1
+    # Falls as evenly behind the ties as without them.
+    assert cut([*tied, 0.95, 0.9, 0.85, 0.8]).kept == ties + 4
+    assert cut([*tied, 0.95, 0.9, 0.4, 0.39]).kept == ties + 2
+
+
+def test_the_last_bits_of_a_sum_are_neither_a_cliff_nor_a_trend():
+    assert cut([1.0, 1.0 - 1e-15, 0.5]).kept == 3
+    assert cut([1e9, 1e9 - 1e-6, 5e8]).kept == 3
+    assert cut([1.0, 0.95, 0.95 - 1e-15, 0.5]).kept == 3
 
 
 @pytest.mark.parametrize(("scores", "kept"), [([], 0), ([1.0], 1), ([1.0] * 30, 10)])

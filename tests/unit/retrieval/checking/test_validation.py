@@ -277,7 +277,8 @@ def test_a_golden_set_that_proves_little_is_told(tmp_path):
     here = workspace(tmp_path, golden='{"queries": [' + AUTH.replace(', "distractors": ["faqs/passwords.md"]', "") + "]}")
 
     assert [message for _, message in warnings(check_golden(here, here.collection("kb")))] == [
-        "so few questions (1) that differences will look like chance; thirty are a good beginning",
+        "only 1 question: differences will look like chance; at least 6 are needed for an interval, better 30, and with 5 only a "
+        "gain at each of them counts",
         "no question names distractors, so contamination can't be seen; name some",
     ]
 
@@ -290,5 +291,7 @@ def test_a_golden_set_with_too_few_held_out_questions_for_the_gate_is_told_befor
     ]
     here = workspace(tmp_path, golden=json.dumps({"queries": queries}))
 
-    told = f"only {QUESTIONS_MIN - 1} of the questions are for test; at least {QUESTIONS_MIN} are needed for an interval"
+    told = (
+        f"only {QUESTIONS_MIN - 1} of the questions are for test; at least {QUESTIONS_MIN} are needed for an interval, better 30"
+    )
     assert warnings(check_golden(here, here.collection("kb"))) == [("queries", told)]

@@ -44,7 +44,7 @@ def test_what_helps_every_question_of_a_small_set_is_chosen_and_not_what_helps_h
 @pytest.mark.parametrize("has_active", [True, False])
 @pytest.mark.parametrize("marked", [True, False])
 def test_too_few_questions_are_no_decision_whatever_they_say(tmp_path: Path, marked: bool, has_active: bool):
-    it = bench(tmp_path, marked=marked, questions=QUESTIONS_MIN - 1)
+    it = bench(tmp_path, marked=marked, questions=QUESTIONS_MIN - 2)
     if not has_active:
         it.workspace.active_file.unlink()
 
@@ -53,7 +53,7 @@ def test_too_few_questions_are_no_decision_whatever_they_say(tmp_path: Path, mar
     assert found.name == "better"
     assert found.verdict
     assert [ground.kind for ground in found.verdict.grounds] == ["too_few_questions"]
-    assert f"label at least {QUESTIONS_MIN}, better 30" in found.verdict.as_text
+    assert f"label at least {QUESTIONS_MIN} in evals/golden.json, better 30" in found.verdict.as_text
 
 
 def test_where_nothing_is_in_use_the_verdict_is_about_what_tuning_began_with(tmp_path: Path):
