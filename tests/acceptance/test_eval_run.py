@@ -167,3 +167,29 @@ def test_experiments_that_come_along_and_runs_are_listed(hive_mind: HiveMind, fi
     assert run["folder"] in hive_mind("eval", "list", "runs").out
     assert "arms.fan_out" in hive_mind("eval", "list", "--explain").out
     assert hive_mind("eval", "list", tmp_path / "gone").code == 2
+
+
+def one_question(folder: Path, qrels: str) -> Path:
+    folder.mkdir()
+    (folder / "notes.corpus.jsonl").write_text('{"_id": "d1", "text": "The gateway listens on port 8443."}\n')
+    (folder / "notes.queries.jsonl").write_text(
+        f'{{"_id": "q1", "text": "Which port does the gateway use?", "qrels": {qrels}}}\n'
+    )
+    return folder
+
+
+def test_a_key_that_stands_twice_in_judgements_is_refused(hive_mind, tmp_path):
+    ended = hive_mind("eval", "retrieval", "--data", one_question(tmp_path / "set", '{"d1": 1, "d1": -1}'), "--method", "keyword")
+
+    assert ended.code == 2
+    assert "notes.queries.jsonl, line 1: the key 'd1' stands twice in one object; keep one" in ended.err
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_evaluation_in_which_nothing_was_measured_is_a_failure_and_says_why(hive_mind, tmp_path, form):
+    data = one_question(tmp_path / "set", '{"d9": 1}')
+
+    ended = hive_mind("eval", "retrieval", "--data", data, "--method", "keyword", "-o", form)
+
+    assert ended.code == 1
+    assert "nothing was measured: no question is left (1 judgements of documents that are not in the corpus)" in ended.err

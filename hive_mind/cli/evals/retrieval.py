@@ -11,9 +11,9 @@ from hive_mind.cli import options
 from hive_mind.cli.evals.run import goes_on, reports
 from hive_mind.cli.evals.scorecard_table import show_wide_table
 from hive_mind.cli.options import Format, examples, settings_for
-from hive_mind.cli.output import figure, plain, show, show_json, show_prose, show_table, spell_out_unknown_characters
+from hive_mind.cli.output import figure, plain, say, show, show_json, show_prose, show_table, spell_out_unknown_characters
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
-from hive_mind.cli.running import exit_codes, shown_notices
+from hive_mind.cli.running import FAILED, exit_codes, shown_notices
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.dealing import DEALS
@@ -102,6 +102,9 @@ def retrieval(
             _show_topologies(lines, ways.limit)
         else:
             _show_line(lines[0], ways.limit)
+    if unmeasured := next((line for line in lines if not line.questions), None):
+        say(f"nothing was measured: no question is left ({_reasons(unmeasured)})", style="red")
+        raise typer.Exit(FAILED)
 
 
 def _arm(name: str, agents: int, deal: str, group_size: int) -> Arm:
@@ -111,6 +114,11 @@ def _arm(name: str, agents: int, deal: str, group_size: int) -> Arm:
     if name not in NAMES:
         raise InvalidInput(f"there is no topology {name!r}; known: {', '.join(NAMES)}")
     return Arm(name, agents, -(-agents // group_size) if reads(name, "groups") else 0, deal=deal)
+
+
+def _reasons(line: "RetrievalLine") -> str:
+    reasons = (f"{count} {reason}" for reason, count in line.left_out_reasons.items())
+    return "; ".join(reasons) or "the set has none with a relevant document"
 
 
 def _show_heading(line: "RetrievalLine") -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -10,6 +11,8 @@ import msgspec
 from hive_mind.errors import InvalidInput
 
 T = TypeVar("T")
+# Python's reader, which sees keys that come twice, takes seconds for more; files of that size are published ones.
+_CHECKED_BYTES_MAX = 64_000_000
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -45,10 +48,13 @@ def read_json(path: Path) -> Any:
     """The file's one JSON value. Raises `InvalidInput` with the line."""
     body = read_bytes(path)
     try:
-        return msgspec.json.decode(body)
+        value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # Files of hundreds of megabytes are read by the faster reader; the slower one knows the line of what is wrong.
         raise InvalidInput(f"{path}, {_what_is_wrong(path, body, error)}; correct it or download the file again") from error
+    if len(body) <= _CHECKED_BYTES_MAX:
+        _refuse_repeated_keys(body, str(path))
+    return value
 
 
 def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[str, Line]]:
@@ -68,11 +74,28 @@ def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[str, Line]]:
 def decoded(line: bytes, shape: type[T], place: str) -> T:
     """One JSON line as the given shape. `place` is "FILE, line N". Raises `InvalidInput`."""
     try:
-        return msgspec.json.decode(line, type=shape)
+        value = msgspec.json.decode(line, type=shape)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{place}: not UTF-8; save the file as UTF-8") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidInput(f"{place}: {error}; correct this line") from error
+    _refuse_repeated_keys(line, place)
+    return value
+
+
+def _refuse_repeated_keys(body: bytes, place: str) -> None:
+    """Raises `InvalidInput` for an object in which a key stands twice: readers take one of the values in silence."""
+
+    def refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+        keys: set[str] = set()
+        for key, _ in pairs:
+            if key in keys:
+                raise InvalidInput(f"{place}: the key {key[:80]!r} stands twice in one object; keep one")
+            keys.add(key)
+
+    # The faster reader took it, which reads deeper and larger than this one.
+    with suppress(ValueError, RecursionError):
+        json.loads(body, object_pairs_hook=refuse_repeated, parse_int=str)
 
 
 def shaped(value: Any, shape: type[T], place: str) -> T:
