@@ -15,6 +15,8 @@ from hive_mind.suggestions import did_you_mean
 _EMBED = "index it with an embedding model"
 
 _LISTED = 8
+# Where a setting stands, what says the same without it, and why it has no effect.
+_Ineffective = tuple[tuple[str, ...], Any, str]
 # Comparing letter by letter with a hundred thousand values takes seconds.
 
 
@@ -80,13 +82,13 @@ def effective(config: RetrievalConfig) -> RetrievalConfig:
     return config
 
 
-def _ineffective(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
+def _ineffective(config: RetrievalConfig) -> Iterator[_Ineffective]:
     """Where a setting has no effect, the value that says so (None: no value), and why."""
     yield from _unread(config)
     yield from _switched_off(config)
 
 
-def _unread(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
+def _unread(config: RetrievalConfig) -> Iterator[_Ineffective]:
     """Weights that this method does not read."""
     retrieval = config.retrieval
     names: tuple[str, ...]
@@ -106,7 +108,7 @@ def _unread(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
         yield ("retrieval", "adaptive"), rest, f"adapts weights, and {here} has none; use anchors or none"
 
 
-def _switched_off(config: RetrievalConfig) -> Iterator[tuple[Path, Any, str]]:
+def _switched_off(config: RetrievalConfig) -> Iterator[_Ineffective]:
     for section, part in (
         ("dynamic_k", config.dynamic_k),
         ("distraction_detection", config.distraction_detection),
