@@ -44,6 +44,7 @@ COLOURS: dict[str, Colour] = {
     "good": Colour("#0b6b3a", "#4cc38a"),
     "bad": Colour("#b3261e", "#ff8f86"),
     **{name: colour for name, (_, colour) in zip(NAMES, _TOPOLOGIES, strict=False)},
+    "running": Colour("#3d6b8e", "#86b7de"),
     "seed-federated": Colour("#a8487f", "#e08bbd"),
     "routed": Colour("#7a6a00", "#d8c34a"),
     "bm25": Colour("#5b5fc7", "#a3a7ff"),
@@ -54,6 +55,7 @@ COLOURS: dict[str, Colour] = {
 
 MARKERS: dict[str, str] = {
     **{name: marker for name, (marker, _) in zip(NAMES, _TOPOLOGIES, strict=False)},
+    "running": "p",
     "seed-federated": "X",
     "routed": "D",
     "bm25": "P",

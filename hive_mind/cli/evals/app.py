@@ -2,7 +2,7 @@
 
 import typer
 
-from hive_mind.cli.evals import compare, gate, generate, listing, report, retrieval, run
+from hive_mind.cli.evals import compare, gate, generate, listing, memory, report, retrieval, run
 from hive_mind.cli.options import examples
 
 _EPILOG = examples(
@@ -10,6 +10,7 @@ _EPILOG = examples(
     "hive-mind eval run quick",
     "hive-mind eval run standard --data ../shared/data --out runs/before",
     "hive-mind eval compare runs/before runs/after",
+    "hive-mind eval memory questions.json",
 )
 
 group = typer.Typer(
@@ -19,5 +20,5 @@ group = typer.Typer(
     epilog=_EPILOG,
 )
 # In the order in which one needs them.
-for module in (listing, run, report, compare, gate, generate, retrieval):
+for module in (listing, run, report, compare, gate, generate, retrieval, memory):
     group.add_typer(module.group)

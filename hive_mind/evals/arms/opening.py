@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import cast
 
-from hive_mind.evals.arms import baselines, memory_arm, routed, seed_federated, trained_fleet
+from hive_mind.evals.arms import baselines, memory_arm, routed, running, seed_federated, trained_fleet
 from hive_mind.evals.arms.base import Means, OpenArm, OpensArm
 from hive_mind.evals.arms.methods import newness_of, search_in
 from hive_mind.evals.arms.node_per_agent import refuse
@@ -27,6 +27,8 @@ async def open_arm(cell: Cell, scope: Scope, means: Means) -> OpenArm:
     if cell.arm.kind == SINGLE:
         return await memory_arm.open_arm(cell, scope, means, search)
     match cell.arm.kind:
+        case "running":
+            return await running.open_arm(cell, scope, means, search)
         case "routed":
             return await routed.open_arm(cell, scope, means, search)
         case "seed-federated":

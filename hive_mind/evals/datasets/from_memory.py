@@ -1,5 +1,7 @@
 """An agent's memory as a data set: its facts are the documents, and a question file gives the questions.
 
+Where the agent runs it is asked for them, and in a hive they are those of all of it; else its record is read.
+
 A document's id is its fact's, so the ids that `hive-mind facts` shows are those a question file names. Learned again, a document
 becomes the same fact.
 """
@@ -13,10 +15,12 @@ from hive_mind.evals.datasets._reading import Corpus
 from hive_mind.evals.datasets.base import Dataset, Document, Scope
 from hive_mind.evals.datasets.files import read_text
 from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT
+from hive_mind.evals.running_agent import running_agent
 from hive_mind.memory.transfer.examining import read_records
 from hive_mind.model.fact import Fact
 from hive_mind.model.ids import canonical
 from hive_mind.runtime.agent_files import is_kept
+from hive_mind.runtime.fact_replies import fact_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 
@@ -24,6 +28,10 @@ from hive_mind.runtime.wiring import opened_store
 async def load_memory(settings: Settings, agent: str) -> Dataset:
     """The facts an agent of this home knows now. Raises `InvalidInput` for one that has learned nothing, and like opening a
     memory."""
+    async with running_agent(settings.home, agent) as call:
+        if call is not None:
+            reply = await call("facts", limit=0)
+            return facts_as_dataset(agent, map(fact_of, reply["facts"]))
     if not is_kept(settings, agent):
         raise InvalidInput(f"agent {agent!r} has learned nothing yet in {settings.home}: hive-mind learn PATH --agent {agent}")
     async with opened_store(settings, agent) as store:

@@ -26,6 +26,9 @@ from hive_mind.evals.datasets.reasons import (
     SILENT_QUESTION,
     UNKNOWN_DOCUMENT,
 )
+from hive_mind.regex import regex
+
+_SHORT_ID, _FACT_ID = regex(r"[0-9a-f]{8,}"), regex(r"[0-9a-f]{32}")
 
 Intent = Literal["why-decision", "how-it-works", "state-lookup", "cross-source", "adversarial"]
 
@@ -74,7 +77,7 @@ def _entries(file: Path) -> list[_Entry]:
 def _questions(entries: list[_Entry], known: set[str], left_out: Counter[str]) -> Iterator[LabelledQuestion]:
     for entry in entries:
         named = dict.fromkeys(entry.relevant_knowledge_node_uuids, 1)
-        relevant = {document: 1 for document in named if document in known}
+        relevant = {document: 1 for document in (_document_of(one, known) for one in named) if document}
         left_out[UNKNOWN_DOCUMENT] += len(named) - len(relevant)
         if not says_something(entry.question):
             left_out[SILENT_QUESTION] += 1
@@ -84,6 +87,14 @@ def _questions(entries: list[_Entry], known: set[str], left_out: Counter[str]) -
             left_out[NOTHING_TO_MEASURE] += 1
         else:
             yield _labelled(entry, relevant)
+
+
+def _document_of(named: str, known: set[str]) -> str:
+    """The document, which may be named by the beginning of its id as commands print it, where it is a fact's; "" for none."""
+    if named in known or not _SHORT_ID.fullmatch(named):
+        return named if named in known else ""
+    beginning_so = [one for one in known if one.startswith(named) and _FACT_ID.fullmatch(one)]
+    return beginning_so[0] if len(beginning_so) == 1 else ""
 
 
 def _labelled(entry: _Entry, relevant: dict[str, int]) -> LabelledQuestion:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from hive_mind.evals.arms.dealing import DEALS
 from hive_mind.evals.experiments.form import ArmForm, DataForm, ExperimentForm, arms_in, faults_in
-from hive_mind.evals.experiments.matrix import ALONE, GROUPED, TOPOLOGIES, takes
+from hive_mind.evals.experiments.matrix import ALONE, GROUPED, RUNNING, TOPOLOGIES, takes
 from hive_mind.evals.experiments.values import Arm, Fault
 from hive_mind.forms.tree import Finding, Path
 from hive_mind.hive.topology.spec import readers
@@ -24,6 +24,7 @@ def contradictions(form: ExperimentForm) -> Iterator[Finding]:
         yield from _source(source, ("data", number))
     for number, arm in enumerate(form.arms):
         yield from _arm(arm, ("arms", number), form)
+    yield from _running(form)
     yield from _faults_nobody_has(form)
     if form.judge == "model" and form.answerer == "none":
         yield Finding(("judge",), "judges answers, but the answerer is none; choose an answerer, or the judge none")
@@ -70,6 +71,15 @@ def _arm(arm: ArmForm, path: Path, form: ExperimentForm) -> Iterator[Finding]:
             yield Finding((*path, "data", number), _no_such("data set in this file", name, known))
     for one in arms_in(arm):
         yield from _sizes(one, path)
+
+
+def _running(form: ExperimentForm) -> Iterator[Finding]:
+    """An agent that runs answers from what it holds: it can't be given another data set."""
+    others = {source.name for source in form.data if source.format != "memory"}
+    for number, arm in enumerate(form.arms):
+        if RUNNING in arm.kind and (asked := others & set(arm.data or (source.name for source in form.data))):
+            message = f"asks an agent that runs, and {min(asked)} is no memory of one; name data sets of format: memory"
+            yield Finding(("arms", number, "data" if arm.data else "kind"), message)
 
 
 def _sizes(arm: Arm, path: Path) -> Iterator[Finding]:

@@ -60,7 +60,7 @@ class DataForm(_Part):
     pooled: bool = Field(True, description="Search all its scopes together; false: each alone.")
     turns: int = Field(0, ge=0, le=TURNS_MAX, description="generated: the number of turns.")
     agents: int = Field(0, ge=0, le=AGENTS_MAX, description="generated: the number of speakers; 10.")
-    memory: str = Field("", description="memory: an agent of this home; its own facts are searched.")
+    memory: str = Field("", description="memory: an agent of this home, whose facts are searched.")
     questions: str = Field("", description="A question file instead of the set's own questions, looked up likewise.")
     optional: bool = Field(False, description="Skip it, with a notice, where its files are missing.")
 

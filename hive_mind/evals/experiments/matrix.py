@@ -11,10 +11,11 @@ from hive_mind.errors import InvalidInput
 from hive_mind.evals.experiments.values import Arm, ArmKind, Cell, DataSource, Experiment, Fault, Retrieval
 from hive_mind.hive.topology.spec import SINGLE, SPECS, has_node_per, readers, reads
 
+RUNNING: ArmKind = "running"
 BASELINES: tuple[ArmKind, ...] = ("bm25", "random", "full-context")
 TOPOLOGIES: tuple[ArmKind, ...] = tuple(spec.name for spec in SPECS.values())
 GROUPED: tuple[ArmKind, ...] = (*readers("groups"), "seed-federated")
-ALONE: tuple[ArmKind, ...] = (SINGLE, *BASELINES)
+ALONE: tuple[ArmKind, ...] = (SINGLE, RUNNING, *BASELINES)
 """Kinds that hold everything in one place: agents and how they are dealt mean nothing to them."""
 
 

@@ -12,7 +12,7 @@ from hive_mind.hive.topology.spec import TopologyName
 from hive_mind.model.query import LIMIT
 from hive_mind.ranking.pipeline import RankingSettings
 
-ArmKind = Literal[TopologyName, "seed-federated", "routed", "bm25", "random", "full-context"]
+ArmKind = Literal[TopologyName, "running", "seed-federated", "routed", "bm25", "random", "full-context"]
 Place = Literal["in-process", "redis", "simulator"]
 Mode = Literal["hybrid", "semantic", "lexical", "recent", "rrf", "weighted", "seed-federated"]
 """How to rank, as document 003 names it; "recent" is newest first, and relevance breaks ties. The last three are what the source
@@ -27,8 +27,9 @@ class Arm:
     """One way to hold learned facts and to find them again.
 
     `kind` is a topology, document 004's federated ranking ("seed-federated"), a hive with a coordinator that asks only the
-    `fan_out` agents nearest by centroid ("routed"), or a baseline that is always there. `agents` learn, dealt by `deal`; `groups`
-    is their number in a federated arm. `place` is where it really ran, and every report says it.
+    `fan_out` agents nearest by centroid ("routed"), the agent of a `memory` data set, asked in the process where it runs
+    ("running"), or a baseline that is always there. `agents` learn, dealt by `deal`; `groups` is their number in a federated
+    arm. `place` is where it really ran, and every report says it.
     """
 
     kind: ArmKind = "single"
@@ -68,7 +69,8 @@ class DataSource:
     """Where a data set comes from. `format`: auto, locomo, longmemeval, beir, jsonl, generated, demo, memory.
 
     A generated one has `turns`, `agents` and the cell's seed instead of a `path`; `memory` is the name of an agent of this home,
-    with its own facts as the documents. `questions` is a file in document 003's format that replaces the set's own questions.
+    with its facts as the documents: those of the whole hive, where it runs in one. `questions` is a file in document 003's format
+    that replaces the set's own questions.
     """
 
     name: str

@@ -7,6 +7,7 @@ from hive_mind.hive.topology.spec import NAMES, reads
 
 KINDS: dict[str, str] = {
     **{name: name for name in NAMES},
+    "running": "the agent that runs",
     "seed-federated": "lists merged by rank",
     "routed": "nearest agents only",
     "bm25": "BM25 alone",

@@ -24,7 +24,7 @@ ANSWERS = ("keyword_hit", "required_hit", "forbidden_hit", "stale", "abstained",
 CATEGORIES_MAX = 16
 """Categories a drawing has room for; the tables have all."""
 
-_ORDER = (SINGLE, *EXACT, "seed-federated", "routed", *BASELINES)
+_ORDER = (SINGLE, "running", *EXACT, "seed-federated", "routed", *BASELINES)
 
 
 @dataclass(frozen=True, slots=True)

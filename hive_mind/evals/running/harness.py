@@ -18,7 +18,7 @@ from hive_mind.errors import BackendUnavailable, InvalidInput
 from hive_mind.evals import JOBS
 from hive_mind.evals.arms.methods import BY_WORDS
 from hive_mind.evals.datasets import Dataset
-from hive_mind.evals.experiments.matrix import cells_of
+from hive_mind.evals.experiments.matrix import RUNNING, cells_of
 from hive_mind.evals.experiments.values import Cell, DataSource, Experiment, Retrieval
 from hive_mind.evals.rows import CellReport
 from hive_mind.evals.running.cell import CellOrder, failed_report, run_cell
@@ -181,7 +181,9 @@ def _refuse_without_language_model(order: RunOrder) -> None:
 
 
 def _needs_vectors(experiment: Experiment) -> bool:
-    return any(one.mode not in BY_WORDS for one in experiment.retrieval)
+    """Whether anything is ranked by meaning here: an agent that runs has a model of its own."""
+    kinds = {arm.kind for arm in (*experiment.arms, *(arm for chosen in experiment.chosen for arm in chosen.arms))}
+    return kinds != {RUNNING} and any(one.mode not in BY_WORDS for one in experiment.retrieval)
 
 
 def _by_words_alone(experiment: Experiment) -> Experiment:

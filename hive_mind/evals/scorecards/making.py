@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from hive_mind.evals.experiments.matrix import BASELINES
+from hive_mind.evals.experiments.matrix import BASELINES, RUNNING
 from hive_mind.evals.experiments.values import Cell, Fault
 from hive_mind.evals.rows import Learned, Row
 from hive_mind.evals.running.reading import MeasuredCell, read_run
@@ -173,13 +173,15 @@ def _with_figures(card: CellCard, cell: MeasuredCell, own: Figures) -> CellCard:
         errors=dict(Counter(row.error for row in cell.rows.values() if row.error)),
         metrics={key[1]: one for key, one in own.items() if key[0] == "metrics"},
         by=by,
-        system=_system(cell, own),
+        system=_system(cell, own, is_running=card.arm.kind == RUNNING),
     )
 
 
-def _system(cell: MeasuredCell, own: Figures) -> System | None:
-    """None where no question was answered."""
+def _system(cell: MeasuredCell, own: Figures, *, is_running: bool) -> System | None:
+    """None where no question was answered, and of an agent that runs: its messages and its CPU are not seen from here."""
     answered = cell.answered
+    if is_running:
+        return None
     times = [cell.times[row.question] for row in answered]
     cpu, wall = middle(one.cpu_ms for one in times), middle(one.wall_ms for one in times)
     if cpu is None or wall is None or cell.report is None:

@@ -1,0 +1,31 @@
+"""An agent of this home that runs in a process of a fleet, or in the resident one: how an evaluation reaches it."""
+
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from hive_mind.control.controller import HiveController
+from hive_mind.control.state import fleets
+
+
+class Call(Protocol):
+    """Puts a request of `runtime.calls` to an agent."""
+
+    def __call__(self, what: str, /, **fields: object) -> Awaitable[Any]:
+        """Its reply. Raises `HiveError`."""
+        ...
+
+
+@asynccontextmanager
+async def running_agent(home: Path, agent: str) -> AsyncIterator[Call | None]:
+    """The agent, in the first fleet of this home that runs and has it; None where none does."""
+    for fleet in fleets(home):
+        async with HiveController.open(home, fleet) as controller:
+            status = await controller.status()
+            process = next((one.process for one in status.agents if one.name == agent), None)
+            if process is not None and any(one.pid for one in status.processes if one.name == process):
+                yield partial(controller.call, agent)
+                return
+    yield None
