@@ -75,9 +75,8 @@ def test_an_agent_that_runs_is_asked_where_it_runs(running: HiveMind, tmp_path: 
 
 def test_an_arm_that_asks_a_running_agent_needs_one_that_runs_and_its_memory_as_the_data(learned: HiveMind, tmp_path: Path):
     file = tmp_path / "asked.yaml"
-    file.write_text(
-        f"name: x\ndata: {{name: own, format: memory, memory: default, questions: {question_file(tmp_path, learned)}}}\narms: running\n"
-    )
+    data = f"{{name: own, format: memory, memory: default, questions: {question_file(tmp_path, learned)}}}"
+    file.write_text(f"name: x\ndata: {data}\narms: running\n")
     ended = learned("eval", "run", file)
     assert ended.code == 1
     assert "runs in no process of" in ended.out + ended.err

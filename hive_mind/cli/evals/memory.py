@@ -27,7 +27,7 @@ _EPILOG = examples(
     "hive-mind eval memory questions.json --out runs/today --output json",
 )
 _QUESTIONS_HELP = """\
-A question file: {"questions": [{"id", "question", "relevant_knowledge_node_uuids": [ids of facts], \
+A question file: {"questions": [{"id", "question", "relevant_knowledge_node_uuids": (ids of facts), \
 "acceptable_answer_keywords"}]}."""
 
 
