@@ -193,3 +193,17 @@ def test_an_evaluation_in_which_nothing_was_measured_is_a_failure_and_says_why(h
 
     assert ended.code == 1
     assert "nothing was measured: no question is left (1 judgements of documents that are not in the corpus)" in ended.err
+
+
+@pytest.mark.parametrize(("topology", "agents", "down"), [("sharded", 4, 3), ("sharded", 6, 2), ("federated", 10, 1)])
+def test_where_nodes_are_stopped_it_says_which_and_how_much_the_others_hold(hive_mind, tmp_path, topology, agents, down):
+    data = one_question(tmp_path / "set", '{"d1": 1}')
+    arguments = ["--data", data, "--method", "keyword", "--topology", topology, "--agents", agents, "--down", down]
+
+    (line,) = hive_mind("eval", "retrieval", *arguments, "-o", "json").json["rows"]
+
+    assert len(line["stopped"]) == down
+    assert line["held"] == line["completeness"]
+    shown = hive_mind("eval", "retrieval", *arguments).out
+    assert f"{topology}: stopped {line['stopped'][0]}" in shown
+    assert f"hold {line['held']:.1%} of the" in " ".join(shown.split())

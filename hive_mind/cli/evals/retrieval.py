@@ -9,7 +9,7 @@ import typer
 
 from hive_mind.cli import options
 from hive_mind.cli.evals.run import goes_on, reports
-from hive_mind.cli.evals.scorecard_table import show_wide_table
+from hive_mind.cli.evals.scorecard_table import show_wide_table, stopped_note
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import figure, plain, say, show, show_json, show_prose, show_table, spell_out_unknown_characters
 from hive_mind.cli.ranking_files import ConfigFile, ways_of
@@ -134,6 +134,9 @@ def _show_topologies(lines: "list[RetrievalLine]", limit: int) -> None:
     titles = ["topology", "agents", *first.metrics, "same as single", "messages", "bytes", "reached", "CPU ms"]
     show_wide_table(titles, [_topology_row(line) for line in lines])
     show_prose(_LEGEND.format(limit=min(limit, 10)), style="dim")
+    for line in lines:
+        if line.held is not None:
+            show_prose(stopped_note(line.topology, line.stopped, line.held), style="dim")
 
 
 def _topology_row(line: "RetrievalLine") -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hive_mind.cli.output import say, show, show_prose, show_table
 from hive_mind.cli.styled import Cell
-from hive_mind.counted import counted
+from hive_mind.counted import counted, first_of
 
 _GAP = 2
 # A name that is longer goes on below: figures need the room.
@@ -110,11 +110,18 @@ def _show_setting(setting: "Setting", limit: int) -> None:
     if too_few := sorted({cell.questions for cell in setting.cells if cell.has_too_few_questions}):
         say(f"note: {too_few[0]} questions are too few to judge by: ask {JUDGED_MIN} or more", style="yellow")
     for cell in setting.cells:
+        if cell.held is not None:
+            say(stopped_note(cell.id, cell.stopped, cell.held), style="dim")
         for reason, count in cell.errors.items():
             say(f"note: {cell.id}: {counted(count, 'question')} without a result: {reason}", style="yellow")
         for reason, count in cell.left_out.items():
             if (reason, count) not in of_all:
                 say(f"note: {cell.id}: left out: {count} {reason}", style="yellow")
+
+
+def stopped_note(name: str, stopped: Sequence[str], held: float) -> str:
+    """Says which part of a hive was measured: one draw, and not what a fleet of that shape does on average."""
+    return f"{name}: stopped {first_of(stopped)}, as the seed chose; the nodes that run hold {held:.1%} of the hive"
 
 
 def _titles(names: Sequence[str]) -> list[str]:

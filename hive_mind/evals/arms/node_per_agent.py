@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import cast
 
 from hive_mind.errors import InvalidInput
 from hive_mind.evals.arms.base import Means
@@ -12,8 +14,8 @@ from hive_mind.evals.datasets import Scope
 from hive_mind.evals.experiments.values import Arm, Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, spec_of
-from hive_mind.runtime.members.fleet import GROUP_SIZE
+from hive_mind.hive.topology.spec import SINGLE, SPECS, Founding, TopologyName, spec_of
+from hive_mind.runtime.members.fleet import GROUP_SIZE, FleetPlan
 
 ANOTHER_MOMENT_MS = 2
 """Between two agents' lessons. Facts are stamped by the millisecond: of two that say the same, the first one is clear."""
@@ -73,7 +75,41 @@ def topology_of(arm: Arm) -> Topology:
 
 def down_of(cell: Cell) -> frozenset[str]:
     """Which nodes are stopped; the seed says it, and of the same seed more are these and others."""
-    return frozenset(shuffled(cell, names_of(cell.arm.agents))[: cell.fault.down])
+    return frozenset(shuffled(cell, hive_of(cell).nodes)[: cell.fault.down])
+
+
+def hive_of(cell: Cell) -> Topology:
+    """The topology of a cell's hive where it runs: in one process a node is for all agents that keep the same."""
+    arm = cell.arm
+    if arm.place != "in-process":
+        return topology_of(arm)
+    groups = groups_of(arm) if "groups" in spec_of(arm.kind).settings else {}
+    plan = FleetPlan(cast(TopologyName, arm.kind), names_of(arm.agents), groups=groups, replicas=arm.replicas)
+    topology = plan.build_topology()
+    assert topology is not None, f"a {arm.kind} arm has no hive"  # noqa: S101 - only hives have nodes that are stopped
+    return topology
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """A hive of which nodes were stopped: what a cell measures. `held`: the share of its partitions on nodes that run.
+
+    A fleet of which as many others stopped may hold more, or less.
+    """
+
+    stopped: tuple[str, ...]
+    held: float
+
+
+def remains_of(cell: Cell) -> Remains | None:
+    """None where none was stopped."""
+    if not cell.fault.down:
+        return None
+    hive, down = hive_of(cell), down_of(cell)
+    running = [node for node in hive.nodes if node not in down]
+    sets = hive.read_set(running[0])
+    held = sum(len(one.partitions) for one in sets if not down.issuperset(one.members))
+    return Remains(tuple(sorted(down)), held / sum(len(one.partitions) for one in sets))
 
 
 def slow_of(cell: Cell) -> frozenset[str]:

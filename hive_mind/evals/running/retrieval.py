@@ -77,6 +77,10 @@ class RetrievalLine(msgspec.Struct, frozen=True):
     completeness: float | None
     embedding: str
     identical_top10: float | None
+    stopped: list[str]
+    """The nodes that were stopped, as the seed chose them."""
+    held: float | None
+    """The share of the hive on nodes that run; None where none was stopped."""
 
 
 def evaluate(
@@ -155,6 +159,8 @@ def _line(asked: RetrievalRun, card: CellCard, same: list[float]) -> RetrievalLi
         completeness=_mean(system.completeness) if system else None,
         embedding=card.embedding,
         identical_top10=round(fmean(same), 4) if same else None,
+        stopped=card.stopped,
+        held=None if card.held is None else round(card.held, 4),
     )
 
 

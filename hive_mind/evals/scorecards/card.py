@@ -99,6 +99,10 @@ class CellCard(msgspec.Struct, frozen=True):
     figures: dict[str, float | None] = {}
     system: System | None = None
     against_single: AgainstSingle | None = None
+    stopped: list[str] = []
+    """The nodes that the seed chose to stop; others would leave another part of the hive."""
+    held: float | None = None
+    """The share of the hive that the rest holds; None where none was stopped."""
 
     @property
     def has_too_few_questions(self) -> bool:

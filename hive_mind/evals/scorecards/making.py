@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from hive_mind.evals.arms.node_per_agent import remains_of
 from hive_mind.evals.experiments.matrix import BASELINES, RUNNING
 from hive_mind.evals.experiments.values import Cell, Fault
 from hive_mind.evals.rows import Learned, Row
@@ -144,7 +145,7 @@ def _differences(done: Mapping[str, MeasuredCell], references: Mapping[str, str]
 
 
 def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
-    data, report = planned.data, cell.report
+    data, report, remains = planned.data, cell.report, remains_of(planned)
     card = CellCard(
         id=cell.id,
         data=DataPart(data.name, data.format, data.part, data.is_pooled),
@@ -154,6 +155,8 @@ def _begun(cell: MeasuredCell, planned: Cell) -> CellCard:
         fault=planned.fault,
         status="unfinished",
         why=cell.why,
+        stopped=list(remains.stopped) if remains else [],
+        held=remains.held if remains else None,
     )
     if report is None:
         return card
