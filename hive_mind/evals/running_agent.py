@@ -10,7 +10,7 @@ from hive_mind.control.controller import HiveController
 from hive_mind.control.state import fleets
 
 
-class Call(Protocol):
+class AgentCall(Protocol):
     """Puts a request of `runtime.calls` to an agent."""
 
     def __call__(self, what: str, /, **fields: object) -> Awaitable[Any]:
@@ -19,7 +19,7 @@ class Call(Protocol):
 
 
 @asynccontextmanager
-async def running_agent(home: Path, agent: str) -> AsyncIterator[Call | None]:
+async def running_agent(home: Path, agent: str) -> AsyncIterator[AgentCall | None]:
     """The agent, in the first fleet of this home that runs and has it; None where none does."""
     for fleet in fleets(home):
         async with HiveController.open(home, fleet) as controller:

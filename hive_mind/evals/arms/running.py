@@ -15,7 +15,7 @@ from hive_mind.evals.arms.methods import Search
 from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
-from hive_mind.evals.running_agent import Call, running_agent
+from hive_mind.evals.running_agent import AgentCall, running_agent
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Hit, Query
 from hive_mind.model.scores import ComponentScores, Contributions
@@ -25,7 +25,7 @@ from hive_mind.runtime.fact_replies import FoundReply, HitJson, fact_of
 class _RunningMemory:
     """The searches of one question. It adds up how much of the hive they reached."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: AgentCall) -> None:
         self._call = call
         self.asked: set[str] = set()
         self.completeness = 1.0
@@ -42,7 +42,7 @@ class _RunningMemory:
 class RunningArm:
     """One agent in its process. A document is a fact, and has its id."""
 
-    def __init__(self, opened: AsyncExitStack, call: Call, search: Search, documents: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, opened: AsyncExitStack, call: AgentCall, search: Search, documents: Mapping[str, Sequence[str]]) -> None:
         self._opened, self._call, self._search = opened, call, search
         self.documents, self.learned = documents, Learned(len(documents))
 

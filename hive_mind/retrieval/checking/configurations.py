@@ -73,7 +73,7 @@ def _without_effect(config: RetrievalConfig) -> Iterator[Finding]:
 
 def effective(config: RetrievalConfig) -> RetrievalConfig:
     """The same configuration without the settings that have no effect beside the others."""
-    # What is taken out may have kept something else from being looked at: where rrf_k stands, nobody wrote the fusion.
+    # A setting that goes may have hidden another one: where rrf_k stands, nobody wrote the fusion.
     while changes := {path: value for path, value, _ in _ineffective(config)}:
         simpler, _ = changed(config, changes)
         if simpler is None or simpler == config:
