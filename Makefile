@@ -10,7 +10,7 @@ DATA ?= ../shared/data
 # Tests start hundreds of processes: one that compiles nothing starts in three quarters of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all check inventory eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean redis-server chromium gcc screenshots
+.PHONY: help demo test test-all check inventory replay eval bench bench-check soak chaos chaos-fleet chaos-mcp chaos-runs chaos-store clean redis-server chromium gcc screenshots
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -43,6 +43,9 @@ check: $(VENV)/.dev redis-server  ## the fast part of `make test`, for before ea
 
 inventory: $(VENV)/.dev  ## write anew what others may rely on, and show what appeared and vanished (tests/inventory/inventory.txt)
 	$(BIN)/python -m tests.inventory --update
+
+replay: $(VENV)/.dev redis-server  ## write anew what three homes answer, and show what is answered otherwise: HOMES="alone flat sharded"
+	HF_HUB_OFFLINE=1 $(BIN)/python -m tests.replay --update $(HOMES)
 
 # What DATA does not hold is left out, and the report says so.
 eval: $(VENV)/.dev redis-server  ## compare topologies on the generated corpus and DATA: OUT=runs/NAME EXPERIMENT=standard|quick|FILE

@@ -1,5 +1,6 @@
 """Every command with its arguments and options: how they are called, what they take, and what holds without them."""
 
+import inspect
 import typing
 from collections.abc import Iterator
 from enum import Enum
@@ -25,13 +26,13 @@ def _below(command: Any, path: str) -> Iterator[str]:
     else:
         yield f"{path}{hidden}"
     for parameter in command.params:
-        if not parameter.is_eager:
-            yield f"{path} {_parameter(command.callback, parameter)}"
+        known = inspect.signature(command.callback, eval_str=True).parameters
+        if parameter.name in known and not parameter.is_eager:
+            yield f"{path} {_parameter(known[parameter.name].annotation, parameter)}"
 
 
-def _parameter(callback: Any, parameter: Any) -> str:
+def _parameter(hint: Any, parameter: Any) -> str:
     """Types and bounds are those of the function: what its library makes of them differs from version to version."""
-    hint = typing.get_type_hints(_innermost(callback), include_extras=True).get(parameter.name, str)
     kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
     note = next((note for note in notes if hasattr(note, "param_decls")), None)
     names = "|".join([*parameter.opts, *parameter.secondary_opts])
@@ -40,12 +41,6 @@ def _parameter(callback: Any, parameter: Any) -> str:
     more = " hidden" if getattr(note, "hidden", False) else ""
     default = " required" if parameter.required else f" = {_value(parameter.default)}"
     return f"{names if is_option else f'<{parameter.name}>'}: {_kind(kind)}{bounds}{default}{more}"
-
-
-def _innermost(callback: Any) -> Any:
-    while hasattr(callback, "__wrapped__"):
-        callback = callback.__wrapped__
-    return callback
 
 
 def _kind(kind: Any) -> str:
