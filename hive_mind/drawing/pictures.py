@@ -100,7 +100,7 @@ def as_part(figure: Figure, name: str, title: str, caption: str) -> str:
     box, body = _drawn(figure, transparent=True)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', body)
-    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
+    body = re.sub(r"url\(#([^()]+)\)", rf"url(#{name}-\1)", body)
     opening = f'<svg class="plot" role="img" viewBox="{box}" aria-labelledby="{name}-title {name}-told">'
     words = f'<title id="{name}-title">{_clean(title)}</title><desc id="{name}-told">{_clean(caption)}</desc>'
     return as_variables(opening + words + body)
@@ -120,7 +120,7 @@ def _as_svg_file(figure: Figure, title: str, caption: str, hints: Mapping[str, S
 def _hinted(body: str, gid: str, hints: Sequence[str]) -> str:
     before, group, after = body.partition(f'<g id="{gid}">')
     left = iter(hints)
-    return before + group + re.sub(r"(<use [^>]*)/>", lambda use: _titled(use[1], next(left)), after, count=len(hints))
+    return before + group + re.sub(r"(<use [^<>]*)/>", lambda use: _titled(use[1], next(left)), after, count=len(hints))
 
 
 def _titled(use: str, title: str) -> str:
@@ -133,9 +133,9 @@ def _drawn(figure: Figure, *, transparent: bool) -> tuple[str, str]:
     file = StringIO()
     figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None})
     opening, _, body = file.getvalue().partition("<svg ")[2].partition(">")
-    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<metadata>(?:(?!<metadata>).)*?</metadata>|<style(?:(?!<style).)*?</style>", "", body, flags=re.DOTALL)
     # Some versions of matplotlib write one property for all of a font, others one for each part.
-    body = re.sub(r"""(font: [^;"']*?px|font-family:) [^;"]*""", r"\1 system-ui, sans-serif", body)
+    body = re.sub(r"""(font: [^:;"']*?px|font-family:) [^;"]*""", r"\1 system-ui, sans-serif", body)
     box = re.search(r'viewBox="([^"]+)"', opening)
     return box[1] if box else "", body.strip()
 

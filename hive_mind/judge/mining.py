@@ -20,7 +20,7 @@ from hive_mind.judge.precedent import Precedent
 from hive_mind.judge.rules import LEARNED, MAY_ACCEPT, EvaluationRule
 from hive_mind.regex import regex
 
-_CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}|[A-Za-z_][\w.]{0,60}\(")
+_CALL_OR_NAME = regex(r"[A-Za-z_]\w{0,40}+(?:\.[A-Za-z_]\w{0,40}+){1,4}|[A-Za-z_][\w.]{0,60}+\(")
 _ERROR_TYPE = regex(r"\b[A-Z]\w{2,40}(?:Error|Exception|Timeout|Warning)\b")
 _WORD = regex(r"[\w.-]{1,40}")
 # Facts are prose: of it, words that are long enough to be about something.

@@ -26,7 +26,7 @@ _CODES = regex(
 )
 _WORDS = regex(r"[^\W_](?:[\w&]|['\u2019.-](?=\w))*")
 _POSSESSIVE = regex(r"['\u2019]s?$")
-_SENTENCE_END = regex(r"[.!?:\n\u2026\u201c\"]\s*$")
+_SENTENCE_END = regex(r"(?:[.!?:\u2026\u201c\"]|(?<!\s)(?>\s*\n))\s*+$")
 
 # Words that stand inside a name in lower case, between two capitalised ones.
 _JOINERS = frozenset(("of", "de", "da", "di", "del", "van", "von", "der", "den", "la", "le", "du", "for", "the"))

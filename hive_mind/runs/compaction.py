@@ -15,7 +15,7 @@ COMPACT_FROM = 0.8
 """Of the tokens a conversation may have."""
 KEPT = 4
 """The last messages stay as they are; more where a call would lose its result."""
-_POINTER = regex(r"[A-Za-z0-9_.:-]+_\d+\.(?:txt|md)")
+_POINTER = regex(r"(?<![A-Za-z0-9_.:-])[A-Za-z0-9_.:-]+_\d+\.(?:txt|md)")
 _REFERENCE = "[Previous conversation saved to '{file}'. Use load_data('{file}') to review if needed.]"
 _LIST = "[Files named in it: {files}]"
 

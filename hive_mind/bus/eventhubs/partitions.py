@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hive_mind.regex import regex
 
-_NUMBER = regex(r"[0-9]+$")
+_NUMBER = regex(r"(?<![0-9])[0-9]+$")
 
 
 def partition_of(name: str, partitions: int) -> int:

@@ -198,7 +198,7 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 _DIGIT = regex(r"\d")
 # The answer behind a question: "Is it shut? Bob: No."
-_REPLY = regex(r"\?\s+(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]+)$")
+_REPLY = regex(r"\?\s++(?:[^\W\d_][\w .'-]{0,40}: )?(?P<reply>[^?]++)$")
 _COUNT_WORD = regex(r"[\w.,'-]+")
 _COUNT = regex(rf"\d[\d.,]*|{_NUMERAL}|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|keine?")
 _COUNTED = regex(r"\b(?:how many|wie ?viele)\s+(?P<noun>[\w-]+)", re.IGNORECASE)
@@ -217,7 +217,7 @@ _PERSON = _pattern(r"\b(?:person|head|chief|contact)\b")
 _WHEN = _pattern(rf"{_TIMES}|[年月日時分]|\b(?:{_MONTHS}|{_DAYS}|{_SPANS}|{_MOMENTS}|{_NUMERAL})\b|\bo['’]clock\b")
 _AGE = _pattern(r"\b(?:1[0-9]|20)\d\d\b|\b(?:years?|months?|weeks?|aged?|born|built)\b")
 _MONEY = _pattern(
-    rf"[$€£¥]|\b(?:\d[\d.,]*|{_NUMERAL})\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
+    rf"[$€£¥]|\b(?:\d++[.,]*+|{_NUMERAL})\s?(?:{_CURRENCIES})\b|\b(?:for free|free of charge|half|gratis|nothing)\b|\bfree\."
 )
 _LENGTH = _pattern(rf"\d\s?(?:{_LENGTHS})\b")
 _DIMENSIONS = {
@@ -270,12 +270,12 @@ _PLACE_TITLES = _pattern(
     r"street|from|to|via|port|path|host|url|house|hall|gate|platform|stop|region|village|home)\b|\b(?:ort|stadt|land|adresse|raum|"
     r"zimmer|regal|halle|platz|straße|haltestelle|von|nach|ab|an|gleis|lage)\b"
 )
-_CODE = _pattern(r"\b(?=[\w-]*\d)[\w-]{3,}")
+_CODE = _pattern(r"\b(?=[\w-]{0,80}?\d)[\w-]{3,}")
 # Two numbers may be an amount, "13.2 bar".
 _VERSION = _pattern(r"(?<![\w.])(?:\d+(?:\.\d+){2,3}|v\d+(?:\.\d+)*|\d+\.\d+(?=[,;)]|\.?$))(?:-[a-z]\w*)?(?!\w|\.\w)")
 # "MO-1187", "IMR 44.2170".
 _NUMBER_OF_OFFICE = regex(r"\b[A-Z]{1,6}[- ]?\d[\d./-]*\d\b")
-_CODED = _pattern(r"\b(?=[\w./-]*\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
+_CODED = _pattern(r"\b(?=[\w./-]{0,80}?\d)(?:[a-z]+-[\w./-]+|#?\d{3,}[\w-]*)")
 _PLACED = _pattern(r"\b(?:location|place|site|address|venue|town|city|ort|lage|adresse|standort)\b")
 _PHONE = _pattern(r"\d(?:[ ()/-]*\d){2,}")
 _SECRET = _pattern(r"\bpass\w+\b[^.?!]{0,40}?(?:\bis\b|:|=|\blautet\b)\s*\S")
@@ -296,7 +296,12 @@ _FORMS = (
     _Form(_pattern("何時"), partial(_has, _pattern("時"))),
     _Form(_pattern("いくら"), partial(_has, _pattern("[円¥]|無料"))),
     _Form(_pattern("電話番号"), partial(_has, _pattern(r"\d"))),
-    _Form(_pattern(r"\b(?:what|which)\b.*\bcalled\b|\bwhat(?:['’]s| is| was)\b.*\bname\b|^wie hei(?:ß|ss)"), _has_name),
+    _Form(
+        _pattern(
+            r"(?m:^)(?>.*?\b(?:what|which)\b).*\bcalled\b|(?m:^)(?>.*?\bwhat(?:['’]s| is| was)\b).*\bname\b|^wie hei(?:ß|ss)"
+        ),
+        _has_name,
+    ),
     _Form(_pattern(r"\b(?:tele)?phone number\b|\btelefonnummer\b"), partial(_has, _PHONE)),
     _Form(
         _pattern(r"^(?!.*\b(?:what|which) (?:\w+ )?address\b).*(?:\bpass(?:word|phrase)\b|\bpasswort\b)"), partial(_has, _SECRET)
@@ -323,14 +328,14 @@ _FORMS = (
         is_distinctive=True,
         is_needed=False,
     ),
-    _Form(_pattern(r"\bIP(?: address)?\b(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_distinctive=True),
+    _Form(_pattern(r"(?m:^)(?>.*\bIP(?: address)?\b)(?!.*\b(?:range|block)\b)"), partial(_has, _IP_ADDRESS), is_distinctive=True),
     _Form(_pattern(r"\b(?:what|which) (?:is |was )?.{0,40}\baddress\b"), partial(_has, _PLACE)),
     _Form(
         _pattern(r"\b(?:price|costs?|fare|expensive|salary|wage|earn)\b|^was kostet|\b(?:preis|pacht|miete)\b"),
         _has_sum,
         is_figure=False,
     ),
-    _Form(_pattern(r"\bhow much (?:is|are|was|were) (?:a|an|the|one)\b(?!.*\b(?:left|load|of)\b)"), _has_sum),
+    _Form(_pattern(r"(?m:^)(?>.*\bhow much (?:is|are|was|were) (?:a|an|the|one)\b)(?!.*\b(?:left|load|of)\b)"), _has_sum),
     _Form(
         _pattern(r"\bhow (?:tall|wide|far|deep|thick|thin)\b|^wie (?:tief|breit|dick|weit|lang)\b|\b(?:height|width|depth) of\b"),
         _has_length,

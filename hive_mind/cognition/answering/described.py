@@ -23,7 +23,8 @@ _DESCRIBED = regex(
 )
 # "Hidden Wolf's boss"
 _OWNED = regex(
-    r"\b(?P<thing>[A-Z0-9][\w-]*(?: [A-Z0-9][\w-]*){0,3})['’]s (?P<role>(?:[a-z-]{2,20} ){0,1}?[a-z-]{3,20})(?= [a-z]|[?.,]|$)"
+    r"\b(?P<thing>[A-Z0-9][\w-]{0,40}+(?: [A-Z0-9][\w-]{0,40}+){0,3})['’]s "
+    r"(?P<role>(?:[a-z-]{2,20} ){0,1}?[a-z-]{3,20})(?= [a-z]|[?.,]|$)"
 )
 # These ask who it is and for nothing else.
 _WHO_IS = regex(r"^(?:and |so |but )?(?:who|what)(?:['’]s| is| are| was| were)?(?: the name of)?$", re.IGNORECASE)

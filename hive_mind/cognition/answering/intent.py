@@ -36,15 +36,14 @@ _INDIRECT = regex(
 # "the reason, the remedy and the damage"
 _ITEM = r"[^,:?.;]{2,60}"
 _LISTED = regex(
-    rf"(?:^|[:,?] |\b(?:need|want|are|were|is|was|me|tell|list) )(?P<items>(?:{_ITEM}, )+{_ITEM}?,? and {_ITEM})",
+    rf"(?:^|[:,?] |\b(?:need|want|are|were|is|was|me|tell|list) )(?P<items>(?:{_ITEM}+, ){{1,16}}{_ITEM}?,? and {_ITEM})",
     re.IGNORECASE,
 )
 _BETWEEN = regex(r",? and |, ", re.IGNORECASE)
 # "the fence or the roof", "Was the fence earlier or later than the roof?"
-_EITHER = regex(
-    r"(?P<one>[^,:?.;]{3,80}?) (?:(?:earlier or later|before or after)(?: than)?|or|oder) (?P<other>[^,:?.;]{3,80})$",
-    re.IGNORECASE,
-)
+_OR = regex(r" (?:(?:earlier or later|before or after)(?: than)?|or|oder)(?= )", re.IGNORECASE)
+_SIDE_CHARS_MAX = 80
+_SIDE = regex(rf"[^,:?.;]{{3,{_SIDE_CHARS_MAX}}}\Z")
 # "…, and how strong is it?"
 _ASKED_TOO = regex(r",? and (?=(?:what|who|when|where|which|why|how)\b)", re.IGNORECASE)
 _COMPARED = regex(
@@ -138,9 +137,17 @@ def parts_of(question: str) -> tuple[str, ...]:
     # "…, and what is it?" asks for nothing else.
     if len(several := [part for part in _ASKED_TOO.split(asked) if tokenize(part)]) > 1:
         return _about(several, asked)
-    if _COMPARED.search(asked) and (either := _EITHER.search(asked)):
-        return _about([either["one"], either["other"]], asked)
-    return ()
+    return _about(_either(asked), asked) if _COMPARED.search(asked) else ()
+
+
+def _either(asked: str) -> list[str]:
+    """The two that a question lets choose between."""
+    for middle in _OR.finditer(asked):
+        one = _SIDE.search(asked[max(0, middle.start() - _SIDE_CHARS_MAX) : middle.start()])
+        other = _SIDE.match(asked, middle.end() + 1)
+        if one and other:
+            return [one[0], other[0]]
+    return []
 
 
 def _about(parts: list[str], asked: str) -> tuple[str, ...]:

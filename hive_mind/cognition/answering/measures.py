@@ -10,7 +10,7 @@ from hive_mind.ranking.tokens import tokenize
 from hive_mind.regex import regex
 
 _NUMERAL = (
-    r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
+    r"(?:\d++[.,]*+|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million|half)"
 )
 
 _MONEY = "price cost budget fund funding spend"

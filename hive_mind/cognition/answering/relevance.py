@@ -111,7 +111,8 @@ _ENDINGS = frozenset("r er or ed ing ion ment e s t en te ter erin ung y al ant 
 
 # "Ola: Is there shade? Lina burns easily"
 _ASKED_ON = regex(
-    r"^[^\W\d_][\w .'-]{0,40}: (?:[^?]*\b)?(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
+    r"^[^\W\d_][\w .'-]{0,40}: (?=[^?]*+\?\s.)(?:[^?]*\b)?"
+    r"(?:who|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|"
     r"should|has|have|any|wer|was|wann|wo|wie|warum|ist|sind|hat|haben|kann|können)\b[^?]*\?\s+(?P<rest>.+)$",
     re.DOTALL | re.IGNORECASE,
 )

@@ -27,7 +27,7 @@ _DAY = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 _STAMP = rf"(?:{_DAY}(?:,?[ T]\s?{_CLOCK})?|{_CLOCK})(?:Z|[+-]\d{{2}}:?\d{{2}})?"
 _WORD = r"[^\W_][\w'’.&-]{0,40}"
 _LINE = regex(
-    rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*[-–]?\s*|(?P<bare>{_STAMP})\s+(?:-\s+)?)?"
+    rf"(?:(?P<open>[\[(])(?P<boxed>[^\])]{{4,40}})[\])]\s*+(?:[-–]\s*+)?|(?P<bare>{_STAMP})\s++(?:-\s++)?)?"
     rf"(?P<bold>\*\*)?(?P<speaker>{_WORD}(?:\s{_WORD}){{0,3}})(?P<after>\s?\([^)]{{1,30}}\))?:(?(bold)\*\*)\s+(?P<text>\S.*)"
 )
 _HAS_TIME = regex(rf"{_CLOCK}|{_DAY}")

@@ -16,12 +16,14 @@ from hive_mind.control.manifests.expansion import AgentSpec
 from hive_mind.control.manifests.manifest import HiveManifest
 from hive_mind.errors import ManifestError, Problem
 from hive_mind.hive.topology.spec import has_node_per, is_shared
+from hive_mind.regex import regex
 
 Placed = Mapping[str, Mapping[str, Sequence[str]]]
 """Agents by node by process."""
 _NOTHING: Placed = MappingProxyType({})
 Room = dict[str, list[str]]
 """Agents by place: a process, or a node of the only one."""
+_FINAL_DIGITS = regex(r"(?<!\d)\d+$")
 
 
 class Allocation(msgspec.Struct, frozen=True):
@@ -211,8 +213,8 @@ def _is_named(place: str, prefix: str) -> bool:
 
 
 def _number(place: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+$", place)]
+    return [int(digits) for digits in _FINAL_DIGITS.findall(place)]
 
 
 def _natural(place: str) -> tuple[str, list[int]]:
-    return re.sub(r"\d+$", "", place), _number(place)
+    return _FINAL_DIGITS.sub("", place), _number(place)

@@ -12,7 +12,7 @@ from hive_mind.devbroker.amqp.types import Symbol, Timestamp
 _SEQUENCE, _OFFSET = encode(Symbol("x-opt-sequence-number")), encode(Symbol("x-opt-offset"))
 _TIME, _KEY = encode(Symbol("x-opt-enqueued-time")), encode(Symbol("x-opt-partition-key"))
 
-_SELECTOR = re.compile(r"\s*amqp\.annotation\.(x-opt-[a-z-]+)\s*(>=?)\s*'?([^']*?)'?\s*")
+_SELECTOR = re.compile(r"\s*amqp\.annotation\.(x-opt-[a-z-]+)\s*(>=?)\s*(?:'([^']*+)'|([^'\s]*+))\s*")
 _SELECTOR_LENGTH_MAX = 200
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
@@ -79,7 +79,7 @@ class Partition:
         match = _SELECTOR.fullmatch(selector) if len(selector) <= _SELECTOR_LENGTH_MAX else None
         if match is None:
             raise AmqpError(INVALID_FIELD, f"unsupported selector: {selector[:_SELECTOR_LENGTH_MAX]!r}")
-        what, is_inclusive, value = match[1], match[2] == ">=", match[3]
+        what, is_inclusive, value = match[1], match[2] == ">=", match[3] or match[4] or ""
         if value == "@latest":
             return self.end
         if not _WHOLE.fullmatch(value):

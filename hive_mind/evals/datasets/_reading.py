@@ -13,7 +13,7 @@ from hive_mind.regex import regex
 
 _PLAIN = regex(r"D[1-9]\d*:[1-9]\d*")
 # A colon too much after the D, and leading zeros, are slips; the two numbers are session and turn.
-_MISSPELT = regex(r"D:?0*(\d+):0*(\d+)")
+_MISSPELT = regex(r"D:?(\d+):(\d+)")
 
 _TIME = regex(r"\s*(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})\s*", re.IGNORECASE)
 _SLASHED = regex(r"(\d{4})/(\d{1,2})/(\d{1,2})(?: ?\([A-Za-z]+\))?(?: (\d{1,2}):(\d{2}))?")
@@ -38,7 +38,7 @@ def turns_named(evidence: Iterable[str]) -> NamedTurns:
             turns[entry] = None
         elif found := _MISSPELT.findall(entry):
             mended += 1
-            turns.update({f"D{session}:{turn}": None for session, turn in found})
+            turns.update({f"D{session.lstrip('0') or 0}:{turn.lstrip('0') or 0}": None for session, turn in found})
         else:
             unreadable += 1
     return NamedTurns(tuple(turns), mended, unreadable)

@@ -66,7 +66,7 @@ def _missing(material: Material) -> Markup:
 
 def _contents(body: Markup) -> Markup:
     """Links to what is there: headings are made by `section` only, and hold escaped text."""
-    found = re.findall(r'<h2 id="([a-z0-9-]+)-title">(.*?)</h2>', body)
+    found = re.findall(r'<h2 id="([a-z0-9-]+)-title">([^<]*)</h2>', body)
     return tag("ul", (tag("li", tag("a", Markup(title), href=f"#{id}")) for id, title in found))
 
 

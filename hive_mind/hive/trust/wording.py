@@ -26,7 +26,7 @@ _SEAMS = regex(
 
 # "users_3", "INC-2024-001", "LH123" and "2b" are names and stay whole, "12h" is an amount.
 _TOKEN = regex(
-    r"[^\W\d_]+(?:[_-][^\W\d_]+)*[_-]?\d+\w*(?:-\w+)*|\d+[abcefABCEF]\b"
+    r"[^\W\d_]++(?:[_-][^\W\d_]++){0,12}+[_-]?\d+\w*(?:-\w+)*|\d+[abcefABCEF]\b"
     r"|(?:(?<![\w.)])[-−+])?\d+(?:[.,:/\-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w+"
 )
 _HEADING = regex(r"[^:]{1,60}?(?=:\s|\s=\s)")

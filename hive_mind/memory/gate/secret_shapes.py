@@ -19,7 +19,7 @@ _CODE = regex(r"(?=.*\d)(?:\d{3,8}[#*A-Z]|[\da-z]{4}-[\da-z]{4})")
 _UNIT = regex(words.UNITS, re.IGNORECASE)
 _HEXADECIMAL = regex(r"(?:[\dA-Fa-f]{2}[ :-]){7}")
 _YEAR = regex(r"(?:19|20)\d\d")
-_MARK_INSIDE = regex(r"[^\W_][^\s/]*[!@#$%^&*~?+=|][^\s/]*[^\W_]|\w*\d\w*[!$]$")
+_MARK_INSIDE = regex(r"[^\W_][^\s/!@#$%^&*~?+=|]*+[!@#$%^&*~?+=|][^\s/]*[^\W_]|[^\W\d]*+\d\w*+[!$]$")
 _STRONG = regex(r"[^\W\d_]{3}[!@#$%&*_-]\d")
 _DASHED_WORDS = regex(r"[a-z]+(?:-[a-z]+){3,8}")
 # Chinese and Japanese have no spaces: a word of such letters is a sentence.

@@ -24,7 +24,7 @@ _NAME = regex(
 _TABLE = regex(r"^[^\n|]{0,200}\|[^\n|]{0,200}(?:\|[^\n]{0,2000})?(?:\n[^\n|]{0,200}\|[^\n]{0,2000}){1,1000}", re.MULTILINE)
 _COMPOUND = regex(rf"[ -]?{words.ABOUT_IT}", re.IGNORECASE)
 # "Summer2024! as the password" goes on; so does "Password:" at the end of a line.
-_CLAUSE_END = regex(r"(?:[.?;]|(?<!\d)!)+(?=\s)|(?<![:=])\n|。")
+_CLAUSE_END = regex(r"(?:(?<![.?;!])|(?<=\d!))(?:[.?;]|(?<!\d)!)++(?=\s)|(?<![:=])\n|。")
 # The rest of a compound and what closes it: "_X", "s", '"', ")".
 _TAIL = regex(r"(?:(?![はが是为為])[\w-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
 _SIGN = regex(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為](?=[!-~]{4})|—|\?(?=\s))\s{0,3}")

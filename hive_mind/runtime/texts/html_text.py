@@ -25,7 +25,6 @@ _FENCES = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 # Splitting by a group alternates: what is between two pieces of code, a piece of code, what is between, …
 _CODE = regex(r"(`[^`]{1,1000}`)")
-_COMMENT = regex(r"<!--.{0,1000}?-->")
 _TAG = regex(
     r"</?(?:a|abbr|b|big|center|cite|code|dd|del|details|div|dl|dt|em|font|h[1-6]|i|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|"
     r"small|source|span|strike|strong|sub|summary|sup|table|tbody|td|th|thead|tr|tt|u|ul|var|video)(?:\s[^<>]{0,1000})?/?>",
@@ -156,9 +155,22 @@ def _shown(lines: list[str]) -> Iterator[str]:
         if in_code or line.startswith(_SET_IN):
             yield line
             continue
-        line, opened, _ = _COMMENT.sub("", line).partition("<!--")
-        in_comment = in_comment or bool(opened)
+        line, is_open = _without_comments(line)
+        in_comment = in_comment or is_open
         yield "".join(piece if number % 2 else _text(piece) for number, piece in enumerate(_CODE.split(line)))
+
+
+def _without_comments(line: str) -> tuple[str, bool]:
+    """A line as it is shown, and whether a comment goes on in the next."""
+    kept: list[str] = []
+    at = 0
+    while (begin := line.find("<!--", at)) >= 0:
+        kept.append(line[at:begin])
+        end = line.find("-->", begin + 4)
+        if end < 0:
+            return "".join(kept), True
+        at = end + 3
+    return "".join([*kept, line[at:]]), False
 
 
 def _text(piece: str) -> str:

@@ -22,8 +22,8 @@ _DEPTH_MAX = 50
 _NAMES = ("name", "id", "key", "title")
 _NAME_CHARS_MAX = 60
 _PAIR = regex(r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_COMMENT = regex(r"^\s*#+\s?(?P<text>.*\w.*)$")
-_COMMENT_BEHIND = regex(r"^[\s,\]}]*\s#\s*(?P<text>.*\w.*)$")
+_COMMENT = regex(r"^\s*#++\s?+(?P<text>.*\w.*)$")
+_COMMENT_BEHIND = regex(r"^[\s,\]}]*\s#\s*+(?P<text>.*\w.*)$")
 
 Line = tuple[int, str]
 

@@ -25,7 +25,11 @@ _MEMORY_BYTES = 1 << 30
 
 # Strings, quoted names, comments, words, and single characters, as Kuzu reads them. What is quoted can't be a keyword; a letter
 # beyond ASCII ends a word, in case Kuzu takes it for space.
-_TOKEN = regex(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|//[^\n\r]*|/\*.*?\*/|[A-Za-z_]\w*|\S""", re.DOTALL | re.ASCII)
+_TOKEN = regex(
+    r"""'(?:\\.|[^'\\])*+(?:'|\Z)|"(?:\\.|[^"\\])*+(?:"|\Z)|`[^`]*+(?:`|\Z)|//[^\n\r]*|/\*.*?(?:\*/|\Z)|[A-Za-z_]\w*|\S""",
+    re.DOTALL | re.ASCII,
+)
+_CLOSED = regex(r"""'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+"|`[^`]*+`""", re.DOTALL)
 _BEGINNINGS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "EXPLAIN", "PROFILE", "CALL"})
 _WRITING = frozenset(
     "ALTER ANALYZE ATTACH BEGIN CHECKPOINT COMMENT COMMIT COPY CREATE DELETE DETACH DROP EXPORT EXTENSION FORCE IMPORT INSTALL "
@@ -38,7 +42,10 @@ def checked(query: str, limit: int) -> str:
     """The query, with a limit of one more where it has none. Raises `InvalidInput` for one that does more than read."""
     if len(query) > _CHARACTERS_MAX:
         raise InvalidInput(f"this query has {len(query):,} characters: write one of up to {_CHARACTERS_MAX:,}")
-    tokens = [token for token in _TOKEN.findall(query) if not token.startswith(("//", "/*"))]
+    everything = _TOKEN.findall(query)
+    if everything and _is_open(everything[-1]):
+        raise InvalidInput(f"this query ends within what {everything[-1][:20]!r} begins: close the quotation or the comment")
+    tokens = [token for token in everything if not token.startswith(("//", "/*"))]
     words = [token.upper() for token in tokens]
     while words and words[-1] == ";":
         words.pop()
@@ -54,6 +61,13 @@ def checked(query: str, limit: int) -> str:
         if word == "CALL" and called not in _CALLABLE:
             raise InvalidInput(f"CALL {called.lower()} is not allowed here: only {', '.join(sorted(_CALLABLE)).lower()} are")
     return _limited(query.rstrip().rstrip(";"), words, limit)
+
+
+def _is_open(token: str) -> bool:
+    """Whether the end of the query is inside a quotation or a comment: what would then be a keyword is for Kuzu to say."""
+    if token.startswith("/*"):
+        return len(token) < 4 or not token.endswith("*/")
+    return token[0] in "'\"`" and _CLOSED.fullmatch(token) is None
 
 
 def _limited(query: str, words: list[str], limit: int) -> str:

@@ -185,7 +185,7 @@ def show_hives(found: Sequence["FleetStatus"], home: Path) -> None:
     show_table(HIVE_TITLES, rows, right=range(3, 10))
 
 
-_PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)\s*(?P<value>[^,]*?)\s*")
+_PART = regex(r"\s*(?P<field>\w+)\s*(?P<sign>!=|==|=)(?P<value>[^,]*)")
 
 
 def selected(agents: Iterable["AgentView"], selector: str) -> "list[AgentView]":
@@ -198,4 +198,4 @@ def _part(text: str) -> tuple[str, bool, str]:
     match = _PART.fullmatch(text)
     if match is None or match["field"] not in FIELDS:
         raise InvalidInput(f"{text.strip()!r} selects nothing: write FIELD=VALUE or FIELD!=VALUE, with {', '.join(FIELDS)}")
-    return match["field"], match["sign"] != "!=", match["value"]
+    return match["field"], match["sign"] != "!=", match["value"].strip()

@@ -12,9 +12,9 @@ from hive_mind.runtime.texts.html_text import text_of_html
 SUFFIXES = (".docx", ".docm")
 PACKAGE = "mammoth"
 
-_FIRST_ROW = regex(r"(?<=<table>)(?:<tbody>)?<tr>.*?</tr>", re.DOTALL)
-_CELL = regex(r"<td\b[^>]*>(.*?)</td>", re.DOTALL)
-_TAG = regex(r"<[^>]*>")
+_FIRST_ROW = regex(r"(?<=<table>)(?:<tbody>)?<tr>(?:(?!<table>).)*?</tr>", re.DOTALL)
+_CELL = regex(r"<td\b[^<>]*>((?:(?!<td\b).)*?)</td>", re.DOTALL)
+_TAG = regex(r"<[^<>]*>")
 
 
 def is_one(body: bytes) -> bool:

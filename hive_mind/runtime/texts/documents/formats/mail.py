@@ -25,7 +25,8 @@ _NOT_NAME = regex(r"[^\w\s'’.&-]+")
 _LAID_OUT = regex(r"\s|[-*+•|#>]\s?|\d{1,3}[.)]\s")
 _SIGNATURE = regex(r"^-- ?$.*", re.MULTILINE | re.DOTALL)
 _WROTE = regex(
-    r"^[^\n]{0,300}(?:wrote|schrieb|écrit|escribió|escreveu|scritto|schreef)\s?:\s*\Z|^-{2,}[^\n]{3,60}-{2,}$", re.MULTILINE
+    r"^[^\n]{0,300}(?:wrote|schrieb|écrit|escribió|escreveu|scritto|schreef)\s?:\s*\Z|^(?=.{7})-{2,}+(?:[^-\n](?:[^\n]{0,58}[^-\n])?-{2,})?$",
+    re.MULTILINE,
 )
 _NAME_WORDS_MAX = 4
 
