@@ -1,4 +1,4 @@
-"""What lies on the bus of a fleet, found from the fleet's state: its address, its hive and the names that read there.
+"""Messages on the bus of a fleet, found from the fleet's state: its address, its hive and the names that read there.
 
 Most brokers show the same to every process; for one that keeps no dead letters each process keeps its own. So all are looked at,
 and an id says whose it is where that makes a difference.
@@ -48,7 +48,7 @@ class FleetBus:
         return [replace(queue, dead=(queue.dead or 0) + more[queue.name]) if more[queue.name] else queue for queue in first]
 
     async def watch(self, hive: str, on_envelope: Callable[[Envelope], None]) -> Watch:
-        """What any process would see."""
+        """As any process would see them."""
         return await next(iter(self._parts.values())).watch(hive, on_envelope)
 
 

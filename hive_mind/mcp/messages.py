@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from hive_mind.printable import whole_characters
 from hive_mind.regex import regex
 
-# What the library takes over HTTP, too: a longer text is given in parts.
+# As much as the library takes over HTTP: a longer text is given in parts.
 MESSAGE_BYTES_MAX = 4 << 20
 
 # The id of a message that is too long to be read, where it stands as clients write it: first or last in the object.

@@ -44,7 +44,7 @@ class QuotingInstead:
 
     async def more_words(self, question: str) -> str:
         """As the reader does, where it can."""
-        if not isinstance(reader := self.reader, PromptedReader) or self._is_let_alone():
+        if not isinstance(reader := self.reader, PromptedReader) or self._skip_while_late():
             return ""
         return await self._heard(reader.more_words(question))
 
@@ -56,7 +56,7 @@ class QuotingInstead:
 
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
         """The reader's answer; where it fails, quotations and one line that says why."""
-        if self._is_let_alone():
+        if self._skip_while_late():
             _log.warning("quoted instead of reasoned: the language model was late a moment ago; it is asked again soon")
             return await self._quoting.synthesise(question, hits)
         try:
@@ -65,7 +65,7 @@ class QuotingInstead:
             _log.warning("quoted instead of reasoned: %s", error)
             return await self._quoting.synthesise(question, hits)
 
-    def _is_let_alone(self) -> bool:
+    def _skip_while_late(self) -> bool:
         """Whether the model was late and is not to be asked yet. After a while one question finds out for all."""
         if not self._alone_until_s:
             return False

@@ -33,7 +33,7 @@ def figures_of(member: RunningMember) -> list[NodeFigures]:
 
 def set_aside(health: BusHealth) -> dict[str, int]:
     """Messages that nobody here could handle, by what is wrong with them."""
-    # What is of no hive becomes nobody's dead letter.
+    # A message of no hive becomes nobody's dead letter.
     unreadable = {f"unreadable ({what})": count for what, count in sorted(health.unreadable.items())}
     handled = health.dead_letters - sum(count for what, count in health.unreadable.items() if what != OTHER_PROGRAM)
     return unreadable | ({"that it could not take": handled} if handled > 0 else {})
