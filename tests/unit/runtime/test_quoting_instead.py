@@ -51,8 +51,8 @@ async def test_while_one_finds_out_the_others_do_not_wait_for_it() -> None:
     reader, _, clock = quoting(BackendTimeout("model", "late"), REASONED)
     await answer(reader)
     clock.now_s += 31
-    assert not reader._is_let_alone()
-    assert reader._is_let_alone()
+    assert not reader._skip_while_late()
+    assert reader._skip_while_late()
 
 
 async def test_other_trouble_is_no_reason_to_let_it_alone() -> None:
