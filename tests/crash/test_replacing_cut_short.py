@@ -171,6 +171,48 @@ def test_half_of_a_copy_is_named_by_doctor_and_removed_by_the_next_copy(kind: st
     assert (halves > 0, target.exists()) == (True, True)
 
 
+MANIFEST = """\
+apiVersion: hive-mind/v1
+kind: Hive
+metadata: {name: harbour}
+spec:
+  topology: flat
+  platform: {kind: compose}
+  agents: [{name: ada}, {name: bob}]
+  bus: "rediss://redis.example.com:6380"
+"""
+AGAIN: dict[str, tuple[str, ...]] = {
+    "import": ("facts", "import", "all.jsonl"),
+    "erase": ("erase", "--subject", "Corrin", "--yes"),
+    "learn": ("learn", "notes.txt"),
+    "render": ("apply", "--render", "rendered", "-f", "fleet.yaml"),
+}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind == "erase" else pytest.mark.thorough) for kind in AGAIN])
+def test_what_was_killed_before_any_step_is_done_by_doing_it_again(
+    kind: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else writes files: nothing that was there before is gone, and the second call ends as the first would have."""
+    home.learn(f"Pump D4 cools the transformers. {LAST}")
+    home.path("all.jsonl").write_text(home.hive_mind("facts", "export").out)
+    home.path("notes.txt").write_text(NEW)
+    home.path("fleet.yaml").write_text(MANIFEST)
+    before = home.facts()
+
+    reached: list[tuple[Facts, set[str]]] = []
+    for _ in cuts(home, *AGAIN[kind]):
+        monkeypatch.chdir(home.folder)
+        assert home.facts() >= before - {LAST}
+        ended = home.hive_mind(*AGAIN[kind])
+        assert ended.code == 0, ended.err
+        assert home.named_by_doctor()
+        reached.append((home.facts(), {path.name for path in home.path("rendered").rglob("*")}))
+
+    assert len(reached) > 2
+    assert [one for one in reached if one != reached[-1]] == []
+
+
 @pytest.mark.thorough
 def test_a_memory_of_an_older_version_is_converted_whole_whenever_that_is_killed(home: Home) -> None:
     made(home.record.with_suffix(".kuzu"), facts=5)

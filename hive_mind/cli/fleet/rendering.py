@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hive_mind.cli.output import say, show
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.replacing import READABLE, write_whole
 
 if TYPE_CHECKING:
     from hive_mind.control.manifests.reading import Source
@@ -45,11 +46,9 @@ async def render_into(source: "Source", folder: Path, home: Path) -> None:
         configs = _configs(source, platform.configs_in(before))
         _refuse_other_root(folder, issuer)
         keys = issued_for(configs, issuer, is_given=source.manifest.spec.platform.keys == "given")
-        files = {**platform.render(source, configs, before, keys), **_public(folder, keys)}
+        files = {**_public(folder, keys), **platform.render(source, configs, before, keys)}
         for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            write_whole(folder / name, text.encode(), READABLE)
         wanted = secret_files(platform.workers_of(source, configs, keys), keys)
         for path in _written(folder, wanted, issuer):
             if kind == "compose" and os.geteuid() == 0:
@@ -92,8 +91,6 @@ def _public(folder: Path, keys: "Keys") -> dict[str, str]:
 
 def _written(folder: Path, wanted: Mapping[str, str], issuer: "KeyFolder") -> Iterator[Path]:
     """Write the key of each process, for its owner alone, and delete those that were replaced. The files that are new."""
-    from hive_mind.replacing import write_whole
-
     for name, process in wanted.items():
         path = folder / name
         # Called after what is in it; by now it may belong to the user that runs the containers.

@@ -24,7 +24,7 @@ from hive_mind.hive.replication.journal_snapshot import JournalSnapshot
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.memory.transfer.examining import Lines
 from hive_mind.memory.transfer.importing import import_all
-from hive_mind.replacing import write_whole
+from hive_mind.replacing import sync_folder, write_whole
 from hive_mind.runtime.members.estate_lines import estate_in
 from hive_mind.runtime.members.generations import Moved, settle
 from hive_mind.runtime.settings import Settings
@@ -151,6 +151,7 @@ class _Import:
             if (self.staging / target).exists():
                 private_folder((self.folder.home / target).parent)
                 (self.staging / target).rename(self.folder.home / target)
+                sync_folder((self.folder.home / target).parent)
         self.folder.make().keep_manifest(self.manifest, 1)
         self.folder.keep(self._state(done))
         (self.staging / _COMPLETE).unlink()

@@ -86,7 +86,8 @@ def render(
         "volumes": {name: {} for name in services if name != "network"},
     }
     text = _heading(source, workers, has_redis) + yaml.safe_dump(objects, sort_keys=False, allow_unicode=True, width=130)
-    return {_FILE: text} | {f"{worker.name}.json": _config(worker, ports) for worker in workers}
+    # The file that names the others is the last: where somebody is killed while they are written, it names none that is missing.
+    return {f"{worker.name}.json": _config(worker, ports) for worker in workers} | {_FILE: text}
 
 
 def workers_of(source: Source, configs: Mapping[str, WorkerConfig], keys: Keys = NO_KEYS) -> tuple[Contained, ...]:

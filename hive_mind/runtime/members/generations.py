@@ -5,7 +5,6 @@ the last step: a process killed before that has changed nothing, and does it aga
 """
 
 import asyncio
-import os
 import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from hive_mind.hive.replication.resettlement import Journal, Resettlement, attac
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.spec import SINGLE, Founding, is_shared, spec_of
+from hive_mind.replacing import sync_file, sync_folder
 from hive_mind.runtime.members.nodes import fresh_chance
 from hive_mind.runtime.node.base import system_clock
 from hive_mind.runtime.workers.config import HiveConfig
@@ -186,23 +186,15 @@ def _emptied(folder: Path) -> None:
 def _put_in_place(unfinished: Path, folder: Path) -> None:
     """Everything on disk, and then under its name, in one step."""
     for path in sorted(unfinished.iterdir()):
-        _sync(path)
-    _sync(unfinished)
+        sync_file(path)
+    sync_folder(unfinished)
     replaced = folder.with_name(folder.name + REPLACED)
     shutil.rmtree(replaced, ignore_errors=True)
     if folder.exists():
         folder.rename(replaced)
     unfinished.rename(folder)
-    _sync(folder.parent)
+    sync_folder(folder.parent)
     shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _refuse_used(folder: Path, *, replace: bool) -> None:

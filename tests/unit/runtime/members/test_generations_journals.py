@@ -167,7 +167,8 @@ class Dying:
 
     def __init__(self, patch: pytest.MonkeyPatch, steps: int) -> None:
         self.left = steps
-        for owner, name in ((generations, "_sync"), (generations, "_emptied"), (shutil, "rmtree"), (Path, "rename")):
+        steps = ((generations, name) for name in ("sync_file", "sync_folder", "_emptied"))
+        for owner, name in (*steps, (shutil, "rmtree"), (Path, "rename")):
             patch.setattr(owner, name, self._stepped(getattr(owner, name)))
         write_one = generations._write_one
 
