@@ -11,7 +11,17 @@ from hive_mind.bus.base import EVERYONE
 from hive_mind.bus.redis import RedisBus, keys, reader, trimming, wire
 from hive_mind.errors import InvalidInput
 from tests.contract.bus_builders import envelope, text, texts
-from tests.contract.redis_builders import Buses, has_given_way, has_letter, kill, length, nothing_pending, over, subscribed
+from tests.contract.redis_builders import (
+    Buses,
+    has_given_way,
+    has_letter,
+    kill,
+    length,
+    nothing_is_settling,
+    nothing_pending,
+    over,
+    subscribed,
+)
 from tests.servers.redis_server import RedisServer
 from tests.waiting import until
 
@@ -342,3 +352,43 @@ async def test_a_dead_letter_is_given_again_as_its_sender_signed_it_and_to_nobod
     assert (again.envelope.target, again.envelope.seal) == (sent.target, sent.seal)
     await again.ack()
     assert await cid.has_nothing()
+
+
+def calls_of(server: RedisServer, *commands: str) -> int:
+    """How often the server carried these out so far."""
+    lines = server.do("INFO", "commandstats").decode().splitlines()
+    counts = {line.partition(":")[0].removeprefix("cmdstat_"): line for line in lines if line.startswith("cmdstat_")}
+    return sum(int(counts[name].partition("calls=")[2].partition(",")[0]) for name in commands if name in counts)
+
+
+async def test_what_is_brief_costs_the_server_nothing_but_its_own_entry(server: RedisServer, buses: Buses) -> None:
+    bus = await buses.bus()
+    names = [await subscribed(bus, name) for name in ("bob", "cid", "dan")]
+    before = calls_of(server, "xadd"), calls_of(server, "xack", "xclaim")
+    said = [str(number) for number in range(30)]
+    for one in said:
+        await bus.publish([msgspec.structs.replace(envelope(one, *EVERYONE), is_brief=True)])
+    for name in names:
+        assert await name.take_and_ack(30) == said
+    await bus.publish([envelope("lasting", *EVERYONE)])
+    for name in names:
+        assert await name.take_and_ack(1) == ["lasting"]
+    await until(lambda: nothing_is_settling(bus))
+
+    assert calls_of(server, "xadd") - before[0] == 31
+    assert calls_of(server, "xack", "xclaim") - before[1] <= len(names), "only what lasts is acknowledged"
+    for stream in (keys.brief("hive"), keys.brief_inbox("hive", "bob")):
+        assert server.do("XPENDING", stream, "bob").startswith(b"*4\r\n:0\r\n")
+
+
+async def test_the_next_of_a_name_goes_on_behind_what_was_read_of_the_brief(buses: Buses) -> None:
+    bus = await buses.bus()
+    bob = await subscribed(bus)
+    await bus.publish([msgspec.structs.replace(envelope("read", to), is_brief=True) for to in ("bob", "*")])
+    assert await bob.take_and_ack(2) == ["read"] * 2
+    await bob.inbox.close()
+    await bus.publish([msgspec.structs.replace(envelope("meanwhile"), is_brief=True)])
+
+    again = await subscribed(bus)
+    assert await again.take_and_ack() == ["meanwhile"]
+    assert await again.has_nothing()

@@ -45,6 +45,8 @@ from hive_mind.errors import BackendError, BackendUnavailable, InvalidInput, Mes
 __all__ = ["RedisBus", "open", "purge", "refuse_full", "scrub"]
 
 _KNOWN_MAX = 100_000
+# Rounds of the keeper between two looks at memory, clock and keys of the server: they change slowly, and every process looks.
+_VITALS_EVERY = 5
 
 
 async def open(address: BusAddress, settings: BusSettings) -> "RedisBus":
@@ -250,7 +252,7 @@ class RedisBus:
 
     async def _keep(self) -> None:
         rng = random.Random()  # noqa: S311 - jitter
-        kept_s = self._place.settings.kept_s
+        kept_s, rounds = self._place.settings.kept_s, -1
         while True:
             await asyncio.sleep(EVERY_S * rng.uniform(0.8, 1.2))
             now = asyncio.get_running_loop().time()
@@ -259,6 +261,9 @@ class RedisBus:
             for hive in tuple(self._hives):
                 with suppress(BackendError):
                     await self._admin.ask(lambda wire, hive=hive: trim(wire, hive, kept_s))  # type: ignore[misc]
+            rounds += 1
+            if rounds % _VITALS_EVERY:
+                continue
             own = [(one.subscription.hive, one.subscription.name) for one in self._readers]
             with suppress(BackendError):
                 self._vitals = await self._admin.ask(lambda wire, own=own: look(wire, own))  # type: ignore[misc]

@@ -37,9 +37,14 @@ def brief_inbox(hive: str, name: str) -> bytes:
     return f"hive:{_quoted(hive)}:brief:{_quoted(name)}".encode()
 
 
+def brief_of(hive: str, name: str) -> tuple[bytes, ...]:
+    """Those of the streams that a name reads whose messages are soon worth nothing."""
+    return brief_inbox(hive, name), brief(hive)
+
+
 def read_by(hive: str, name: str) -> tuple[bytes, ...]:
     """The streams in which a name has a group."""
-    return inbox(hive, name), everyone(hive), brief_inbox(hive, name), brief(hive)
+    return inbox(hive, name), everyone(hive), *brief_of(hive, name)
 
 
 def letters(hive: str) -> bytes:

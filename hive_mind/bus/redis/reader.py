@@ -2,6 +2,8 @@
 
 It owns a connection, because reading blocks one. At the start and after every reconnect it first takes what was delivered here
 and never acknowledged; only then it reads on. It waits for a second at most, so that it also looks after what is held.
+
+Brief messages come over a connection of their own and are acknowledged to nobody (`brief_reading`), unless the name is shared.
 """
 
 import asyncio
@@ -17,6 +19,7 @@ from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
 from hive_mind.bus.codec import decode, encode, misfit
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
+from hive_mind.bus.redis.brief_reading import BriefReader
 from hive_mind.bus.redis.claims import Group
 from hive_mind.bus.redis.outgoing import RedisSender
 from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, value
@@ -90,8 +93,11 @@ class StreamReader:
         self._token = secrets.token_hex(8)
         self._consumer = self._token if subscription.is_shared else keys.ONLY_CONSUMER
         hive = subscription.hive
-        self._keys = keys.read_by(hive, subscription.name)
+        everything = keys.read_by(hive, subscription.name)
+        brief = () if subscription.is_shared else keys.brief_of(hive, subscription.name)
+        self._keys = tuple(key for key in everything if key not in brief)
         self._groups = [Group(self._wire, key, subscription.name, self._consumer) for key in self._keys]
+        self._brief = BriefReader(place, brief, subscription.name, self.mailbox, self._offer)
         # Entries off the mailbox and not yet off the broker.
         self._settling: set[Native] = set()
         self._pace = Pace()
@@ -106,7 +112,7 @@ class StreamReader:
     @property
     def is_connected(self) -> bool:
         """As far as is known."""
-        return self._wire.is_connected and self._task is not None and not self._task.done()
+        return self._wire.is_connected and self._brief.is_connected and self._task is not None and not self._task.done()
 
     def take(self, deliveries_max: int) -> Sequence[Delivery]:
         return self.mailbox.take(deliveries_max)
@@ -117,8 +123,10 @@ class StreamReader:
             await self._connect()
             await self._make_groups("0" if self.subscription.start == "earliest" else "$")
             await self._look(is_first=True)
+            await self._brief.start(self._note)
         except BaseException:
             await self._wire.close()
+            await self._brief.close()
             raise
         self._task = begin(self._run(), f"redis reader of {self.subscription.name}", self._note)
 
@@ -128,6 +136,7 @@ class StreamReader:
         self._is_stopping = True
         if task is None:
             return
+        await self._brief.stop()
         if self._is_reading:
             # Better than to break off: entries the server is just handing out would count as delivered.
             self._owner.outgoing.post(("CLIENT", "UNBLOCK", self._client_id))
@@ -146,14 +155,15 @@ class StreamReader:
         self._owner.forget(self)
         with suppress(BackendError):
             await self._flush()
-            await self._release(left)
+            await self._release([one for one in left if one[0].native[0] in self._keys])
+            await self._brief.mark(self._wire)
         await self._wire.close()
+        await self._brief.close()
 
     # ── for the mailbox ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def settled(self, mailbox: Mailbox[Native], delivery: MailboxDelivery[Native]) -> None:
         del mailbox
-        self._settling.add(delivery.native)
         self._acknowledge(delivery.native)
         self._owner.look_whether_drained()
 
@@ -163,10 +173,14 @@ class StreamReader:
         self._keep_dead(delivery.native, DeadLetterToWrite(delivery.attempt, reason, encode(delivery.envelope)))
 
     def _keep_dead(self, native: Native, letter: DeadLetterToWrite) -> None:
-        self._settling.add(native)
+        if native[0] in self._keys:
+            self._settling.add(native)
         self._owner.keep_dead(self.subscription, letter, lambda: self._acknowledge(native))
 
     def _acknowledge(self, native: Native) -> None:
+        if native[0] not in self._keys:
+            return
+        self._settling.add(native)
         self._owner.outgoing.acknowledge(native[0], self.subscription.name, native[1], self._acknowledged)
 
     def _acknowledged(self, key: bytes, ids: Sequence[bytes]) -> None:
@@ -213,6 +227,7 @@ class StreamReader:
             # Looked for first: a server that is full refuses to create even what is there, and must be read all the same.
             if not await group.exists():
                 await group.create(start)
+        await self._brief.begin(self._wire, start)
 
     async def _read(self) -> None:
         room = self.mailbox.room
@@ -256,6 +271,7 @@ class StreamReader:
         if not self.subscription.is_shared and not await self._sign_or_check():
             self._give_way()
             return
+        await self._brief.mark(self._wire)
         for group in self._groups:
             await self._take_up(group, is_first=is_first)
             if self.subscription.is_shared:
