@@ -97,8 +97,8 @@ class EmbeddingAgent:
         return settings_for(self.home, self.embed, self.model)
 
 
-# Another command is usually done by then; longer and a person wonders what is going on.
-_LOCK_WAIT_S = 3
+# Hooks, cron and an editor start commands at once. One that writes is usually done by then, and one that waits says so.
+_LOCK_WAIT_S = 30
 
 _ISO = regex(r"\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:?\d{2})?)?)?)?")
 

@@ -32,6 +32,9 @@ _COMMON = ("id", "key")
 PUT_AGAIN = frozenset({"learn", "store", "correct", "retract"})
 """The requests that change something and that clients put again."""
 
+READING = frozenset({"aggregate", "ask", "conflicts", "export", "facts", "named", "search", "sources", "stats", "why"})
+"""The requests that change nothing, so that a view of the memory answers them while others have it open."""
+
 KEY_CHARACTERS_MAX = 200
 _KEPT = 1024
 

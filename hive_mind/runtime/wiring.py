@@ -51,18 +51,26 @@ async def open_ledger(settings: Settings, agent: str, *, is_shared: bool = False
     return cast(Ledger, await backends.load("ledger", "sqlite").open(ledger_path(settings, agent), is_shared))
 
 
-async def open_memory(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> CognitiveMemory:
-    """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`."""
+async def open_memory(
+    settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: bool = False
+) -> CognitiveMemory:
+    """An agent's memory; its database is opened at the first use, or by `async with`. Raises `ConfigError`.
+
+    `is_reading`: it is as it was when it was opened, and takes nothing in; others may have it open meanwhile.
+    """
     # An unknown name or back end is reported before a model is loaded, which takes seconds.
     database_path(settings, agent)
     backends.load("store", settings.store)
-    return memory_with(settings, agent, await open_embedder(settings), ranking)
+    return memory_with(settings, agent, await open_embedder(settings), ranking, is_reading=is_reading)
 
 
 @asynccontextmanager
-async def opened_store(settings: Settings, agent: str) -> AsyncIterator[FactStore]:
-    """An agent's database without a memory over it. Raises `ConfigError`, and like opening a memory."""
-    store = await _store_opener(settings, agent)()
+async def opened_store(settings: Settings, agent: str, *, is_reading: bool = False) -> AsyncIterator[FactStore]:
+    """An agent's database without a memory over it; `is_reading` as of `open_memory`.
+
+    Raises `ConfigError`, and like opening a memory.
+    """
+    store = await _store_opener(settings, agent, is_reading=is_reading)()
     try:
         yield store
     finally:
@@ -102,19 +110,24 @@ async def unindexed(settings: Settings, agent: str) -> AsyncIterator[Unindexed]:
         await vectors.close()
 
 
-def memory_with(settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None) -> CognitiveMemory:
+def memory_with(
+    settings: Settings, agent: str, embedder: Embedder, ranking: RankingSettings | None = None, *, is_reading: bool = False
+) -> CognitiveMemory:
     """An agent's memory over an embedder that is open already; the memory closes it. Raises `ConfigError`."""
-    arms = vector_arms(settings)
-    return CognitiveMemory(_store_opener(settings, agent), embedder, ranking=ranking, new_arm=arms, store_id=agent)
+    opener, arms = _store_opener(settings, agent, is_reading=is_reading), vector_arms(settings)
+    return CognitiveMemory(opener, embedder, ranking=ranking, new_arm=arms, store_id=agent)
 
 
-async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | None = None) -> LearningAgent:
-    """An agent by its name, with the memory and the reader the settings say. Raises `ConfigError`.
+async def open_agent(
+    settings: Settings, agent: str, ranking: RankingSettings | None = None, *, is_reading: bool = False
+) -> LearningAgent:
+    """An agent by its name, with the memory and the reader the settings say; `is_reading` as of `open_memory`.
 
+    Raises `ConfigError`.
     Where the language model has no key or its client is not installed, only learning raises: questions are answered by quotation.
     """
     if not settings.llm:
-        return LearningAgent(agent, await open_memory(settings, agent, ranking), ExtractiveReader())
+        return LearningAgent(agent, await open_memory(settings, agent, ranking, is_reading=is_reading), ExtractiveReader())
     reader: PromptedReader | ConfigError
     release = None
     try:
@@ -126,7 +139,7 @@ async def open_agent(settings: Settings, agent: str, ranking: RankingSettings | 
     else:
         reader = PromptedReader(model, Budget(settings.token_budget), PromptedSettings(retry=settings.llm_retry))
         release = partial(_release, model, reader.budget)
-    memory, quoting = await open_memory(settings, agent, ranking), QuotingInstead(reader)
+    memory, quoting = await open_memory(settings, agent, ranking, is_reading=is_reading), QuotingInstead(reader)
     memory.refining.expander = quoting
     return LearningAgent(agent, memory, quoting, release=release)
 
@@ -162,21 +175,25 @@ async def _release(model: LanguageModel, budget: Budget) -> None:
         _log.info("%s: %d calls, %d of %d tokens spent", model.name, spent.calls, spent.tokens, budget.max_tokens)
 
 
-def _store_opener(settings: Settings, agent: str) -> OpenStore:
-    opened = partial(backends.load("store", settings.store).open, database_path(settings, agent))
+def _store_opener(settings: Settings, agent: str, *, is_reading: bool = False) -> OpenStore:
+    store = backends.load("store", settings.store)
+    opened = partial(store.open_for_reading if is_reading else store.open, database_path(settings, agent))
     return partial(_opened_patiently, opened, settings.lock_wait_s)
 
 
 async def _opened_patiently(open_: OpenStore, wait_s: float) -> FactStore:
     """The store; where another process has it, after waiting for as long as the settings say. Raises like opening it."""
-    deadline = time.monotonic() + wait_s
+    deadline, is_noted = time.monotonic() + wait_s, False
     while True:
         try:
             return await open_()
-        except DatabaseLocked:
+        except DatabaseLocked as error:
             if time.monotonic() >= deadline:
                 raise
-            await asyncio.sleep(_LOCK_POLL_S)
+            if not is_noted:
+                is_noted, holder = True, f"process {error.holder_pid}" if error.holder_pid else "another process"
+                _log.info("%s has this memory open to write: waiting for it to be done, %d s at most", holder, wait_s)
+        await asyncio.sleep(_LOCK_POLL_S)
 
 
 async def _open_embedder(settings: Settings, key: str) -> Embedder:

@@ -146,7 +146,7 @@ def create(path: Path, form: FileFormat) -> None:
     publish(unborn, path)
 
 
-def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
+def connect_for_reading(path: Path, form: FileFormat, *, by_any_thread: bool = False) -> sqlite3.Connection:
     """A connection that changes nothing, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
     if is_half_replaced(path):
         with owned(path, form):
@@ -154,7 +154,8 @@ def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
     if not path.exists():
         raise BackendError("sqlite", f"there is no file {path}")
     with translating(path, form):
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
+        uri, is_threads_own = f"{path.as_uri()}?mode=ro", not by_any_thread
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5, check_same_thread=is_threads_own)
         try:
             connection.execute("PRAGMA query_only = ON")
             version = number(connection, "user_version")

@@ -32,6 +32,9 @@ async def open(path: Path | None = None) -> FactStore:
     return MemoryStore()
 
 
+open_for_reading = open
+
+
 @dataclass(slots=True)
 class _Kept:
     facts: dict[str, Fact] = field(default_factory=dict)

@@ -5,7 +5,7 @@ All are asked by the requests of `runtime.calls`, so no command knows the differ
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -56,6 +56,41 @@ class LocalAgent:
         return msgspec.to_builtins(await self._calls.do(msgspec.convert({"do": what, **fields}, Call)))
 
 
+class OpenedAgent:
+    """One whose memory this process opens: to read it, which others may do meanwhile, until something is to be written."""
+
+    fleet = ""
+
+    def __init__(self, name: str, settings: Settings, ranking: "RankingSettings | None") -> None:
+        self.name, self._settings, self._ranking = name, settings, ranking
+        self._open, self._is_reading = AsyncExitStack(), True
+        self._agent: LocalAgent | None = None
+
+    async def call(self, what: str, /, **fields: object) -> Any:
+        """See `AnsweringAgent`."""
+        from hive_mind.runtime.requests import READING
+
+        is_reading = what in READING
+        if self._agent is None or self._is_reading > is_reading:
+            self._agent = None
+            await self._open.aclose()
+            self._agent, self._is_reading = await self._opened(is_reading=is_reading), is_reading
+        return await self._agent.call(what, **fields)
+
+    async def _opened(self, *, is_reading: bool) -> LocalAgent:
+        from hive_mind.runtime.calls import AgentCalls
+        from hive_mind.runtime.wiring import open_agent
+
+        agent = await open_agent(self._settings, self.name, self._ranking, is_reading=is_reading)
+        return LocalAgent(self.name, AgentCalls(await self._open.enter_async_context(agent), None, is_kept=True))
+
+    async def __aenter__(self) -> "OpenedAgent":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._open.aclose()
+
+
 @asynccontextmanager
 async def asked_agent(
     settings: Settings, fleet: str, agent: str, ranking: "RankingSettings | None" = None
@@ -78,17 +113,9 @@ async def asked_agent(
         if running is not None:
             yield running
             return
-    async with _opened_here(settings, agent or DEFAULT_AGENT, ranking) as here:
+    name = agent or DEFAULT_AGENT
+    async with OpenedAgent(name, for_reading(settings, name), ranking) as here:
         yield here
-
-
-@asynccontextmanager
-async def _opened_here(settings: Settings, agent: str, ranking: "RankingSettings | None") -> AsyncIterator[LocalAgent]:
-    from hive_mind.runtime.calls import AgentCalls
-    from hive_mind.runtime.wiring import open_agent
-
-    async with await open_agent(for_reading(settings, agent), agent, ranking) as opened:
-        yield LocalAgent(agent, AgentCalls(opened, None, is_kept=True))
 
 
 def knows_it_all(agent: AnsweringAgent) -> bool:

@@ -11,7 +11,6 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.facts.facts_asked import AskedFacts, FactId, fact_called
 from hive_mind.cli.fleet.agents import AnyAgent
-from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.learning.pieces import source_named
 from hive_mind.cli.options import Format, examples, is_confirmed
 from hive_mind.cli.output import printable, short_id, show, show_json, shown_source
@@ -36,13 +35,13 @@ async def forget(source: Source, yes: options.Yes = False, *, at: AnyAgent) -> N
 
     It is kept for the record as former, and holds again when the source is learned again. `hive-mind erase` is for good.
     """
-    async with opened_learner(at.settings(), at.agent, at.fleet, is_known=True) as (_, learner):
-        known = {one.source: one.facts for one in await learner.sources("")}
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
+        known = {one["source"]: one["facts"] for one in (await asked.call("sources", query=""))["sources"]}
         name = source_named(printable(source), known)
         if not yes and not is_confirmed("forget", f"Forget {counted(known[name], 'fact')} of {shown_source(name)}?"):
             show("Kept.")
             return
-        former = await learner.withdraw(name)
+        former = (await asked.call("withdraw", source=name))["former"]
     if at.output is Format.JSON:
         show_json({"source": name, "former": former})
     else:

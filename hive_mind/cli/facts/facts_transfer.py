@@ -48,7 +48,7 @@ async def export(file: Target = STDIN, force: options.Force = False, *, at: opti
     settings = for_copying(settings_for(at.home), at.agent)
     if file != STDIN and settings.store != "memory":
         note_copy(settings.home, Path(file), "facts", at.agent)
-    async with opened_store(settings, at.agent) as store:
+    async with opened_store(settings, at.agent, is_reading=True) as store:
         export = _Export(store)
         if file == STDIN:
             await _to_stdout(export.lines())

@@ -12,7 +12,7 @@ from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.learning import Learned, Progress
 from hive_mind.cli.asking.asked import Called
 from hive_mind.cli.fleet.agents import fleet_agent
-from hive_mind.cli.options import DEFAULT_AGENT, for_reading
+from hive_mind.cli.options import DEFAULT_AGENT
 from hive_mind.cognition.reader import LeftOut
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import KnownSource, SourceNote
@@ -181,14 +181,12 @@ OpenedLearner = AbstractAsyncContextManager[tuple[str, Learner]]
 
 
 @asynccontextmanager
-async def opened_learner(
-    settings: Settings, agent: str, fleet: str, *, is_known: bool = False
-) -> AsyncIterator[tuple[str, Learner]]:
-    """Its name, and the one who learns; `is_known`: it has learned something before. Raises `InvalidInput` where it has not."""
+async def opened_learner(settings: Settings, agent: str, fleet: str) -> AsyncIterator[tuple[str, Learner]]:
+    """Its name, and the one who learns."""
     async with fleet_agent(settings.home, fleet, agent, timeout_s=settings.timeout_s) as running:
         if running is not None:
             yield running.name, RemoteLearner(running)
             return
     name = agent or DEFAULT_AGENT
-    async with await open_agent(for_reading(settings, name) if is_known else settings, name) as found:
+    async with await open_agent(settings, name) as found:
         yield name, LocalLearner(found)

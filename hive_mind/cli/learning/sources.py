@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
+import msgspec
 import typer
 
+from hive_mind.cli.asking.asked import asked_agent
 from hive_mind.cli.fleet.agents import AnyAgent
 from hive_mind.cli.learning.learn_shown import left_out_text
-from hive_mind.cli.learning.learners import opened_learner
 from hive_mind.cli.options import Format, examples
 from hive_mind.cli.output import plain, printable, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
@@ -24,8 +25,8 @@ group = typer.Typer()
 @command
 async def sources(below: Below = "", *, at: AnyAgent) -> None:
     """List the sources: when each was learned, its current and former facts, and what was left out."""
-    async with opened_learner(at.settings(), at.agent, at.fleet, is_known=True) as (_, learner):
-        found = await learner.sources(printable(below))
+    async with asked_agent(at.settings(), at.fleet, at.agent) as asked:
+        found = msgspec.convert((await asked.call("sources", query=printable(below)))["sources"], list[KnownSource])
     if at.output is Format.JSON:
         show_json([_row(one) for one in found])
     elif not found:

@@ -99,7 +99,7 @@ async def cases_of(settings: Settings, fleet: str, agent: str) -> list[Tried]:
             facts = list(_facts(lines))
         else:
             name = agent or DEFAULT_AGENT
-            async with opened_store(for_copying(settings, name), name) as store:
+            async with opened_store(for_copying(settings, name), name, is_reading=True) as store:
                 facts = [fact async for some in store.facts() for fact in some]
     async with desk_of(settings.home, name) as desk:
         said = {view.item.subject: action_of(view) async for view in decided(desk, name)}

@@ -94,7 +94,7 @@ async def _lines(folder: FleetFolder, state: FleetState, agent: str, call: Call 
     settings = settings_at(folder.home)
     if not is_kept(settings, agent):
         return None
-    async with await open_memory(settings, agent) as memory:
+    async with await open_memory(settings, agent, is_reading=True) as memory:
         return [line.encode() async for line in memory.export()]
 
 

@@ -8,16 +8,21 @@ It is not synced: a power failure may leave half of it, which its checksum then 
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 from zlib import crc32
 
-from hive_mind.errors import BackendError
-from hive_mind.sqlite.file import File
+from hive_mind.errors import BackendError, BackendUnavailable, DatabaseLocked
+from hive_mind.file_lock import is_locked
+from hive_mind.sqlite.file import File, connect_for_reading, owned, translating, unreadable
+from hive_mind.sqlite.lock import lock_path
+from hive_mind.sqlite.log import read_log
+from hive_mind.sqlite.replacement import log_path
 from hive_mind.store._batch import WriteBatch
 from hive_mind.store.base import Change, SetMeta
 from hive_mind.store.sqlite.committing import Commit
@@ -104,6 +109,10 @@ class RecordFile:
         if self.tick == tick and not self._health.damaged:
             self.ask(lambda reading: reading.name_missing(kind, rows, sums))
 
+    def put_aside(self, made: bytes) -> None:
+        """Keep a derivation of the record beside it."""
+        put(self._health.path, made)
+
     def tidy(self) -> None:
         """Write the log back and give the cache back to the system; after a failed write, find out whether one goes now."""
         if self._health.failure:
@@ -132,6 +141,64 @@ class RecordFile:
             self._known.clear()
         if len(places) <= _KNOWN_MAX:
             self._known.update(places)
+
+
+class RecordView:
+    """A record as it was when it was opened, whoever writes it meanwhile. See `RecordFile`; raises like it.
+
+    It takes no lock and changes nothing, so any number of processes have one.
+    """
+
+    def __init__(self, path: Path, health: Health) -> None:
+        self._path, self._health, self._alone = path.resolve(), health, threading.Lock()
+        self._connection = connect_for_reading(self._path, FORMAT, by_any_thread=True)
+        self._reading = Reading(self._connection, health.note_damage)
+        try:
+            _refuse_damaged_log(self._path)
+            with translating(self._path, FORMAT):
+                self._connection.execute("BEGIN")
+                self._identity, self.tick = self._reading.identity(), self._reading.newest_tick()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def write(self, items: Sequence[Change]) -> None:
+        del items
+        raise BackendUnavailable("sqlite", f"{self._path} is open for reading: open it anew to write")
+
+    def ask(self, query: Callable[[Reading], _Result]) -> _Result:
+        """The answer, with errors in our words. Any thread may ask."""
+        with self._alone, translating(self._path, FORMAT):
+            return query(self._reading)
+
+    def compare(self, kind: int, rows: int, sums: int, tick: int) -> None:
+        if self.tick == tick and not self._health.damaged:
+            self.ask(lambda reading: reading.name_missing(kind, rows, sums))
+
+    def put_aside(self, made: bytes) -> None:
+        """Not where somebody writes, and not what is made of a record of which something was erased since."""
+        with suppress(DatabaseLocked), owned(self._path, FORMAT):
+            with closing(connect_for_reading(self._path, FORMAT)) as now:
+                identity = Reading(now, self._health.note_damage).identity()
+            if identity == self._identity:
+                put(self._path, made)
+
+    def tidy(self) -> None:
+        """There is nothing to write back."""
+
+    def scrub(self) -> None:
+        self.write(())
+
+    def close(self) -> None:
+        with self._alone:
+            self._connection.close()
+
+
+def _refuse_damaged_log(path: Path) -> None:
+    """As opening it to write does. While somebody writes, a log that is read piece by piece looks like a damaged one."""
+    log = read_log(log_path(path))
+    if log and (damage := log.damage) and not is_locked(lock_path(path)):
+        raise unreadable(path, f"can't be read: {damage}", FORMAT.when_damaged)
 
 
 def put(record: Path, made: bytes) -> None:

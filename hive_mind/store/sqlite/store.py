@@ -15,7 +15,7 @@ from hive_mind.store._checks import check
 from hive_mind.store.base import Change, Link, Narrow
 from hive_mind.store.sqlite import record
 from hive_mind.store.sqlite.reading import Part, Reading
-from hive_mind.store.sqlite.record import Health, RecordFile
+from hive_mind.store.sqlite.record import Health, RecordFile, RecordView
 from hive_mind.store.sqlite.rows import EPISODE, FACT, FORMAT
 
 _Answer = TypeVar("_Answer")
@@ -27,8 +27,9 @@ PAGE_TICKS = 8192
 class SqliteStore:
     """See `base.FactStore`."""
 
-    def __init__(self, worker: Worker[RecordFile, Change], health: Health) -> None:
-        self._worker, self._health = worker, health
+    def __init__(self, worker: Worker[RecordFile, Change] | Worker[RecordView, Change], health: Health) -> None:
+        self._worker: Worker[Any, Change] = worker
+        self._health = health
         self._at_once: Reading | None = None
         # A store that is forgotten closes when it is collected, or at the latest when the interpreter ends.
         self._forgotten = weakref.finalize(self, worker.stop)
@@ -85,17 +86,17 @@ class SqliteStore:
         return await self._ask(Reading.counts)
 
     async def put_aside(self, made: bytes) -> None:
-        await self._worker.do(lambda _: record.put(self._health.path, made))
+        await self._worker.do(lambda record: record.put_aside(made))
 
     async def aside(self) -> bytes:
         return await self._worker.do(lambda _: record.get(self._health.path))
 
     async def tidy(self) -> None:
-        await self._worker.do(RecordFile.tidy)
+        await self._worker.do(lambda record: record.tidy())
 
     async def scrub(self) -> None:
         self._close_at_once()
-        await self._worker.do(RecordFile.scrub)
+        await self._worker.do(lambda record: record.scrub())
 
     async def close(self) -> None:
         self._close_at_once()
@@ -148,6 +149,17 @@ class SqliteStore:
 
     async def _tick(self) -> int:
         return await self._worker.do(lambda record: record.tick)
+
+
+class SqliteView(SqliteStore):
+    """The store over a view of a record. Its `fetch` is of the same moment as all else."""
+
+    def __init__(self, worker: Worker[RecordView, Change], health: Health, view: RecordView) -> None:
+        super().__init__(worker, health)
+        self._view = view
+
+    def fetch(self, id: str) -> Fact | None:
+        return self._view.ask(lambda reading: reading.by_id((id,), Fact)).get(id)
 
 
 def _return_freed_memory() -> None:
