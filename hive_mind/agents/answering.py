@@ -11,6 +11,7 @@ from hive_mind.cognition.answering.aliases import aliases_of, as_written, reword
 from hive_mind.cognition.answering.collecting import aggregations_of, collected_answer
 from hive_mind.cognition.answering.described import described_in
 from hive_mind.cognition.answering.intent import Intent, direct, intent_of, parts_of
+from hive_mind.cognition.answering.reading_limit import ReadingLimit
 from hive_mind.cognition.answering.relevance import RelevanceSettings, asked_about_known
 from hive_mind.cognition.answering.wordings import other_words
 from hive_mind.cognition.reader import Reader
@@ -68,27 +69,30 @@ class AnsweringSteps:
                 return AnswerEvidence(asked, SearchResult(), collected)
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
         query = Query(direct(asked.text), limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
-        return AnswerEvidence(asked, await self._found(query))
+        reading = ReadingLimit()
+        return AnswerEvidence(asked, reading.noted(await self._found(query, reading)))
 
-    async def _found(self, query: Query) -> SearchResult:
+    async def _found(self, query: Query, reading: ReadingLimit) -> SearchResult:
         """Results for the question, and for each of its parts; and for both by the other names of the things it identifies."""
         asked = (query.text, *parts_of(query.text))
-        found = await self._all_of(query, asked)
+        found = await self._all_of(query, asked, reading)
         written = as_written(query.text, found)
         if aliases := aliases_of(written, found):
-            return _together(found, await self._all_of(query, [reworded(as_written(text, found), aliases) for text in asked]))
+            return _together(
+                found, await self._all_of(query, [reworded(as_written(text, found), aliases) for text in asked], reading)
+            )
         if described := described_in(query.text):
-            found = _together(found, await self._all_of(query, [described.who]))
+            found = _together(found, await self._all_of(query, [described.who], reading))
             if known := asked_about_known(query.text, found, RelevanceSettings()):
-                return _together(found, await self._all_of(query, known[1:]))
-        return found if written == query.text else _together(found, await self._all_of(query, [written]))
+                return _together(found, await self._all_of(query, known[1:], reading))
+        return found if written == query.text else _together(found, await self._all_of(query, [written], reading))
 
-    async def _all_of(self, query: Query, texts: Sequence[str]) -> SearchResult:
+    async def _all_of(self, query: Query, texts: Sequence[str], reading: ReadingLimit) -> SearchResult:
         asked = [replace(query, text=text, also=other_words(text)) for text in texts]
         first, *others = await asyncio.gather(*map(self.memory.search_facts, asked))
         for other in others:
             first = _together(first, other)
-        return first
+        return reading.within(first)
 
     async def act(self, decided: AnswerEvidence) -> Answer:
         """The answer, or an honest "not known"."""

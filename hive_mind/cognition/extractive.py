@@ -35,6 +35,7 @@ from hive_mind.model.answer import Answer, Question
 from hive_mind.model.content import Candidate, Content
 from hive_mind.model.ids import canonical
 from hive_mind.model.query import Hit
+from hive_mind.off_loop import off_loop
 
 GENERAL = "general"
 """The concept of a statement that names nothing and stands under no heading."""
@@ -70,6 +71,9 @@ class ExtractiveReader:
 
     async def extract(self, content: Content) -> Extraction:
         """Statements with concept, confidence, entities, time and speaker. Never raises for any text."""
+        return await off_loop(len(content.text), self._extracted, content)
+
+    def _extracted(self, content: Content) -> Extraction:
         layout = blocks(content.text)
         dates = dates_of(content, layout)
         some = self._settings
@@ -93,7 +97,8 @@ class ExtractiveReader:
 
     async def synthesise(self, question: Question, hits: Sequence[Hit]) -> Answer:
         """The best hits word for word, or an honest "not known"."""
-        return quoted_answer(question, hits, self._quoting)
+        characters = sum(len(hit.fact.content) for hit in hits)
+        return await off_loop(characters, quoted_answer, question, list(hits), self._quoting)
 
     def _candidates(
         self, found: Sequence[Piece], content: Content, dates: Dates, vocabulary: Vocabulary

@@ -31,6 +31,7 @@ from hive_mind.memory.sharing.sharing import (
     taken_back,
 )
 from hive_mind.model.fact import Fact, Sharing
+from hive_mind.off_loop import off_loop
 
 _log = logging.getLogger(__name__)
 
@@ -133,17 +134,19 @@ class Outbox:
 
     async def _settle_batch(self, fact_ids: Sequence[str]) -> None:
         async with self._local.awake() as awake:
-            facts = [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
-            refusals = self._refusals([fact for fact in facts if fact.is_current])
+            refusals = await self._refusals([fact for fact in _known(awake, fact_ids) if fact.is_current])
+            # As they are now: the gate may have taken its time.
+            facts = _known(awake, fact_ids)
             await self._take_back(awake, [fact for fact in facts if is_too_much(fact, refusals)])
             offers = await self._proposed(awake, [fact.id for fact in facts if fact.id in refusals], refusals)
             promotions = [self._promotions_of(awake, fact) for fact in offers]
             if promotions:
                 await self._promote(awake, promotions)
 
-    def _refusals(self, facts: Sequence[Fact]) -> dict[str, str]:
+    async def _refusals(self, facts: Sequence[Fact]) -> dict[str, str]:
         """The reason that holds each back, or ""; the review is asked about those it does not know yet."""
-        found = {fact.id: decide(fact, self._gate).reason for fact in facts}
+        characters = sum(len(fact.content) + len(fact.before) for fact in facts)
+        found = await off_loop(characters, _reasons, facts, self._gate)
         if self.review is None or self._gate.is_open:
             return found
         unknown = []
@@ -208,3 +211,12 @@ class Outbox:
         if not self._has_failed:
             _log.warning("%d facts could not be sent to the hive (%s); they are sent with the next write", facts, error)
         self._has_failed = True
+
+
+def _known(awake: Awake, fact_ids: Iterable[str]) -> list[Fact]:
+    return [fact for fact_id in fact_ids if (fact := awake.recall.facts.get(fact_id))]
+
+
+def _reasons(facts: Iterable[Fact], gate: PromotionSettings) -> dict[str, str]:
+    """By fact id the gate's reason to hold each back, or ""."""
+    return {fact.id: decide(fact, gate).reason for fact in facts}

@@ -5,6 +5,7 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.agents.answering import AnsweringSteps
 from hive_mind.cognition.answering.intent import Kind
+from hive_mind.cognition.answering.reading_limit import CHARACTERS_MAX
 from hive_mind.errors import InvalidInput
 from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.model.answer import Question
@@ -84,3 +85,31 @@ async def test_deciding_looks_for_other_words_too():
         found = (await steps.decide(await steps.orient(Question("Who leads the singers?")))).found
 
     assert [hit.fact for hit in found] == [kept]
+
+
+LONG = "The pump measured: " + "1,2 " * 4_900
+
+
+async def test_a_question_reads_so_much_text_and_says_what_it_did_not_read():
+    async with Home().memory(BagOfWords()) as memory:
+        await memory.store_facts([said(f"{LONG}{n}") for n in range(12)], "otto")
+        kept = await memory.store_fact("pump", "The pump is red.")
+        reader = ScriptedReader()
+        answer = await LearningAgent("a", memory, reader).answer_question("What colour is the pump?")
+
+        _, hits = reader.asked[-1]
+        assert sum(len(hit.fact.content) + len(hit.fact.before) for hit in hits) <= CHARACTERS_MAX
+        assert kept in [hit.fact for hit in hits]
+        assert answer.note == f"{13 - len(hits)} facts not read: one question reads {CHARACTERS_MAX:,} characters"
+
+
+async def test_of_ordinary_facts_all_are_read():
+    async with Home().memory(BagOfWords()) as memory:
+        await memory.store_facts([said(f"Pump {n} is red. " * 10) for n in range(60)], "ines")
+        reader = ScriptedReader()
+        answer = await LearningAgent(
+            "a",
+            memory,
+            reader,
+        ).answer_question("How many pumps are there?")
+        assert (len(reader.asked[-1][1]), answer.note) == (30, "")

@@ -2,7 +2,7 @@
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from io import BytesIO
 from pathlib import Path
@@ -363,3 +363,31 @@ async def test_a_listener_to_whom_nothing_is_told_hears_that_there_is_nothing_ne
 
     assert [one async for one in beating(silent(), 0.02)][-1] == b"one"
     assert None in [one async for one in beating(silent(), 0.02)]
+
+
+async def test_it_answers_while_a_long_text_is_read(tmp_path: Path) -> None:
+    # Questions become no fact, so all of the time goes into reading.
+    text = "Is the pump of the harbour red, and how many kilos does it weigh?\n\n" * 4_000
+    async with calling(tmp_path) as call:
+        answers = await _answers_during(call, call.post("/v1/agents/ada/learn", {"text": text, "source": "notes.md"}))
+    assert answers >= 10
+
+
+async def test_it_answers_while_a_question_is_answered_from_long_facts(tmp_path: Path) -> None:
+    async with calling(tmp_path) as call:
+        for number in range(3):
+            fact = f"The pump house {number} measured: " + f"{number},2 kg " * 2_500
+            assert (await call.post("/v1/agents/ada/store", {"content": fact}))[0] == 200
+        answers = await _answers_during(call, call.post("/v1/agents/ada/ask", {"question": "What did the pump house measure?"}))
+    assert answers >= 5
+
+
+async def _answers_during(call: Caller, request: Coroutine[Any, Any, tuple[int, Any]]) -> int:
+    """How often it says that it lives until the request is answered."""
+    task, answers = asyncio.create_task(request), 0
+    while not task.done():
+        assert (await call.get("/healthz"))[0] == 200
+        answers += 1
+    status, told = await task
+    assert status == 200, told
+    return answers
