@@ -77,13 +77,12 @@ def set_by_signals(stop: asyncio.Event, received: list[signal.Signals]) -> Itera
         if number is signal.SIGINT:
             loop.remove_signal_handler(number)
 
-    before = {number: signal.getsignal(number) for number in ending_signals()}
-    for number in (*before, signal.SIGINT):
+    before = {number: signal.getsignal(number) for number in ending_signals(signal.SIGINT)}
+    for number in before:
         loop.add_signal_handler(number, note, number)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)

@@ -63,9 +63,9 @@ def exit_code(number: int) -> int:
     return _SIGNALLED + number
 
 
-def ending_signals() -> list[signal.Signals]:
-    """Those of this system that end a process and are not ignored, without Ctrl-C."""
-    named = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+def ending_signals(*first: signal.Signals) -> list[signal.Signals]:
+    """Those of this system that end a process and are not ignored; Ctrl-C where it is named."""
+    named = (*first, *(getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")))
     return [one for one in named if one is not None and signal.getsignal(one) not in (signal.SIG_IGN, None)]
 
 

@@ -34,6 +34,19 @@ def test_a_program_starts_it_reads_one_line_and_ends_it(hive_mind, number, code)
     assert ready["connection_strings"]["jobs"].endswith("UseDevelopmentEmulator=true;EntityPath=jobs;")
 
 
+def test_where_a_shell_ignores_ctrl_c_for_it_only_another_signal_ends_it(hive_mind):
+    """As for a job in the background of a script."""
+    with hive_mind.start("broker", "--port", 0, "-o", "json", stdout=PIPE, stderr=PIPE, ignoring="INT") as process:
+        ready = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        # By its answer it has seen the signal.
+        assert speaks_amqp(ready["port"])
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=LIMIT_S)
+
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
 def test_a_person_is_told_what_it_is_for_and_how_to_reach_it(hive_mind, tmp_path):
     config = tmp_path / "Config.json"
     config.write_text('{"UserConfig": {"Namespaces": [{"Name": "ns", "Queues": [{"Name": "jobs"}]}]}}')

@@ -151,7 +151,7 @@ def _end_of_this() -> asyncio.Future[bool]:
     """Done when a signal comes; whether it was Ctrl-C. Installed before anything is printed: a reader may react with one."""
     loop = asyncio.get_running_loop()
     wanted: asyncio.Future[bool] = loop.create_future()
-    for number in (signal.SIGINT, *ending_signals()):
+    for number in ending_signals(signal.SIGINT):
         # Where loops know no signals, Ctrl-C cancels this task instead.
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, _end, wanted, number == signal.SIGINT)
