@@ -5,11 +5,15 @@ only modules of this package are ever imported: no configuration file can make u
 """
 
 import importlib
+import logging
 import pkgutil
+from functools import cache
 from types import ModuleType
 
 from hive_mind.errors import BackendNotInstalled, UnknownBackend
 from hive_mind.regex import regex
+
+_log = logging.getLogger(__name__)
 
 _NAME = regex(r"[a-z_]+")
 
@@ -25,7 +29,8 @@ def load(kind: str, name: str) -> ModuleType:
 
     Raises `UnknownBackend` for a name that does not exist, `BackendNotInstalled` when a package it needs is missing.
     """
-    name = _FORMER_NAMES.get((kind, name), name)
+    if (kind, name) in _FORMER_NAMES:
+        name = _today(kind, name)
     if not _NAME.fullmatch(name) or name not in known(kind):
         raise UnknownBackend(kind, name, known(kind))
     try:
@@ -57,6 +62,14 @@ _FORMER_NAMES = {("store", "kuzu"): "sqlite"}
 
 # Modules that are no back end: what those of a kind have in common.
 SHARED = frozenset({"base", "address", "codec", "functions", "graph", "key", "mailbox", "redaction", "schemes"})
+
+
+@cache
+def _today(kind: str, name: str) -> str:
+    """The name that it has today; said once."""
+    today = _FORMER_NAMES[kind, name]
+    _log.warning("%s %r is a former name of %r, which is used: set HIVE_MIND_%s=%s", kind, name, today, kind.upper(), today)
+    return today
 
 
 def _is_public(module: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hive_mind.cognition.reader import Extraction, LeftOut, Reader
+from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
 from hive_mind.memory.editions.former import former_of
@@ -111,7 +112,13 @@ class LearningSteps:
             ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in seen]
             earlier |= await self.memory.own_facts(ids)
             seen.update(ids)
-            facts += await self.memory.store_facts(batch, decided.content.source, episode)
+            try:
+                facts += await self.memory.store_facts(batch, decided.content.source, episode)
+            except BackendError as error:
+                if facts:
+                    kept, all_ = counted(len(facts), "fact"), len(decided.candidates)
+                    error.args = (f"{error}; {kept} of {all_:,} of {decided.content.source!r} are kept: learn it again to go on",)
+                raise
             if self.progress:
                 self.progress(len(facts), len(decided.candidates))
         learned = {fact.id: fact for fact in facts}

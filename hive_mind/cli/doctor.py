@@ -5,7 +5,10 @@ parts are missing.
 """
 
 import asyncio
+import errno
+import os
 import platform
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -20,17 +23,22 @@ from hive_mind.cli import options
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
+from hive_mind.control.status.hindrances import shortage
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.installation import command_for_extra, command_for_package
 from hive_mind.runtime.agent_files import database_path, is_kept
 from hive_mind.runtime.leftovers import leftovers
 from hive_mind.runtime.members.recovery import GivenBack, give_back
-from hive_mind.runtime.settings import Settings
+from hive_mind.runtime.settings import Settings, without_effect
 from hive_mind.runtime.wiring import open_memory, open_model
+from hive_mind.runtime.workers.status import rooms
 from hive_mind.sqlite.replacement import is_half_replaced
 
 OK, ABSENT, LEFT, PROBLEM = "ok", "absent", "left", "problem"
+
+# As much as a few facts take with their links; where one more page goes, those may not.
+_TRIAL_BYTES = 64 << 10
 
 _REQUIRED = ("kuzu", "msgspec", "numpy", "PyStemmer", "rich", "typer")
 
@@ -86,10 +94,12 @@ async def doctor(
     checks = [
         *_installed(),
         *_extras(),
+        _settings(),
         await _reader(settings),
         _embedding(settings),
         await _database(settings, agent),
         *await asyncio.to_thread(_left_over, settings.home),
+        await asyncio.to_thread(_disk, settings, agent),
     ]
     is_ready = all(check.state != PROBLEM for check in checks)
     if output is Format.JSON:
@@ -135,6 +145,12 @@ def _extra(extra: str, package: str, purpose: str) -> Check:
     if found := _version(package):
         return Check(f"[{extra}]", OK, f"{package} {found}: {purpose}")
     return Check(f"[{extra}]", ABSENT, f"not installed: {purpose}", command_for_extra(extra))
+
+
+def _settings() -> Check:
+    if ignored := without_effect():
+        return Check("settings", ABSENT, listed(ignored), "correct them, or leave them out")
+    return Check("settings", OK, "all that are set have an effect")
 
 
 async def _reader(settings: Settings) -> Check:
@@ -194,6 +210,29 @@ def _left_over(home: Path) -> list[Check]:
     if len(found) > _SHOWN_MAX:
         checks.append(Check("left over", LEFT, f"and {counted(len(found) - _SHOWN_MAX, 'more file')} of this kind in {home}"))
     return checks
+
+
+def _disk(settings: Settings, agent: str) -> Check:
+    """Whether the next fact could be written: there is room, and a file of some size goes through."""
+    folder = database_path(settings, agent).parent
+    if settings.store == "memory":
+        return Check("disk", OK, "nothing is written")
+    if not folder.is_dir():
+        folder = next(above for above in folder.absolute().parents if above.is_dir())
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_TRIAL_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            what = f"{folder} can't be written to ({error.strerror}): it can be asked, and learns nothing"
+            return Check("disk", ABSENT, what, "to let it learn, give this user the right to write there, or another --home")
+        return Check("disk", PROBLEM, f"{folder} takes no more ({error.strerror})", "make room there, or raise the quota")
+    for room in rooms([folder]):
+        if short := shortage(room):
+            return Check("disk", PROBLEM, short, "make room before it learns more")
+    return Check("disk", OK, f"{folder} takes what is written")
 
 
 def _version(package: str) -> str:

@@ -6,14 +6,18 @@ Loaded with the first page: a worker that nobody looks at holds no templates.
 import time
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hive_mind.counted import counted
+from hive_mind.regex import regex
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_DRIVE = regex(r"[A-Za-z]:\\")
+# A root, a folder and a name are no longer than what would stand for them.
+_PARTS_SHOWN = 3
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -24,6 +28,7 @@ def environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters |= {"counted": counted, "when": when, "since": since, "link": link, "share": share, "figure": figure}
+    made.filters["brief"] = brief
     return made
 
 
@@ -53,6 +58,12 @@ def link(source: str) -> str:
     except ValueError:
         return ""
     return source if parts.scheme in ("http", "https") and parts.netloc else ""
+
+
+def brief(source: str) -> str:
+    """A source that is a whole path, by its last folder and its name: the rest is the same in every line. Others as they are."""
+    path = PureWindowsPath(source) if _DRIVE.match(source) else PurePosixPath(source)
+    return f"…/{path.parent.name}/{path.name}" if path.is_absolute() and len(path.parts) > _PARTS_SHOWN else source
 
 
 def share(part: float) -> str:

@@ -30,11 +30,11 @@ from hive_mind.control.removal import refuse_taken_names
 from hive_mind.control.state import FleetChanged, FleetFolder, FleetLocked, fleet_lock, fleets
 from hive_mind.control.status.conditions import fleet_status
 from hive_mind.control.status.fleet_status import FleetStatus
+from hive_mind.control.status.kept_facts import KeptFacts
 from hive_mind.control.status.watching import PERIOD_S, Watching, pause
 from hive_mind.control.surroundings import Report, Surroundings, silent
 from hive_mind.errors import BackendUnavailable, ConfigError, HiveError, InvalidInput
 from hive_mind.runtime.secrets.keys import KeyFolder
-from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.workers.config import STOP_TIMEOUT_S, BusConfig
 
 __all__ = ["ConvergenceResult", "FleetStatus", "HiveController", "fleets"]
@@ -48,6 +48,7 @@ class HiveController:
     def __init__(self, folder: FleetFolder, report: Report, around: Surroundings) -> None:
         self._folder, self._report, self._around = folder, report, around
         self._sources = SourceReader()
+        self._kept = KeptFacts(folder.home)
         self._platforms: dict[str, Platform] = {}
 
     @classmethod
@@ -114,7 +115,7 @@ class HiveController:
         """How it is, seen just now."""
         state = self._folder.state()
         status = fleet_status(self._folder.fleet, state, await self.observe())
-        return await asyncio.to_thread(self._at_rest, status, state.agents) if status.phase == "Stopped" else status
+        return await asyncio.to_thread(self._at_rest if status.phase == "Stopped" else self._kept.filled_in, status)
 
     async def observe(self) -> Mapping[str, Running]:
         """Every process that is there or should be."""
@@ -250,17 +251,13 @@ class HiveController:
         async with self._changing(wait_s=0.0):
             await watching.round(await self._converging(self.source()))
 
-    def _at_rest(self, status: FleetStatus, agents: Sequence[str]) -> FleetStatus:
+    def _at_rest(self, status: FleetStatus) -> FleetStatus:
         """Of a fleet of which nothing runs: the topology that its manifest has, and the facts that its agents will wake with."""
-        from hive_mind.runtime.wiring import kept_facts
-
-        topology, facts = status.topology, 0
+        topology = status.topology
         with suppress(HiveError, OSError):
             topology = self.source().manifest.spec.topology.kind
-        for agent in agents:
-            with suppress(HiveError, OSError):
-                facts += sum(fact.is_current for fact in kept_facts(Settings(home=self._folder.home), agent))
-        return msgspec.structs.replace(status, topology=topology, facts=facts)
+        facts = sum(map(self._kept.of, self._folder.state().agents))
+        return msgspec.structs.replace(self._kept.filled_in(status), topology=topology, facts=facts)
 
     def _revision(self) -> int:
         return self._folder.state().revision if self._folder.exists else 0

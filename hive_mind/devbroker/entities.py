@@ -42,13 +42,13 @@ class Entities:
         hub = self._hubs[name.lower()] = EventHub(self._host, name, partitions, groups, self._retention)
         return hub
 
-    def find(self, path: str, *, prefers_hub: bool = False) -> Entity | None:
-        """The entity at a path. `prefers_hub` counts where a hub and something else are."""
+    def find(self, path: str, *, is_hub: bool | None = None) -> Entity | None:
+        """The entity at a path: a hub, something else, or whatever is there where nobody says which is meant."""
         hub = self._hubs.get(hub_of(path)) if is_hub_path(path) or "/" not in path else None
         other = None if is_hub_path(path) else self.namespace.find(path)
-        return hub or other if prefers_hub else other or hub
+        return other or hub if is_hub is None else hub if is_hub else other
 
-    def make(self, path: str, *, is_hub: bool) -> Entity | None:
+    def make(self, path: str, *, is_hub: bool | None) -> Entity | None:
         """The new entity for a path without one; None where none is made."""
         if not self._auto_partitions or self._made >= _MADE_MAX:
             return None
@@ -59,7 +59,7 @@ class Entities:
             self._make_hub(path.partition("/")[0])
         elif _NAME.fullmatch(path):
             self._make_topic(path)
-        return self.find(path, prefers_hub=is_hub)
+        return self.find(path, is_hub=is_hub)
 
     def _make_hub(self, name: str) -> None:
         if _NAME.fullmatch(name):

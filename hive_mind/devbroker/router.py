@@ -1,6 +1,7 @@
 """Which entity a link is for, whether its client may use it, and what is made when it is not there yet.
 
-Hubs and Service Bus entities live in one namespace here. Where a hub and a topic have the same name, it counts which client asks.
+Hubs and Service Bus entities live in one namespace here, and may have the same name: a client of Event Hubs means hubs, one of
+Service Bus never does. Any other client means what is there.
 """
 
 from hive_mind.devbroker.amqp.error import NOT_FOUND, UNAUTHORIZED, AmqpError
@@ -34,17 +35,19 @@ class Router:
             link.requests = self._management
             return self._management
         self._authorise(link, address)
-        return self._entity(link.address, is_hub_client=_is_hub_client(link))
+        return self._entity(link.address, is_hub=_means_hub(link))
 
     def _authorise(self, link: RoutedLink, path: str) -> None:
         now, known, asked = self._host.now(), link.peer.authorised, path.lower()
         if self._needs_token and not any(expires > now and is_within(asked, resource) for resource, expires in known.items()):
             raise AmqpError(UNAUTHORIZED, f"there is no valid token for '{path}' on this connection")
 
-    def _entity(self, path: str, *, is_hub_client: bool) -> Entity:
-        entity = self._entities.find(path, prefers_hub=is_hub_client) or self._entities.make(path, is_hub=is_hub_client)
+    def _entity(self, path: str, *, is_hub: bool | None) -> Entity:
+        entity = self._entities.find(path, is_hub=is_hub) or self._entities.make(path, is_hub=is_hub)
         if entity is None:
-            raise AmqpError(NOT_FOUND, f"the messaging entity '{path}' could not be found")
+            kind = "event hub" if is_hub else "messaging entity"
+            other = "; what has this name is of the other kind" if self._entities.find(path) else ""
+            raise AmqpError(NOT_FOUND, f"the {kind} '{path}' could not be found{other}")
         return entity
 
     def _put_token(self, link: RoutedLink, request: Message) -> ManagementReply:
@@ -61,12 +64,15 @@ class Router:
         self._authorise(link, path.lower())
         self._host.count("management requests")
         # On a connection for such requests alone clients don't say which they are.
-        is_hub_client = _is_hub_client(link) or request.application_map.get(_OPERATION) == READ
-        return self._entity(path, is_hub_client=is_hub_client).manage(request)
+        is_about_hub = request.application_map.get(_OPERATION) == READ and "/" not in path
+        is_hub = True if is_about_hub else _means_hub(link)
+        return self._entity(path, is_hub=is_hub).manage(request)
 
 
-def _is_hub_client(link: RoutedLink) -> bool:
-    return "eventhub" in link.peer.agent
+def _means_hub(link: RoutedLink) -> bool | None:
+    """Which kind of entity its client asks for; None where it does not say."""
+    agent = link.peer.agent
+    return True if "eventhub" in agent else False if "servicebus" in agent else None
 
 
 def _managed_path(link: RoutedLink, request: Message | None = None) -> str:

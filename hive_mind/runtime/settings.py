@@ -13,6 +13,7 @@ from typing import Any, cast
 from hive_mind.errors import InvalidInput
 from hive_mind.retry import RetrySettings
 from hive_mind.runtime.worker_http import SILENCE_S
+from hive_mind.suggestions import did_you_mean
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 
@@ -91,6 +92,36 @@ def settings_given() -> dict[str, str]:
     """Variables of this environment that say something else than a default, without the home folder and without secrets."""
     names = (_PREFIX + one.name.upper() for one in fields(Settings) if one.name != "home")
     return {name: value for name in names if (value := os.environ.get(name))}
+
+
+def without_effect(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Variables that are set here and change nothing, each with the reason as a clause."""
+    variables = os.environ if environment is None else environment
+    own = {name: value for name, value in variables.items() if name.startswith(_PREFIX) and value}
+    names = [_PREFIX + name for name in (*(one.name.upper() for one in fields(Settings)), *SECRETS, *_OTHERS)]
+    found = [
+        f"{name} is no setting: {did_you_mean(name, names, 'nothing reads it')}"
+        for name in sorted(own)
+        if name not in names and not name.startswith(_CREDENTIAL)
+    ]
+    embed = own.get("HIVE_MIND_EMBED", Settings().embed)
+    for name, is_read, needs in (
+        *((f"HIVE_MIND_{what}", bool(own.get("HIVE_MIND_LLM")), "HIVE_MIND_LLM") for what in _OF_A_MODEL),
+        *((f"HIVE_MIND_EMBED_{what}", embed == "openai", "HIVE_MIND_EMBED=openai") for what in ("URL", "KEY")),
+        ("HIVE_MIND_EMBED_MODEL", embed != "none", "another HIVE_MIND_EMBED than none"),
+    ):
+        if name in own and not is_read:
+            found.append(f"{name} has no effect without {needs}")
+    return found
+
+
+SECRETS = (
+    *("BUS_CREDENTIAL", "CREDENTIALS_KEY", "EMBED_KEY", "HOOK_SECRET", "LLM_KEY", "MCP_TOKEN", "SEARCHES_CREDENTIAL"),
+    "WORKER_TOKEN",
+)
+_OF_A_MODEL = ("LLM_URL", "LLM_KEY", "LLM_TIMEOUT_S", "LLM_TRIES", "TOKEN_BUDGET")
+# Names that a person allows, and credentials of containers.
+_OTHERS, _CREDENTIAL = ("ENV_ALLOWED",), "HIVE_MIND_CREDENTIAL_"
 
 
 def secret(name: str) -> str:

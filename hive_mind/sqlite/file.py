@@ -17,6 +17,7 @@ from hive_mind.replacing import publish, sync_file, sync_folder
 from hive_mind.sqlite.lock import Lock, locked_error, turn
 from hive_mind.sqlite.log import refuse_damaged_log
 from hive_mind.sqlite.replacement import is_half_replaced, log_path, mend
+from hive_mind.sqlite.unwritable import connect, connect_copy, is_unwritable, reading
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
 # A write takes milliseconds: a longer wait is for a process that hangs.
@@ -55,30 +56,34 @@ class FileFormat:
 class File:
     """Open from construction to `close`. Raises `DatabaseLocked`, `DatabaseUnreadable` or `BackendError`.
 
-    `is_first`: nobody else had it open.
+    `is_first`: nobody else had it open. In a folder that can't be written to it is opened to be read, also beside others.
     """
 
     def __init__(self, path: Path, form: FileFormat) -> None:
         self.path, self._form = path.resolve(), form
+        self._lock: Lock | None = None
+        if is_unwritable(self.path):
+            self.is_first, self.connection = False, connect_for_reading(self.path, form)
+            return
         with translating(self.path, form):
             private_folder(self.path.parent)
             with turn(self.path) if form.is_shared else nullcontext():
                 self._lock = Lock(self.path, form.owner, is_shared=form.is_shared)
                 try:
                     self.is_first = self._lock.is_alone
-                    self.connection = self._opened() if self.is_first else _joined(self.path, form)
+                    self.connection = self._opened(self._lock) if self.is_first else _joined(self.path, form)
                 except BaseException:
                     self._lock.release()
                     raise
 
-    def _opened(self) -> sqlite3.Connection:
+    def _opened(self, lock: Lock) -> sqlite3.Connection:
         mend(self.path)
         if not is_there(self.path, self._form):
             create(self.path, self._form)
         connection = _opened(self.path, self._form)
         try:
             if self._form.is_shared:
-                self._lock.share()
+                lock.share()
         except BaseException:
             connection.close()
             raise
@@ -111,7 +116,8 @@ class File:
             with translating(self.path, self._form):
                 self.connection.close()
         finally:
-            self._lock.release()
+            if self._lock is not None:
+                self._lock.release()
 
 
 def is_there(path: Path, form: FileFormat) -> bool:
@@ -146,16 +152,15 @@ def create(path: Path, form: FileFormat) -> None:
     publish(unborn, path)
 
 
-def connect_for_reading(path: Path, form: FileFormat, *, by_any_thread: bool = False) -> sqlite3.Connection:
-    """A connection that changes nothing, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
+def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
+    """A connection that changes nothing, for any thread, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
     if is_half_replaced(path):
         with owned(path, form):
             mend(path)
     if not path.exists():
         raise BackendError("sqlite", f"there is no file {path}")
     with translating(path, form):
-        uri, is_threads_own = f"{path.as_uri()}?mode=ro", not by_any_thread
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5, check_same_thread=is_threads_own)
+        connection = _unwritable(path, form) if is_unwritable(path) else reading(path)
         try:
             connection.execute("PRAGMA query_only = ON")
             version = number(connection, "user_version")
@@ -166,6 +171,17 @@ def connect_for_reading(path: Path, form: FileFormat, *, by_any_thread: bool = F
             connection.close()
             raise
     return connection
+
+
+def _unwritable(path: Path, form: FileFormat) -> sqlite3.Connection:
+    """Of the newest version, as no other is understood."""
+    refuse_damaged_log(path, form.when_damaged)
+    connection = connect(path, log_path(path))
+    version = number(connection, "user_version")
+    if version >= form.version:
+        return connection
+    connection.close()
+    return connect_copy(path, log_path(path), lambda copy: _migrate(copy, form, version))
 
 
 def _opened(path: Path, form: FileFormat) -> sqlite3.Connection:
@@ -311,9 +327,8 @@ def _translated(path: Path, form: FileFormat, error: sqlite3.Error) -> HiveError
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return locked_error(path, form.owner)
     if kind in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-        return BackendError(
-            "sqlite", f"{path}: {error}; nothing was written: check the disk, its permissions and its free space, then try again"
-        )
+        advice = "check the disk, its permissions and its free space, then try again"
+        return BackendError("sqlite", f"{path}: {error}; nothing of this was written: {advice}")
     return BackendError("sqlite", f"{path}: {error}")
 
 

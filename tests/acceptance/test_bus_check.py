@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hive_mind.devbroker.broker import BrokerSettings
 from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.contract.buses.servicebus import add_subscription
@@ -94,6 +95,24 @@ def test_a_broker_that_is_not_there_is_told(hive_mind: HiveMind, servicebus: str
     ended = hive_mind("bus", "check", "servicebus://127.0.0.1:9", "-o", "json")
     assert ended.code == 1
     assert "firewall" in ended.json["advice"]
+
+
+@pytest.mark.parametrize("first", ["servicebus", "eventhubs"])
+def test_a_hub_and_a_topic_may_have_one_name(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
+    with BrokerThread(settings=BrokerSettings(auto_partitions=2)) as broker:
+        monkeypatch.setenv("HIVE_MIND_BUS_CREDENTIAL", broker.connection_string())
+        for kind in [first, *({"servicebus", "eventhubs"} - {first}), first]:
+            ended = hive_mind("bus", "check", f"{kind}://127.0.0.1:{broker.port}/town")
+            assert ended.code == 0, ended.out + ended.err
+
+
+def test_a_name_that_only_the_other_kind_has_is_said_to_be_of_it(hive_mind: HiveMind, monkeypatch: pytest.MonkeyPatch) -> None:
+    with BrokerThread() as broker:
+        monkeypatch.setenv("HIVE_MIND_BUS_CREDENTIAL", broker.connection_string())
+        broker.add_topic("town")
+        ended = hive_mind("bus", "check", f"eventhubs://127.0.0.1:{broker.port}/town", "-o", "json")
+        assert (ended.code, ended.json["is_ok"]) == (1, False)
+        assert "event hub" in ended.json["problem"]
 
 
 @pytest.mark.parametrize(

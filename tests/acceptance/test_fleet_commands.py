@@ -186,6 +186,10 @@ def test_a_fleet_is_scaled_restarted_drained_and_undone(command, manifests):
     drained = command("drain", "lighthouse", *LIMIT)
     assert drained.code == 0, drained.err
     assert "lighthouse" not in [one.name() for one in processes_of(command.home)]
+    # It is away because somebody said so.
+    away = command("status", "-o", "json")
+    assert (away.code, away.json["phase"]) == (0, "Ready")
+    assert "lighthouse drained" in next(one["message"] for one in away.json["conditions"] if one["type"] == "Ready")
     assert "Noor" in command("ask", "Who is the keeper of the lighthouse?", "--agent", "clerk-1").out
     assert command("delete", "--purge", "--yes").code == 0
 

@@ -1,7 +1,12 @@
 """`hive-mind graph`: show, path, query."""
 
 import asyncio
+import re
+import signal
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +14,7 @@ from hive_mind.cli.running import FAILED, USAGE
 from hive_mind.model.ids import entity_id
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import open_memory
+from tests.acceptance.test_fleet_commands import started
 
 NOTES = "Pump D4 cools the transformers. Ines Weber replaced the seal of Pump D4. Ines Weber works in Hall 2."
 
@@ -124,3 +130,41 @@ def test_help_names_the_tables_a_query_can_ask(hive_mind):
     told = " ".join(hive_mind("graph", "query", "--help").out.split())
     assert "(:Fact)-[:DERIVES_FROM]->(:Episode)" in told
     assert "(:Entity {id, name})" in told
+
+
+def names_in(place: Path) -> set[str]:
+    """As a program reads them that opens the file itself."""
+    code = (
+        "import kuzu, sys\n"
+        "rows = kuzu.Connection(kuzu.Database(sys.argv[1], read_only=True)).execute('MATCH (f:Fact) RETURN f.content')\n"
+        "while rows.has_next(): print(rows.get_next()[0])\n"
+    )
+    read = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=True, timeout=100)
+    return set(read.stdout.splitlines())
+
+
+def test_a_program_that_opens_the_database_itself_is_told_how_old_it_is_and_can_have_it_fresh(taught, tmp_path):
+    made = taught("graph", "build", "-o", "json")
+    place = Path(made.json["graph"])
+    first = names_in(place)
+    assert "Pump D4 cools the transformers." in first
+    told = (place.parent / "graph.txt").read_text("utf-8")
+    assert re.search(r"as that was on \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
+    assert "graph build --keep" in told
+
+    (tmp_path / "more.md").write_text("The gate of the lock is shut.")
+    taught("learn", tmp_path / "more.md")
+    assert names_in(place) == first
+    assert taught("graph", "build").out.startswith(str(place))
+    assert "The gate of the lock is shut." in names_in(place)
+
+
+def test_a_database_is_kept_fresh_until_somebody_stops_it(taught, tmp_path):
+    with started(taught, "graph", "build", "--keep", "--every", 0.2) as keeping:
+        place = Path(keeping.stdout.readline().decode().split(": the memory")[0])
+        (tmp_path / "more.md").write_text("The gate of the lock is shut.")
+        assert taught("learn", tmp_path / "more.md").code == 0
+        assert "the memory as it is now" in keeping.stdout.readline().decode()
+        assert "The gate of the lock is shut." in names_in(place)
+        keeping.send_signal(signal.SIGINT)
+        keeping.wait(60)

@@ -75,7 +75,7 @@ def test_an_agent_whose_disk_is_full_is_not_ready_and_says_why_until_there_is_ro
 
             assert kept
             assert reasons_not_ready(worker.status()) == [f"agent ada: {said}"]
-            assert "disk is full; nothing was written: check the disk" in said
+            assert "disk is full; nothing of this was written: check the disk" in said
             assert (await worker.call("ada", "search", query="blue gate"))["hits"], "it still answers"
             assert agent(worker, "ben").phase == "ready"
             tries.clear()

@@ -1,5 +1,7 @@
 """`hive-mind graph`: explore how an agent's facts hang together, also while the agent runs."""
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from enum import StrEnum
@@ -118,6 +120,34 @@ async def query(
     show_table(rows.columns, [[_cell(value) for value in row] for row in rows.rows])
     if rows.cut:
         show(f"\n{rows.cut}", style="dim")
+
+
+@group.command(epilog=examples("hive-mind graph build", "hive-mind graph build --keep --every 10"))
+@command
+async def build(
+    keep: Annotated[bool, typer.Option("--keep", help="Keep it fresh until Ctrl-C.")] = False,
+    every_s: Annotated[float, typer.Option("--every", min=0.2, max=3600, metavar="S", help="Seconds between two looks.")] = 2.0,
+    *,
+    at: options.OwnAgent,
+) -> None:
+    """Make the Kuzu database of an agent, for a program that opens it itself.
+
+    It is a copy of the memory at this moment; graph.txt beside it says of which. With --keep it follows what the agent learns.
+    """
+    async with _graph_of(at.agent, at.home) as graph:
+        known = None
+        while True:
+            place = await graph.build()
+            made = place.stat().st_ino, place.stat().st_mtime_ns
+            if made != known and at.output is Format.JSON:
+                show_json({"graph": str(place), "made_at_us": made[1] // 1000})
+            elif made != known:
+                show(f"{place}: the memory as it is now")
+            known = made
+            if not keep:
+                return
+            sys.stdout.flush()
+            await asyncio.sleep(every_s)
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from hive_mind.cli.output import say
 from hive_mind.cli.running import CommandError
 from hive_mind.control import RESIDENT
 from hive_mind.errors import InvalidInput
+from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.asking import OnProgress, ProcessGone, ProcessSilent, called
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.worker_http import SILENCE_S
@@ -161,12 +162,21 @@ async def fleet_agent(
         found = _meant(running, agent, is_named=bool(fleet), is_looking=is_looking)
         if found is not None:
             found = replace(found, timeout_s=Settings.from_environment().timeout_s if timeout_s is None else timeout_s)
+        down = [name for name in names if name != RESIDENT and name not in [status.name for _, status in running]]
+        if found is None and down and not agent and not is_kept(Settings(home=home), DEFAULT_AGENT):
+            raise CommandError(f"{_down(down)}; --agent NAME uses the memory of one agent alone, as it lies here")
         if names:
-            say(_used(found, running, agent), style="dim")
+            say(_used(found, running, agent) + (f": {_down(down)}" if down and found is None else ""), style="dim")
         elif rest := [name for name in fleets.fleets_in(home) if name != RESIDENT]:
             at_rest = f"{', '.join(rest)} was stopped, hive-mind rollout restart starts it again"
             say(f"using agent {agent or DEFAULT_AGENT}, which is in no running fleet: {at_rest}", style="dim")
         yield found
+
+
+def _down(names: list[str]) -> str:
+    """Fleets that should run and do not, after a power failure for instance, and what starts them."""
+    those = f"fleet {names[0]} is" if len(names) == 1 else f"fleets {', '.join(names)} are"
+    return f"{those} down (none of its processes runs): hive-mind rollout restart starts it again, its memory is kept"
 
 
 def _meant(

@@ -17,13 +17,17 @@
     const line = (name, at) => ({ label: name, stroke: ["#b45309", "#0369a1"][at % 2], width: 2, points: { show: false } });
     const axis = { stroke: colour, grid: { show: false }, ticks: { show: false } };
     const size = () => ({ width: Math.max(200, place.clientWidth), height: 160 });
-    const chart = new window.uPlot({ ...size(), series: [{}, ...names.map(line)], axes: [axis, { ...axis, size: 60 }] }, data, place);
-    new ResizeObserver(() => chart.setSize(size())).observe(place);
+    // A minute at least, and nothing below 0: of one moment, or of nothing, a chart would make up its own axes.
+    const scales = { x: { range: (_, from, to) => [from, Math.max(to, from + 60)] }, y: { range: (_, from, to) => [0, Math.max(to, 1)] } };
+    const options = () => ({ ...size(), scales, series: [{}, ...names.map(line)], axes: [axis, { ...axis, size: 60 }] });
+    let chart = null;
     return figures => {
       data[0].push(Date.now() / 1000);
       names.forEach((name, at) => data[at + 1].push(figures[name]));
       if (data[0].length > KEPT) data.forEach(one => one.shift());
-      chart.setData(data);
+      if (chart) return chart.setData(data);
+      chart = new window.uPlot(options(), data, place);
+      new ResizeObserver(() => chart.setSize(size())).observe(place);
     };
   }
 

@@ -17,6 +17,7 @@ from hive_mind.runtime.workers.status import AgentStatus, NodeStatus
 
 View = ProcessView | AgentView
 
+_DRAINED = "drained"
 _BUSY = frozenset({"starting", "learning", "draining", "waiting", "ready"})
 # Conditions that are False while agents answer, and have to be mended all the same.
 _TROUBLES = frozenset({"Connected", "Members", "WithinLimits", "WritesAccepted", "DiskSpace", "BrokerMemory", "ClockSkew"})
@@ -52,7 +53,7 @@ def process_view(name: str, seen: Running | None, state: FleetState) -> ProcessV
     restarts = state.restarts.get(name, Restarts())
     if seen is None or not seen.is_alive:
         if name in state.drained:
-            phase, error = "drained", "it was drained; hive-mind rollout restart brings it back"
+            phase, error = _DRAINED, "it was drained; hive-mind rollout restart brings it back"
         else:
             phase, error = "missing", seen.error if seen and seen.error else "it is not running"
         return ProcessView(name, phase, restarts=restarts.count, since_ms=restarts.last_ms, last_error=error)
@@ -151,21 +152,23 @@ def _conditions(
     running: Mapping[str, Running],
 ) -> tuple[Condition, ...]:
     nodes = tuple(node for process in processes for node in process.nodes)
-    views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes]
+    views, alive = _views(processes, agents), [(one.pid > 0, one.since_ms) for one in processes if one.phase != _DRAINED]
     statuses = [seen.status for seen in running.values() if seen.status]
     is_known = bool(expected) and all(seen.status for seen in running.values()) and bool(running)
-    dead = [one.name for one in processes if not one.pid]
-    waiting = [one.name for one in views if not one.is_ready]
+    dead = [one.name for one in processes if not one.pid and one.phase != _DRAINED]
+    waiting = [one.name for one in views if not one.is_ready and one.phase != _DRAINED]
+    away = [one.name for one in processes if one.phase == _DRAINED]
     astray = [node.name for node in nodes if not node.is_connected]
     silent = sorted({name for node in nodes for name in node.silent})
     silent += [f"{name} knows of an older membership" for name in late_nodes(running, running)]
-    ready = _since((one.is_ready, one.since_ms) for one in views if isinstance(one, AgentView) or one.phase != "ready")
+    wanted = [one for one in views if one.phase != _DRAINED]
+    ready = _since((one.is_ready, one.since_ms) for one in wanted if isinstance(one, AgentView) or one.phase != "ready")
     connected = _since((node.is_connected, node.connected_since_ms) for node in nodes)
     heard = _since((not node.silent, node.heard_since_ms) for node in nodes)
     even = _since((not (node.lag or node.outbox), node.even_since_ms) for node in nodes)
     failed = [one.since_ms for one in agents if one.phase == "failed"]
     return (
-        _unless("Ready", "AllReady", "NotReady", waiting if expected else ["nothing was applied, or it was deleted"], ready),
+        _ready(waiting if expected else ["nothing was applied, or it was deleted"], away, ready),
         _unless("Running", "AllRunning", *(("ProcessMissing", dead) if expected else _ending(processes)), _since(alive)),
         _unless("Connected", "Connected", "BusUnreachable", astray, connected, is_known=is_known),
         _unless("Members", "AllHeard", "MembersSilent", silent, heard, is_known=is_known),
@@ -179,6 +182,14 @@ def _conditions(
         _unless("WithinLimits", "WithinLimits", "MemoryExceeded", _too_large(running.values()), is_known=is_known),
         _unless("Learned", "Learned", "SourceFailed", _untaught(processes, agents), min(failed, default=0), is_known=is_known),
     )
+
+
+def _ready(waiting: list[str], away: list[str], since_ms: int) -> Condition:
+    """Whether everybody that is wanted is ready. A process that was drained is away because somebody said so."""
+    if waiting or not away:
+        return _unless("Ready", "AllReady", "NotReady", waiting, since_ms)
+    drained = f"{first_of(away, IN_A_LINE)} drained: hive-mind rollout restart brings back what was"
+    return _condition("Ready", True, "AllButDrained", drained, since_ms)
 
 
 def _broker_memory(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
@@ -204,7 +215,9 @@ def _identity(nodes: Iterable[NodeStatus], *, is_known: bool) -> Condition:
     against += [f"{node.name} heard {count:,} {why}" for node in asked for why, count in sorted(node.unproven.items())]
     against += [f"{node.name} forgot {count:,} × {why}" for node in asked for why, count in sorted(node.limited.items())]
     if any(node.identity == "warn" for node in asked) and not against:
-        return _condition("Identity", True, "ProvenSoFar", "nobody has to prove it yet", is_known=is_known)
+        # Counted since the last start: that nothing was heard since proves nothing.
+        believed = "identity: warn believes unproven members; since the last start none was heard"
+        return Condition("Identity", "Unknown", "NotRequired", believed)
     return _unless("Identity", "Proven", "NotProven", against, is_known=is_known)
 
 
@@ -257,11 +270,12 @@ def _too_large(running: Iterable[Running]) -> list[str]:
 def _phase(
     state: FleetState, processes: tuple[ProcessView, ...], agents: tuple[AgentView, ...], conditions: tuple[Condition, ...]
 ) -> FleetPhase:
-    if not any(process.pid for process in processes) and (state.is_stopped or not state.allocation):
+    is_meant = state.is_stopped or all(process.phase == _DRAINED for process in processes)
+    if not any(process.pid for process in processes) and (is_meant or not state.allocation):
         return "Stopped"
     if state.is_stopped:
         return "Progressing"
-    late = [one.phase for one in _views(processes, agents) if not one.is_ready]
+    late = [one.phase for one in _views(processes, agents) if not one.is_ready and one.phase != _DRAINED]
     false = {one.type for one in conditions if one.status == "False"}
     if not late:
         return "Degraded" if false & _TROUBLES else "Ready"

@@ -36,10 +36,11 @@ def refused_writes(statuses: Iterable[WorkerStatus]) -> list[str]:
 
 def short_disks(statuses: Iterable[WorkerStatus]) -> list[str]:
     """Disks that are nearly full, or have no room for another file."""
-    return [text for status in statuses for room in status.rooms if (text := _short(room))]
+    return [text for status in statuses for room in status.rooms if (text := shortage(room))]
 
 
-def _short(room: Room) -> str:
+def shortage(room: Room) -> str:
+    """Why a disk will soon take nothing more; "" where it has room."""
     left = f"{room.path} has {_size(room.free_bytes)} of {_size(room.total_bytes)} left"
     if 0 <= room.files_left < _FILES_LEFT:
         return f"{room.path} has room for {room.files_left} more files (inodes): delete some, or make the file system anew"

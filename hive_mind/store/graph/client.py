@@ -95,6 +95,11 @@ class Graph:
             raise _error(*said)
         return msgspec.convert(said[0], Rows)
 
+    async def build(self) -> Path:
+        """Kuzu's database as the record is now, for programs that open it themselves; made anew where the record has changed."""
+        await self.query("RETURN 1", 1)
+        return GraphLocation(self._record.parent).database
+
     async def close(self) -> None:
         """End the process. Closing twice is fine; another query starts it again."""
         async with self._turn:

@@ -11,6 +11,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,17 @@ from hive_mind.store.graph.schema import VERSION
 
 _BLOCK_BYTES = 4 << 20
 _LOCK = "graph.kuzu.lock"
+# For somebody whose program opens the file itself, and who looks into its folder.
+_NOTE = """\
+graph.kuzu is a copy of the memory beside it as that was on {}.
+What the agent has learned since is not in it: a program that opens it reads that state.
+
+hive-mind graph query CYPHER      asks the memory as it is now
+hive-mind graph build             makes graph.kuzu anew, where the memory has changed
+hive-mind graph build --keep      does so again and again, until it is stopped
+
+A program that has the old file open goes on reading it: open it again. Open it read-only, or it is made anew.
+"""
 
 
 class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +61,7 @@ class GraphLocation:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.database, self.seal = folder / "graph.kuzu", folder / "graph.json"
+        self.database, self.seal, self.note = folder / "graph.kuzu", folder / "graph.json", folder / "graph.txt"
         self._workshop = folder / "graph.kuzu.new"
         self.unfinished = self._workshop / "graph.kuzu"
 
@@ -94,7 +106,7 @@ class GraphLocation:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def discard(self) -> None:
-        for path in (self.seal, self.database, *self._leftovers()):
+        for path in (self.seal, self.note, self.database, *self._leftovers()):
             _remove(path)
 
     @contextmanager
@@ -121,6 +133,7 @@ class GraphLocation:
         unsealed.write_bytes(msgspec.json.encode(seal))
         for made, place in ((self.unfinished, self.database), (unsealed, self.seal)):
             publish(made, place)
+        self.note.write_text(_NOTE.format(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"), "utf-8")
 
     def _leftovers(self) -> list[Path]:
         """Kuzu's logs of it, which it would replay."""

@@ -151,7 +151,7 @@ class RecordView:
 
     def __init__(self, path: Path, health: Health) -> None:
         self._path, self._health, self._alone = path.resolve(), health, threading.Lock()
-        self._connection = connect_for_reading(self._path, FORMAT, by_any_thread=True)
+        self._connection = connect_for_reading(self._path, FORMAT)
         self._reading = Reading(self._connection, health.note_damage)
         try:
             _refuse_damaged_log(self._path)

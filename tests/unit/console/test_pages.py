@@ -4,8 +4,10 @@ import html
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from hive_mind.bus.base import Delivery, Envelope, Subscription
+from hive_mind.console.rendering import brief
 from hive_mind.evals.experiments.values import Arm
 from hive_mind.evals.report import write_report
 from hive_mind.model.messages import Receipt
@@ -113,6 +115,40 @@ async def test_a_fact_has_its_source_verbatim_its_vouchers_and_its_copies(tmp_pa
         elsewhere = (await browser.get(f"facts/{learned['facts'][0]}?agent=ben"))[1]
         assert html.escape(PUMP) in elsewhere
         assert "As agent ben has it" in elsewhere
+
+
+async def test_a_fact_that_another_agent_read_from_a_file_leads_there_and_paths_are_short(tmp_path):
+    async with looking(tmp_path) as browser:
+        path = "/srv/plant/notes/pumps.txt"
+        learned = await browser.worker.call("ada", "learn", text=PUMP, source=path)
+        at = f"facts/{learned['facts'][0]}"
+        assert "stored as it is" not in (await browser.get(f"{at}?agent=ada"))[1]
+        await browser.until_page(f"{at}?agent=ben", "ada has it from")
+        elsewhere = (await browser.get(f"{at}?agent=ben"))[1]
+        assert "stored as it is" not in elsewhere
+        assert f"{at}?agent=ada" in elsewhere
+        for page in (elsewhere, (await browser.get(f"{at}?agent=ada"))[1], (await browser.get("facts?agent=ada"))[1]):
+            assert ">…/notes/pumps.txt<" in page
+            assert f">{path}<" not in page
+
+        stored = await browser.worker.call("ada", "store", content="The gate is shut.")
+        assert "It was stored as it is" in (await browser.get(f"facts/{stored['fact_id']}?agent=ada"))[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("/srv/plant/notes/pumps.txt", "…/notes/pumps.txt"),
+        ("C:\\plant\\notes\\pumps.txt", "…/notes/pumps.txt"),
+        ("notes/pumps.txt", "notes/pumps.txt"),
+        ("/pumps.txt", "/pumps.txt"),
+        ("a shift log", "a shift log"),
+        ("//", "//"),
+        ("", ""),
+    ],
+)
+def test_a_whole_path_is_shown_by_its_end(source, shown):
+    assert brief(source) == shown
 
 
 async def test_a_fact_leads_to_others_about_what_it_names_and_to_what_contradicts_it(tmp_path):

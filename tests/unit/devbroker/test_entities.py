@@ -26,8 +26,8 @@ def test_a_hub_is_found_by_all_its_paths():
 def test_where_a_hub_and_a_topic_have_one_name_the_client_counts():
     there = entities()
     hub, topic = there.add_hub("hive"), there.namespace.add_topic("hive")
-    assert there.find("hive", prefers_hub=True) is hub
-    assert there.find("hive") is topic
+    assert there.find("hive", is_hub=True) is hub
+    assert there.find("hive", is_hub=False) is there.find("hive") is topic
     assert there.find("hive/Partitions/0") is hub
 
 

@@ -57,6 +57,30 @@ def test_a_fleet_of_which_everything_is_of_use_is_ready() -> None:
     ]
 
 
+def test_what_was_drained_is_away_by_order_and_alarms_nobody() -> None:
+    state = msgspec.structs.replace(STATE, drained=("bob",))
+
+    found = status(ADA, state=state)
+    assert found.phase == "Ready"
+    assert (holds(found, "Ready"), holds(found, "Running")) == ("True", "True")
+    assert condition_of(found, "Ready").message.startswith("bob drained: ")
+
+    assert status(running("ada", phase="failed"), state=state).phase == "Degraded", "of the others something may be wrong"
+    assert status(state=msgspec.structs.replace(STATE, drained=("ada", "bob"))).phase == "Stopped"
+    assert status(ADA).phase == "Degraded", "nobody ordered that"
+
+
+def test_a_fleet_that_only_warns_proves_nothing_by_having_heard_nothing_since_it_started() -> None:
+    quiet = [running(name, identity="warn", messages=0) for name in ("ada", "bob")]
+    found = condition_of(status(*quiet), "Identity")
+    assert (found.status, "Proven" in found.reason) == ("Unknown", False)
+
+    heard = condition_of(status(quiet[0], running("bob", identity="warn", unproven={"unsigned messages": 2})), "Identity")
+    assert (heard.status, heard.reason) == ("False", "NotProven")
+    proven = condition_of(status(*(running(name, identity="require") for name in ("ada", "bob"))), "Identity")
+    assert (proven.status, proven.reason) == ("True", "Proven")
+
+
 @pytest.mark.parametrize(
     ("bob", "phase"),
     [

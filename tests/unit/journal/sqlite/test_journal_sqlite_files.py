@@ -166,7 +166,7 @@ async def test_a_full_disk_refuses_whole_writes_and_the_journal_goes_on_when_the
 
     journal = await sqlite.open(path)
     await journal.write([A_RECORD])
-    with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing was written: check the disk"):
+    with files_of_at_most(1_000_000), pytest.raises(BackendError, match="nothing of this was written: check the disk"):
         await journal.write(big)
     assert await journal.load() == [A_RECORD]
     await journal.write([Put("dots", b"later", b"")])

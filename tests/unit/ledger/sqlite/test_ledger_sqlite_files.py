@@ -252,7 +252,7 @@ async def test_a_full_disk_refuses_whole_appends_and_the_ledger_goes_on_when_the
         )
     assert results[0] is True
     assert isinstance(results[1], BackendError)
-    assert "nothing was written: check the disk" in str(results[1])
+    assert "nothing of this was written: check the disk" in str(results[1])
     assert await ledger.read("big") == []
     assert await ledger.append("big", 0, [BIG])
     await ledger.close()

@@ -1,0 +1,126 @@
+"""On a disk that fills, or that nobody may write to, commands say what is safe, answer what they can, and are not alarmed."""
+
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.crash.test_store_weather import fill_up
+from tests.servers.quota import files_of_at_most
+
+QUESTION, QUOTE = "When does the ferry to Corrin leave?", "The ferry to Corrin leaves at nine."
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def at_disk(small_disk: Path) -> HiveMind:
+    return HiveMind(small_disk / "home")
+
+
+def disk_check(ended: object) -> dict[str, str]:
+    (check,) = [check for check in ended.json["checks"] if check["name"] == "disk"]  # type: ignore[attr-defined]
+    return dict(check)
+
+
+def many(folder: Path) -> Path:
+    file = folder / "many.md"
+    file.write_text("\n\n".join(f"Pump {number} stands in hall {number % 7} and cools line {number}." for number in range(6000)))
+    return file
+
+
+def test_what_is_safe_is_said_when_the_disk_fills_in_the_middle_of_learning(tmp_path: Path) -> None:
+    hive_mind, file = HiveMind(tmp_path / "home"), many(tmp_path)
+    with files_of_at_most(2 * MEGABYTE):
+        ended = hive_mind("learn", file)
+    kept = hive_mind("stats", "-o", "json").json["facts"]
+
+    assert ended.code == 1
+    assert 0 < kept < 6000
+    assert f"{kept:,} facts of 6,000" in ended.err
+    assert "are kept: learn it again" in ended.err
+    assert hive_mind("learn", file).code == 0
+    assert hive_mind("stats", "-o", "json").json["facts"] == 6000
+
+
+def test_a_doctor_does_not_call_a_full_disk_ready(at_disk: HiveMind, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(QUOTE)
+    assert at_disk("learn", notes).code == 0
+    filler = at_disk.home.parent / "filler"
+    fill_up(filler)
+
+    full = at_disk("doctor", "-o", "json")
+    assert (full.code, full.json["is_ready"], disk_check(full)["state"]) == (1, False, "problem")
+    assert QUOTE in at_disk("ask", QUESTION).out
+
+    filler.unlink()
+    assert disk_check(at_disk("doctor", "-o", "json"))["state"] == "ok"
+
+
+def test_a_doctor_does_not_call_a_quota_that_is_reached_ready(tmp_path: Path) -> None:
+    with files_of_at_most(16 << 10):
+        ended = HiveMind(tmp_path / "home")("doctor", "-o", "json")
+    assert (ended.code, disk_check(ended)["state"]) == (1, "problem")
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """The disk takes nothing more."""
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True, timeout=100)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", folder], check=True, timeout=100)
+
+
+READING = (
+    ("ask", QUESTION),
+    ("facts", "search", "ferry"),
+    ("facts", "list"),
+    ("facts", "count"),
+    ("stats",),
+    ("sources",),
+    ("graph", "show", "Corrin"),
+    ("facts", "export", "-"),
+    ("doctor",),
+)
+
+
+@pytest.mark.parametrize("way", ["closed", "killed"])
+def test_a_home_that_can_not_be_written_to_is_asked(at_disk: HiveMind, tmp_path: Path, way: str) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(QUOTE)
+    at_disk("learn", notes)
+    record = at_disk.home / "agents" / "default" / "memory.sqlite"
+    if way == "killed":
+        leave_a_log(record)
+    with read_only(at_disk.home.parent):
+        before = {path: path.stat() for path in record.parent.iterdir()}
+        for words in READING:
+            ended = at_disk(*words)
+            assert ended.code == 0, (words, ended.err)
+        assert QUOTE in at_disk("ask", QUESTION).out
+        learned = at_disk("learn", notes, "--source", "another")
+        assert learned.code == 1
+        assert "readonly" in learned.err
+        assert {path: path.stat().st_mtime_ns for path in record.parent.iterdir()} == {
+            path: found.st_mtime_ns for path, found in before.items()
+        }
+    assert at_disk("learn", notes, "--source", "another").code == 0
+
+
+def leave_a_log(record: Path) -> None:
+    """As a process leaves them that was killed: its last writes are in the log alone."""
+    beside = record.with_name("copy")
+    with closing(sqlite3.connect(record, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE total SET rows = rows")
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{record}{suffix}", f"{beside}{suffix}")
+    for suffix in ("", "-wal"):
+        Path(f"{beside}{suffix}").replace(f"{record}{suffix}")
