@@ -1,6 +1,7 @@
 """A page's text, laid out as people write notes: titles behind hash signs, items behind dashes, tables between bars.
 
-Parts that a browser would not show (scripts, styles, comments) are left out. Any HTML is read, however broken.
+Parts that a browser would not show (scripts, styles, comments) are left out. Any HTML is read, however broken, in time that grows
+with its length: the standard library's parser takes its square for tags that don't end.
 
 Of Markdown, HTML that stands in it becomes its text, and comments go. Code keeps every character.
 """
@@ -8,7 +9,6 @@ Of Markdown, HTML that stands in it becomes its text, and comments go. Code keep
 import html
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 
 from hive_mind.regex import regex
 
@@ -18,6 +18,13 @@ _BLOCKS = frozenset(
     "main nav ol option p section select summary table tbody tfoot thead ul".split()
 )
 _TITLE = regex(r"h([1-6])")
+_OPENING = regex(r"<[/!?a-zA-Z]")
+_TAG_NAME = regex(r"<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)")
+_UNREAD = regex(r"<(script|style)\b", re.IGNORECASE)
+# A value in quotes, or the quote of one that does not end.
+_VALUE = regex(r"=\s*(?:\"[^\"]*\"|'[^']*'|(?P<open>[\"']))")
+_VALUE_CHARS_MAX, _QUOTED_ENDS_MAX = 2_000, 8
+_LONG_NUMBER = regex(r"&#[xX]?[0-9a-fA-F]{9,};?")
 _BLANK = regex(r"\s+")
 _LOOKS = regex(r"\s{0,1000}(?:<!--.{0,1000}?-->\s{0,1000})?<(?:!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 
@@ -43,38 +50,84 @@ def is_html(text: str) -> bool:
 def text_of_html(page: str) -> str:
     """The text of a page."""
     reader = _Reader()
-    reader.feed(page)
-    reader.close()
+    for is_tag, piece in _pieces(page):
+        if not is_tag:
+            reader.say(_unescaped(piece))
+        elif tag := _TAG_NAME.match(piece):
+            name = tag["name"].lower()
+            if not tag["end"]:
+                reader.start(name)
+            if tag["end"] or piece.endswith("/>"):
+                reader.end(name)
     return reader.text
 
 
-class _Reader(HTMLParser):
-    """Collects lines. `_line` is the one that grows; a table's rows grow cell by cell."""
+def _pieces(page: str) -> Iterator[tuple[bool, str]]:
+    """Tags, and what stands between them; comments and the content of scripts in neither. Nothing is looked at twice."""
+    start, last, last_comment = 0, page.rfind(">"), page.rfind("-->")
+    while 0 <= (at := page.find("<", start)) < last:
+        yield False, page[start:at]
+        if page.startswith("<!--", at) and at < last_comment:
+            start = page.find("-->", at) + 3
+        elif _OPENING.match(page, at):
+            start = _tag_end(page, at) + 1
+            tag = page[at:start]
+            yield True, tag
+            if unread := _UNREAD.match(tag):
+                end = regex(f"</{unread[1]}", re.IGNORECASE).search(page, start)
+                start = end.start() if end else len(page)
+                last = last if end else 0
+        else:
+            yield False, "<"
+            start = at + 1
+    yield False, page[start:]
+
+
+def _tag_end(page: str, at: int) -> int:
+    """The place of the ">" that ends a tag, and none within a value in quotes."""
+    end = page.find(">", at)
+    for _ in range(_QUOTED_ENDS_MAX):
+        values = (value["open"] for value in _VALUE.finditer(page, at, end) if value["open"])
+        closing = page.find(quote, end, end + _VALUE_CHARS_MAX) if (quote := next(values, "")) else -1
+        further = page.find(">", closing) if closing >= 0 else -1
+        if further < 0:
+            break
+        end = further
+    return end
+
+
+def _unescaped(text: str) -> str:
+    """With the characters that are meant. A number of thousands of digits is none, and Python refuses it."""
+    return html.unescape(_LONG_NUMBER.sub("\N{REPLACEMENT CHARACTER}", text)) if "&" in text else text
+
+
+class _Reader:
+    """Collects lines. `_line` is the one that grows; a table's rows grow cell by cell. Both are kept in pieces till they end."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._lines: list[str] = []
-        self._line = ""
+        self._line: list[str] = []
         self._hidden = 0
         self._is_laid_out = False
-        self._cells: list[str] | None = None
+        self._cells: list[list[str]] | None = None
         self._is_header = False
 
     @property
     def text(self) -> str:
         """All lines; more than one empty one between two is never wanted."""
+        self._end_row()
         self._end_line()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip() + "\n"
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
+    def start(self, tag: str) -> None:
+        """A tag begins."""
         if tag in _HIDDEN:
             self._hidden += 1
         elif title := _TITLE.fullmatch(tag):
             self._paragraph(f"{'#' * int(title[1])} ")
         elif tag == "li":
             self._end_line()
-            self._line = "- "
+            self._line = ["- "]
         elif tag in ("tr", "th", "td"):
             self._start_cell(tag)
         elif tag == "pre":
@@ -86,13 +139,14 @@ class _Reader(HTMLParser):
             else:
                 self._paragraph()
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
+        """A tag ends."""
         if tag in _HIDDEN:
             self._hidden = max(0, self._hidden - 1)
         elif tag == "tr":
             self._end_row()
         elif tag == "pre":
-            self._line = self._line.rstrip("\n") + "\n```"
+            self._line = ["".join(self._line).rstrip("\n"), "\n```"]
             self._is_laid_out = False
             self._paragraph()
         elif (tag in _BLOCKS or _TITLE.fullmatch(tag)) and self._cells is None:
@@ -100,24 +154,27 @@ class _Reader(HTMLParser):
         elif tag == "li":
             self._end_line()
 
-    def handle_data(self, data: str) -> None:
+    def say(self, data: str) -> None:
+        """Text between two tags."""
         if self._hidden:
             return
         if self._cells:
-            self._cells[-1] += _BLANK.sub(" ", data).replace("|", "/")
+            self._cells[-1].append(_BLANK.sub(" ", data).replace("|", "/"))
         elif self._is_laid_out:
-            self._line += data
+            self._line.append(data)
         else:
             said = _BLANK.sub(" ", data)
-            self._line += said.lstrip() if not self._line or self._line.endswith(" ") else said
+            said = said.lstrip() if not self._line or self._line[-1].endswith(" ") else said
+            self._line += [said] if said else []
 
     def _paragraph(self, begin: str = "") -> None:
         self._end_line()
-        self._lines.append("")
-        self._line = begin
+        if self._lines[-2:] != ["", ""]:
+            self._lines.append("")
+        self._line = [begin] if begin else []
 
     def _end_line(self) -> None:
-        line, self._line = self._line.rstrip(" "), ""
+        line, self._line = "".join(self._line).rstrip(" "), []
         if line.strip("#- "):
             self._lines.append(line)
 
@@ -127,14 +184,14 @@ class _Reader(HTMLParser):
             self._cells, self._is_header = [], tag == "th"
         if tag != "tr":
             self._is_header = tag == "th" and (self._is_header or not self._cells)
-            self._cells.append("")
+            self._cells.append([])
 
     def _end_row(self) -> None:
         cells, self._cells = self._cells, None
         if not cells:
             return
         self._end_line()
-        self._lines.append(f"| {' | '.join(cell.strip() for cell in cells)} |")
+        self._lines.append(f"| {' | '.join(''.join(cell).strip() for cell in cells)} |")
         if self._is_header:
             self._lines.append("|" + " --- |" * len(cells))
 

@@ -18,12 +18,13 @@ from hive_mind.runtime.texts.documents.register import is_installed, named
 if sys.platform != "win32":
     import resource
 
-# A manual of 1,500 pages takes some 75 s.
+# A manual of 1,500 pages takes some 75 s. A small file that takes long was made to, so time goes by the size.
 TIME_MAX_S = 120
+_TIME_LEAST_S, _TIME_PER_MB_S = 20, 20
 # Fonts and tables of large documents are unpacked in RAM.
 MEMORY_MAX_BYTES = 1 << 30
 
-_TOO_LONG = Unreadable(f"takes more than {TIME_MAX_S} s to read: split it, or save its text as a file of its own")
+_TOO_LONG = "takes more than {} s of work to read: split it, or save its text as a file of its own"
 _TOO_MUCH = f"needs more than {MEMORY_MAX_BYTES >> 20} MB of memory to be read: split it, or save its text as a file of its own"
 _TOO_MUCH_TEXT = f"holds more than {CHARS_MAX >> 20} million characters: split it"
 # Of the current folder nothing takes the place of a package.
@@ -33,28 +34,34 @@ _THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 _SPARE_S = 30
 
 
+def time_max_s(size: int) -> int:
+    """The work that reading so many bytes may take."""
+    return min(TIME_MAX_S, _TIME_LEAST_S + _TIME_PER_MB_S * size // (1 << 20))
+
+
 def read_apart(format: str, body: bytes) -> Document | Unreadable:
-    """The text of a document, or why it can't be read. It waits for as long as reading takes, at most `TIME_MAX_S` of work."""
+    """The text of a document, or why it can't be read. It waits for as long as reading takes, at most `time_max_s` of work."""
     if not is_installed(format):
         # Here and not on top: the process that reads a document within a limit of memory imports this file.
         from hive_mind.installation import command_for_extra
 
         return Unreadable(f"needs a reader that is not installed: {command_for_extra('readers')}")
-    command = (sys.executable, "-P", "-c", _CODE, format)
+    most_s = time_max_s(len(body))
+    command = (sys.executable, "-P", "-c", _CODE, format, str(most_s))
     try:
         # Time that others take on a busy machine is not the document's.
         done = subprocess.run(  # noqa: S603
             command,
             input=body,
             capture_output=True,
-            timeout=TIME_MAX_S * 2 + _SPARE_S,
+            timeout=most_s * 2 + _SPARE_S,
             env=environment_with(_THREADS),
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return _TOO_LONG
+        return Unreadable(_TOO_LONG.format(most_s))
     if sys.platform != "win32" and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return _TOO_LONG
+        return Unreadable(_TOO_LONG.format(most_s))
     if done.returncode:
         return Unreadable("can't be read: its reader failed")
     said = json.loads(done.stdout)
@@ -63,7 +70,7 @@ def read_apart(format: str, body: bytes) -> Document | Unreadable:
 
 def main() -> None:
     """The process: bytes in, what they say out."""
-    _limit()
+    _limit(int(sys.argv[2]))
     logging.disable()
     # Answers go where no library writes.
     out, sys.stdout = sys.stdout, sys.stderr
@@ -87,9 +94,9 @@ def _said(format: str, body: bytes) -> Mapping[str, object]:
     return {"text": text, "left_out": dict(document.left_out)} if text.strip() else {"refused": "holds no text"}
 
 
-def _limit() -> None:
+def _limit(most_s: int) -> None:
     if sys.platform == "win32":
         return
-    limits = ((resource.RLIMIT_CPU, TIME_MAX_S), (resource.RLIMIT_AS, MEMORY_MAX_BYTES))
+    limits = ((resource.RLIMIT_CPU, most_s), (resource.RLIMIT_AS, MEMORY_MAX_BYTES))
     for kind, most in (*limits, (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(kind, (most, most))

@@ -6,8 +6,11 @@ from zipfile import ZipFile
 from hive_mind.runtime.texts.document import Refused
 
 START = b"PK\x03\x04"
-# Ten times as much as a document of 20 MB unpacks to.
+# Pictures are not unpacked.
 _UNPACKED_BYTES_MAX = 500 << 20
+# A novel's text is some 5 MB with its markup, and each MB takes a second to read.
+_TEXT_BYTES_MAX = 48 << 20
+_TEXTS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _PARTS_MAX = 20_000
 _ENCRYPTED = 0x1
 _MARKUP = (".xml", ".rels")
@@ -22,6 +25,10 @@ def opened(body: bytes) -> ZipFile:
     parts = archive.infolist()
     if len(parts) > _PARTS_MAX or sum(part.file_size for part in parts) > _UNPACKED_BYTES_MAX:
         raise Refused(f"unpacks to more than {_UNPACKED_BYTES_MAX >> 20} MB or {_PARTS_MAX:,} parts: save its text as a file")
+    if sum(part.file_size for part in parts if part.filename.lower().endswith(_TEXTS)) > _TEXT_BYTES_MAX:
+        raise Refused(
+            f"unpacks to more than {_TEXT_BYTES_MAX >> 20} MB of text with its markup: split it, or save its text as a file"
+        )
     if any(part.flag_bits & _ENCRYPTED for part in parts):
         raise Refused("is encrypted: save it without a password")
     return archive

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hive_mind.runtime.texts.html_text import is_html, shown_in_markdown, text_of_html
 from hive_mind.runtime.texts.text_files import Unreadable, read_text
+from tests.growth import costly
 
 
 def test_titles_items_and_tables_are_laid_out_as_notes_are() -> None:
@@ -93,3 +94,15 @@ def test_a_file_of_markdown_is_read_so_and_another_is_not(tmp_path: Path) -> Non
 
 def test_a_megabyte_of_half_a_tag_is_read_at_once() -> None:
     assert shown_in_markdown("<b " * 300_000)
+
+
+@pytest.mark.parametrize("start", ["", "<table><tr><td>", "<pre>", "<b title='"])
+def test_a_page_takes_time_in_proportion_to_its_length(start: str) -> None:
+    pieces = ["<a ", "<!--", '<a x="', "a<b>b</b>", "&#64;<", "<td>", "<script>", "<p>", "<div>", "</", "<!", "= ", "<a b='>"]
+    assert costly(lambda text: text_of_html(f"{start}{text}>"), pieces, 10_000) == []
+
+
+def test_a_number_that_is_no_character_and_a_row_that_does_not_end_are_read() -> None:
+    assert text_of_html(f"<p>The pump is &#{'9' * 5_000}; red.") == "The pump is \N{REPLACEMENT CHARACTER} red.\n"
+    assert text_of_html("<table><tr><td>pump<td>red") == "| pump | red |\n"
+    assert text_of_html('<p><a title="more > less" href=x>The pump</a> is 5 < 6.') == "The pump is 5 < 6.\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hive_mind.installation import command_for_extra
-from hive_mind.runtime.texts.document import Unreadable
+from hive_mind.runtime.texts.document import Document, Unreadable
 from hive_mind.runtime.texts.documents import reading
 from hive_mind.runtime.texts.text_files import document_in
 from tests.unit.runtime.texts.documents import made
@@ -47,6 +47,28 @@ def claiming(length: int, size: int) -> bytes:
 
 def test_an_archive_that_unpacks_to_gigabytes_is_not_unpacked() -> None:
     assert "unpacks to more than" in reason("a.docx", claiming(1_000_003, 3 << 30))
+
+
+@pytest.mark.parametrize("name", ["word/document.xml", "xl/workbook.xml", "xl/worksheets/sheet1.xml", "OEBPS/first.xhtml"])
+def test_a_small_file_whose_text_unpacks_to_fifty_megabytes_is_not_unpacked(name: str) -> None:
+    body = made.zipped({"word/document.xml": "", "xl/workbook.xml": ""} | {name: " " * (50 << 20)})
+    assert len(body) < 100_000
+    assert "unpacks to more than 48 MB of text" in reason(f"a{'.docx' if name.startswith('word') else '.xlsx'}", body)
+
+
+def test_pictures_are_not_unpacked_and_may_be_large() -> None:
+    picture = {"word/media/image1.png": bytes(60 << 20)}
+    found = document_in(Path("a.docx"), made.docx(made.paragraph("The pump is red."), **picture))
+    assert isinstance(found, Document)
+
+
+def test_a_small_file_gets_little_time_and_a_large_one_more_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reading.time_max_s(30_000) < reading.time_max_s(3 << 20) < reading.time_max_s(50 << 20) == reading.TIME_MAX_S
+    monkeypatch.setattr(reading, "_TIME_LEAST_S", 1)
+    monkeypatch.setattr(
+        reading, "_CODE", f"import {reading.__name__} as r; r._limit(int(__import__('sys').argv[2]))\nwhile True: pass"
+    )
+    assert "takes more than 1 s of work" in reason("a.pdf", made.pdf("The pump is red."))
 
 
 def test_an_archive_of_endless_parts_is_not_looked_through() -> None:
