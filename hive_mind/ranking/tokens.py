@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import Stemmer
 
+from hive_mind.model.normal_form import normal
 from hive_mind.regex import regex
 
 # Articles, prepositions, pronouns, auxiliaries and the words questions are made of. Question words matter most: "what", "did" and
@@ -93,7 +94,7 @@ def _folded(text: str) -> str:
 
 
 def _bare(found: re.Match[str]) -> str:
-    decomposed = unicodedata.normalize("NFKD", found[0])
+    decomposed = unicodedata.normalize("NFKD", normal(found[0]))
     bare = "".join([c for c in decomposed if c in _VOICED or not unicodedata.category(c).startswith("M")])
     # Puts together again what is a letter of its own: syllables of Hangul, voiced kana.
     return unicodedata.normalize("NFC", bare)

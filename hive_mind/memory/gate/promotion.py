@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hive_mind.memory.gate.disguises import forms_of
 from hive_mind.memory.gate.instructions import instruction_in
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
-from hive_mind.memory.gate.sensitive import credential_in, personal_data_in
+from hive_mind.memory.gate.sensitive import sensitive_in
 from hive_mind.memory.gate.small_talk import is_small_talk
 from hive_mind.model.evidence import TEXTS, names_of, texts_of
 from hive_mind.model.fact import KEPT_HOME, Fact
@@ -75,10 +76,8 @@ def _marks(text: str) -> int:
 
 def _too_private(fact: Fact, settings: PromotionSettings) -> str:
     for what, text in _travelling(fact):
-        plain = _plain(text)
-        if settings.hold_back_secrets and (kind := credential_in(plain)):
-            return f"{what} holds {kind}"
-        if settings.hold_back_personal and (kind := personal_data_in(plain)):
+        kind = sensitive_in(text, credentials=settings.hold_back_secrets, personal=settings.hold_back_personal)
+        if kind:
             return f"{what} holds {kind}"
     return ""
 
@@ -89,7 +88,7 @@ def _too_bossy(fact: Fact, settings: PromotionSettings) -> str:
         return ""
     for what, text in _travelling(fact):
         said = text.removeprefix(f"{fact.speaker}: ") if fact.speaker else text
-        if rule := instruction_in(_plain(said), settings.allowed_instructions):
+        if rule := next(filter(None, (instruction_in(form, settings.allowed_instructions) for form in forms_of(said))), ""):
             return f"{what} looks like an instruction (rule {rule})"
     return ""
 
@@ -100,11 +99,3 @@ def _travelling(fact: Fact) -> Iterable[tuple[str, str]]:
     # Line by line, so that no two of them make a third.
     yield "a name it mentions", "\n".join(names_of(fact))
     yield "its source", "\n".join(fact.sources)
-
-
-def _plain(text: str) -> str:
-    """Without disguise: full-width characters as usual ones, invisible ones left out, one kind of dash and one of space."""
-    if text.isascii():
-        return text
-    folded = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    return "".join("-" if unicodedata.category(c) == "Pd" else " " if unicodedata.category(c) == "Zs" else c for c in folded)

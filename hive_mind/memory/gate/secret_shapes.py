@@ -15,7 +15,7 @@ from hive_mind.regex import regex
 PLACEHOLDER = regex(r"[<${\[(*•.…_-].*|x{3,200}|\W{1,200}|(?:none|null|nil|true|false|n/a|todo)\W{0,3}", re.IGNORECASE)
 _TECHNICAL = regex(words.TECHNICAL, re.IGNORECASE)
 _DIGITS = regex(r"#?\d(?:[ -]?\d){2,11}(?![\d.,:/]\d|[a-z])")
-_CODE = regex(r"(?=.*\d)(?:\d{3,8}[#*A-Z]|[\da-z]{4}-[\da-z]{4})")
+_CODE = regex(r"(?=.*\d)(?:\d{3,8}[#*A-Z]|(?=.{4})\d{1,4}[A-ZА-Я]\d{1,5}|[\da-z]{4}-[\da-z]{4})")
 _UNIT = regex(words.UNITS, re.IGNORECASE)
 _HEXADECIMAL = regex(r"(?:[\dA-Fa-f]{2}[ :-]){7}")
 _YEAR = regex(r"(?:19|20)\d\d")
@@ -145,7 +145,8 @@ def _is_typed(said: PossibleSecret, name: str) -> bool:
 
 def _is_locks(said: PossibleSecret, name: str) -> bool:
     """ "Bike lock: 7193" """
-    return said.how in ("sign", "with") and _is_code(said, name)
+    hows = ("sign", "with", "to") if name in words.LOCKS_WITH_DIGITS else ("sign", "with")
+    return said.how in hows and _is_code(said, name)
 
 
 LOOKS: Mapping[str, Callable[[PossibleSecret, str], bool]] = MappingProxyType(

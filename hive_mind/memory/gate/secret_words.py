@@ -1,4 +1,4 @@
-"""Names of secrets and words said about them, in six languages of Europe; in others the names of a password.
+"""Names of secrets and words said about them: in the languages of Europe, the usual ones in Arabic, Chinese, Japanese and Hindi.
 
 Only words; `stated_secrets` uses them. To tune, add a sentence to `tests/data/gate/development.jsonl` first.
 """
@@ -7,18 +7,24 @@ PASSWORDS = (
     r"pass(?:word|wort|wörter|wd|phrase)|kennw[oö]rt|losungswort|geheimwort|wachtwoord|mots? de passe|phrase secr[èe]te"
     r"|contrase[ñn]as?|palavras?-passe|parola d'ordine|has[łl]o|парол[ьяюе]|парола|パスワード|暗証|密码|密碼|비밀번호"
     r"|lösenord|passord|adgangskode|kodeord|salasana|jelszó|heslo|lozinka|contrasenya|mật khẩu|kata sandi"
-    r"|şifre|κωδικ[όο]|סיסמ|كلمة (?:ال)?(?:مرور|سر)"
-    r"|पासवर्ड|parola(?= \w{2,20}(?:ului|ei)\b)|(?:secret|security) answer|community string"
+    r"|şifre|parolas[ıi]|κωδικ[όο]|סיסמ|كلم[ةه] (?:ال)?(?:مرور|سر)"
+    r"|पासवर्ड|कूटशब्द|口令|パスコード|parola(?= \w{2,20}(?:ului|ei)\b)|(?:secret|security) answer|community string"
     r"|(?<![a-zà-ü])(?:pwd|pw|mdp|senhas?|pass)(?![a-zà-ü])"
 )
 CODES = (
-    r"(?<![a-zà-ü])(?:pin(?:[ -]?code)?|puk|cvv|cvc|otp)(?![a-zà-ü])|geheimzahl|digicode|passcode"
+    r"(?<![a-zà-ü])(?:pin(?:[ -]?(?:c|k)od(?:e|en|u)?)?|puk|cvv|cvc|otp)(?![a-zà-ü])|geheimzahl|digicode|passcode"
+    r"|(?:code|código|codice|código) (?:secret|secreto|segreto)|secret code|geheimcode|zahlenschloss"
+    r"|kombinationsschloss|combination lock|cijferslot|szyfr|(?<![а-яё])(?:пин|шифр)(?![а-яё])|الرقم السري"
+    r"|الرمز السري|पिन(?! ?कोड)|暗証番号|kod(?:en|u|et|e)?(?![a-zà-ü])|(?<![a-zà-ü])kód(?:u|y)?(?![a-zà-ü])"
+    r"|(?<![а-яё])код(?:а|у|ом)?(?![а-яё])|رمز|कोड|コード|验证码|驗證碼|代码|代碼|番号|号码|號碼"
     r"|[ck][oó]d(?:es?|igos?|ice|ici)(?![a-zà-ü])"
-    r"|[ck]omb(?:o|ination|inaison|inación|inazione|inação)(?![a-zà-ü])"
+    r"|[ck]omb(?:o|ination|inaison|inación|inazione|inação|inatie|inace|inasyon|inacj[aię])(?![a-zà-ü])"
+    r"|(?<![а-яё])комбинаци[яию](?![а-яё])"
 )
 KEYS = (
     r"secret(?!ar|e?ly|i[oa]n)|secreto|segreto|segredo|token(?!s|i[sz])|jeton|schlüssel"
-    r"|(?<![a-zà-ü])(?:cl[ée]s?|clave|chave|chiave|key)(?![a-zà-ü])"
+    r"|(?<![a-zà-ü])(?:cl[ée]s?|clave|chave|chiave|key|sleutel|klucz|nyckeln?|anahtarı?)(?![a-zà-ü])"
+    r"|(?<![а-яё])(?:ключ|токен)(?![а-яё])|مفتاح|密钥|密鑰|令牌|キー|トークン|कुंजी|टोकन"
     r"|(?:api|access|private|account|encryption|signing)[ _-]?key|(?<![a-zà-ü])(?:cookie|sid)(?![a-zà-ü])"
 )
 LOGINS = (
@@ -32,25 +38,57 @@ LOGINS = (
 TYPED = (
     r"(?<![a-zà-ü])(?:unlocks?|unlocked|opens?|öffnet|geht|ouvre|abres?|apre|disarms?|key ?pad"
     r"|enter(?:ing)?|type|typing|punch(?:ing)? in|key(?:ing)? in|press(?:ing)?"
-    r"|dial(?:l?ing)?|use|try|eingeben|eintippen|tippe?n?|gib|nimm|tapez|taper|composez?|utilise[rz]?|teclea|marca|introduce|pulsa|usa|digita|inserisci"
+    r"|dial(?:l?ing)?|use|try|eingeben|eintippen|tippe?n?|gib|nimm|tapez|taper|composez?|utilise[rz]?|teclea|marca"
+    r"|introduce|pulsa|usa|digita|inserisci"
     r"|digite|insira|marque)(?![a-zà-ü])"
 )
 LOCKS = (
     r"(?<![a-zà-ü])(?:lock|padlock|safe|locker|door|schloss|tresor|cadenas|coffre|candado|caja fuerte|lucchetto|cassaforte"
-    r"|cadeado|alarm|alarmanlage|alarme|alarma|allarme)(?![a-zà-ü])"
+    r"|cadeado|alarm|alarmanlage|alarme|alarma|allarme|hangslot|kluis|kłódka|sejf|hänglås|kassaskåp)(?![a-zà-ü])"
+    r"|(?<![а-яё])(?:замок|сейф)(?![а-яё])"
 )
+
+LOCKS_WITH_DIGITS = frozenset("lock padlock schloss cadenas candado lucchetto cadeado hangslot kłódka hänglås замок".split())
+"""Of those, what is set to digits and nothing else."""
 
 # Subjects of a "code" or "combination" that opens something, and its other meanings.
 OPENED = (
-    r"door|gate|access|alarm|entr(?:y|ance)|security|safe|lock|shed|garage|cabinet|locker|suitcase|one-time|verif|confirm|log-?in|intercom"
+    r"door|gate|access|alarm|entr(?:y|ance)|security|safe|lock|shed|garage|cabinet|locker|suitcase|one-time|verif"
+    r"|confirm|log-?in|intercom"
     r"|bestätigung|unlock|recovery|backup|disarm|(?-i:PIN)|key ?pad"
     r"|tür|(?<!mo)tor\b|zugang|zutritt|alarm|tresor|schloss|keller|sicherheits"
     r"|porte|portail|acc[èe]s|entrée|coffre|cadenas|digicode|puerta|port[óo]n|acceso|caja fuerte|candado"
     r"|porta\b|cancello|allarme|accesso|cassaforte|lucchetto|sblocco|portão|acesso|cofre|cadeado"
+    r"|deur\b|poort\b|kluis|hangslot|schuur|toegang|bram[ayęk]|drzwi|sejf|domofon|kłódk|alarm|szaf|furtk|garaż"
+    r"|двер|ворот|калитк|домофон|сейф|замк|замок|подъезд|сигнализац|шлагбаум|гараж|карт[аыуе]\b"
+    r"|باب|بواب|خزن|قفل|إنذار|انذار|دخول|وصول|بطاق|門|门|保险[箱柜]|保險[箱櫃]|锁|鎖|警报|開門|登录|登入|警報|解除|アラーム|防犯|玄関|ドア|金庫|ロッカー|ゲート|入口|認証"
+    r"|दरवाज|तिजोरी|ताल[ाे]|अलार्म|गेट|लॉकर|kap[ıi]|kasa\b|kilit|dörr|døre?n?\b|porten|låge|taquilla|trastero|cancela"
+    r"|cochera|garaje|armadietto|casier|spind|briefkasten|armário|garagem|kassaskåp|larm|låset?"
 )
 NOT_OPENING = (
     r"(?:error|exit|status|fault|return|post(?:al|leitzahl)?|zip|area|country|product|bar|qr|source|dress|colou?r|http|response|reason"
-    r"|fehler|länder|quell|strich|erreur|source|postal|fuente|barras|barre|postale|errore?|sorgente|fonte)"
+    r"|fehler|länder|quell|strich|erreur|source|postal|fuente|barras|barre|postale|errore?|sorgente|fonte"
+    r"|fout|streep|land|błęd|poczt|źródł|kresk|towar|ошибк|почт|исходн|стран|город|товар|штрих"
+    r"|(?:ال)?(?:خطأ|بريد|مصدر|دول)|错误|錯誤|邮政|郵政|源|条形|區|区|国家|エラー|郵便|ソース|バー|電話|注文|订单|訂單"
+    r"|त्रुटि|पिन|डाक|देश|hata|posta|kaynak|alan|fel|käll|streck|lands)"
+)
+# What is dialled, and on what: "the safe opens at left 12, right 7, left 31".
+DIRECTIONS = (
+    r"left|right|links|rechts|gauche|droite|izquierda|derecha|sinistra|destra|esquerda|direita|lewo|prawo|влево"
+    r"|вправо|налево|направо"
+    r"|vänster|höger|sola|sağa|(?:anti-?|counter-?)?clockwise|يسار|يمين|बाएँ|बाएं|दाएँ|दाएं"
+)
+DIALS = (
+    r"combination|combo\b|\block|padlock|\bsafe\b|\bdial|kombination|schloss|tresor|combinaison|coffre|cadenas"
+    r"|combinación|caja fuerte"
+    r"|candado|combinazione|cassaforte|lucchetto|combinação|cofre|cadeado|kluis|slot\b|szyfr|sejf|kłódk|сейф|замок"
+    r"|замк|kassaskåp|hänglås"
+    r"|kasa|kilit|保险|保險|金庫|ダイヤル|锁|鎖|锁|خزن|قفل|तिजोरी|ताल"
+)
+# Beginnings of names that stand for other codes too, or for a combination of drugs. A PIN is always a PIN.
+ANY_CODES = (
+    *("cod", "cód", "kod", "comb", "komb", "код", "رمز", "कोड", "コード"),
+    *("验证码", "驗證碼", "代码", "代碼", "番号", "号码", "號碼"),
 )
 # "password policy", "token limit": the rest is about the policy.
 ABOUT_IT = (
@@ -62,12 +100,14 @@ ABOUT_IT = (
 IS = (
     r"is|was|are|were|be|being|has been|becomes?|equals|remains?|stays?|takes|wants|lautet|ist|sind|war|heißt|bleibt"
     r"|est|sont|était|reste|c'est|es|son"
-    r"|era|fue|è|é|sono|são|siendo|rimane|continua"
+    r"|era|fue|è|é|sono|são|siendo|rimane|continua|staat op|steht auf|gilt|luidt|brzmi|vaut|vale|er|blijft|jest|är"
+    r"|это|равен|равна|составляет|هو|هي|है"
 )
 TO = r"to|from|as|auf|zu|von|en|à|in|a|para|por"
 WITH = r"with|mit|avec|con|com|using|by"
 CHANGED = (
-    r"\b(?:re)?set\b|chang|updat|rotat|geändert|gesetzt|setz|ersetz|\bmis\b|modifi|remplac|cambi|puest|actualiz|impost|sostitu|mud[aáo]"
+    r"\b(?:re)?set\b|chang|updat|rotat|geändert|gesetzt|setz|ersetz|\bmis\b|modifi|remplac|cambi|puest|actualiz"
+    r"|impost|sostitu|mud[aáo]"
     r"|alter|defin|troc"
 )
 # Before the name of a thing rather than a password: "the password for server12".
@@ -126,14 +166,19 @@ FUNCTION_WORDS = frozenset(
 UNITS = (
     r"\s?-?(?:digits?|characters?|chars?|letters?|bits?|bytes?|days?|weeks?|months?|years?|hours?|h\b|min\w{0,5}\b|s\b|seconds?|ms\b|times?"
     r"|words?|attempts?|lines?|rpm|bar\b|mg|kg|[kmg]b\b|%|percent|euros?|€|\$|servers?|users?|agents?|tries|"
-    r"stell\w{0,5}|zeichen|tage?n?\b|ziffern|stunden|monate|chiffres|caract\w{0,6}|jours|heures|lignes|cifras|cifre|d[ií]g\w{0,5}|d[ií]as|giorni"
+    r"stell\w{0,5}|zeichen|tage?n?\b|ziffern|stunden|monate|chiffres|caract\w{0,6}|jours|heures|lignes|cifras|cifre"
+    r"|d[ií]g\w{0,5}|d[ií]as|giorni"
     r"|dias|horas|minuti|segundos|secondes|secondi)"
 )
 # Has digits and letters, and is nobody's secret.
 TECHNICAL = (
-    r"v?\d+(?:\.\d+)+[\w.-]{0,30}|\d+(?:[.,]\d+)?-?(?:bit|byte|char|digit|day|week|month|hour|word|step|factor|stellig|fach)\w{0,8}"
-    r"|\d+(?:st|nd|rd|th|[hdswx]|ms|min|[kmg]i?b|%|°c)|\d{4}-\d\d(?:-\d\d)?\S{0,20}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d\d?:\d\d(?::\d\d)?"
-    r"|sha-?\d+\S{0,10}|(?:aes|rsa|ecdsa|curve|ed|hmac|[rhep]s|poly|chacha)-?\d+\S{0,20}|base\d\d\w{0,5}|md\d|argon2\w{0,2}|pbkdf2|bcrypt"
-    r"|oauth2?(?:\.\d)?|oidc|[23]fa|mfa|totp|x\.?509\w{0,3}|pkcs#?\d+|p12|p?fips\S{0,8}|utf-?\d+|s3|ec2|k8s|1password|fido2|u2f|web3|tls\S{0,5}"
+    r"v?\d+(?:\.\d+)+[\w.-]{0,30}"
+    r"|\d+(?:[.,]\d+)?-?(?:bit|byte|char|digit|day|week|month|hour|word|step|factor|stellig|fach)\w{0,8}"
+    r"|\d+(?:st|nd|rd|th|[hdswx]|ms|min|[kmg]i?b|%|°c)|\d{4}-\d\d(?:-\d\d)?\S{0,20}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
+    r"|\d\d?:\d\d(?::\d\d)?"
+    r"|sha-?\d+\S{0,10}|(?:aes|rsa|ecdsa|curve|ed|hmac|[rhep]s|poly|chacha)-?\d+\S{0,20}|base\d\d\w{0,5}|md\d"
+    r"|argon2\w{0,2}|pbkdf2|bcrypt"
+    r"|oauth2?(?:\.\d)?|oidc|[23]fa|mfa|totp|x\.?509\w{0,3}|pkcs#?\d+|p12|p?fips\S{0,8}|utf-?\d+|s3|ec2|k8s|1password"
+    r"|fido2|u2f|web3|tls\S{0,5}"
     r"|iso\d+|ios\d+|q[1-4]|f\d{1,2}|https?\S{0,300}|[./~]\S{0,300}|\d+k|kb\d+|windows\d+|ipv[46]"
 )

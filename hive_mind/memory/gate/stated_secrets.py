@@ -27,8 +27,20 @@ _COMPOUND = regex(rf"[ -]?{words.ABOUT_IT}", re.IGNORECASE)
 _CLAUSE_END = regex(r"(?:(?<![.?;!])|(?<=\d!))(?:[.?;]|(?<!\d)!)++(?=\s)|(?<![:=])\n|。")
 # The rest of a compound and what closes it: "_X", "s", '"', ")".
 _TAIL = regex(r"(?:(?![はが是为為])[\w-]){0,24}(?:(?!['’]s\b)[\"'`\])»”]){0,2}")
-_SIGN = regex(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為](?=[!-~]{4})|—|\?(?=\s))\s{0,3}")
+_SIGN = regex(r"\s{0,3}(?:=>|->|→|:=|=|:|は|[が是为為]\s?(?=[!-~]{4})|—|\?(?=\s))\s{0,3}")
 _IS = regex(rf"(?:^|(?<=[\s,]))(?:{words.IS})(?=\s)|['’]s(?=\s)", re.IGNORECASE)
+# Russian and Arabic need no "is": "код от ворот 4190".
+_NOTHING = regex(r"(?:-?[\u0400-\u04ff\u0600-\u06ff]{0,20}\s{1,2}){1,4}(?=[^\s\d]?\d)")
+_TURN = (
+    rf"(?:[左右]\s?\d{{1,2}}|\b(?:{words.DIRECTIONS})\b[ :]{{0,2}}(?:\w{{1,4}} )?\d{{1,2}}\b"
+    rf"|\b\d{{1,2}} (?:{words.DIRECTIONS})\b)"
+)
+_NEXT_TURN = rf"[\s,;.>→、，-]{{1,3}}(?:\w{{1,6}} ){{0,2}}{_TURN}"
+_DIALLED = regex(rf"{_TURN}(?:{_NEXT_TURN}){{2}}(?! ?(?:k?m|meters?|metres?)\b)", re.IGNORECASE)
+_DIAL = regex(words.DIALS, re.IGNORECASE)
+# "to" is "is" there, and stands before what is no secret elsewhere.
+_POLISH = regex(r"has[łl]o|\bkod |szyfr|klucz|karty|\bheslo|\bkód| do | ke? ", re.IGNORECASE)
+_IS_IN_POLISH = regex(rf"(?:^|(?<=[\s,]))(?:to|je|{words.IS})(?=\s)", re.IGNORECASE)
 _TO = regex(rf"(?<=\s)(?:{words.TO})(?=\s)", re.IGNORECASE)
 _WITH = regex(rf"(?<=\s)(?:{words.WITH})(?=\s)", re.IGNORECASE)
 _ENDS_WITH = regex(rf"\b(?:{words.WITH})\s(?:[\w']{{1,8}}\s)?$", re.IGNORECASE)
@@ -54,7 +66,9 @@ def states_secret(text: str) -> bool:
     lower = text.lower()
     # Some letters of Turkish become two.
     text = text if len(text) == len(lower) else lower
-    return any(_states(name, text) for name in _NAME.finditer(lower)) or any(map(states_secret, _cells(text)))
+    if any(_states(name, text) for name in _NAME.finditer(lower)) or any(map(states_secret, _cells(text))):
+        return True
+    return bool(_DIAL.search(text) and _DIALLED.search(text))
 
 
 def _cells(text: str) -> Iterator[str]:
@@ -72,15 +86,16 @@ def _states(name: re.Match[str], text: str) -> bool:
     opens = _opens(before, name[0], after)
     if _COMPOUND.match(after) or (not opens and (kind == "typed" or (kind == "code" and _is_any_code(name[0])))):
         return False
-    # Where a key opens something it may be digits, as a code is.
-    kinds = ("key", "code") if opens and kind == "key" else (kind,)
-    stated = [said for said in _all_said(kind, before, after) if not PLACEHOLDER.fullmatch(said.value)]
+    # Where a key opens something it may be digits, as a code is; so may the password of a safe. One word of Arabic is for both.
+    is_digits = (kind == "key" and opens) or (kind == "password" and bool(_DIAL.search(f"{before}{name[0]}{_clause(after)}")))
+    kinds = (kind, "code") if is_digits else (kind, "key") if name[0].startswith("رمز") else (kind,)
+    stated = [said for said in _all_said(kind, before, name[0], after) if not PLACEHOLDER.fullmatch(said.value)]
     return any(LOOKS[one](said, name[0]) for one in kinds for said in stated)
 
 
 def _is_any_code(name: str) -> bool:
     """Whether it may as well be a code of errors, or a combination of drugs. A PIN is always a PIN."""
-    return name.startswith(("cod", "cód", "kod", "comb", "komb"))
+    return name.startswith(words.ANY_CODES) and not name.endswith(("secret", "secreto", "segreto"))
 
 
 def _opens(before: str, name: str, after: str) -> bool:
@@ -95,7 +110,7 @@ def _clause(after: str) -> str:
     return after[: end.end()] if end else after
 
 
-def _all_said(kind: str, before: str, after: str) -> Iterator[PossibleSecret]:
+def _all_said(kind: str, before: str, name: str, after: str) -> Iterator[PossibleSecret]:
     """Everything the clause may say of it, the likeliest first."""
     tail = _TAIL.match(after)
     start = tail.end() if tail else 0
@@ -103,7 +118,10 @@ def _all_said(kind: str, before: str, after: str) -> Iterator[PossibleSecret]:
     sign = _SIGN.match(clause)
     # A list often follows a line that ends in a colon, so a word there is one only where nothing follows it.
     yield _value(clause, sign.end() if sign else 0, ("is" if "\n" in sign[0] else "sign") if sign else "next")
-    yield from (_value(clause, found.end(), "is") for found in _IS.finditer(clause))
+    if nothing := _NOTHING.match(clause):
+        yield _value(clause, nothing.end(), "is")
+    is_said = _IS_IN_POLISH if kind != "login" and _POLISH.search(f"{before[-12:]}{name}{after[:12]}") else _IS
+    yield from (_value(clause, found.end(), "is") for found in is_said.finditer(clause))
     yield from (_value(clause, found.end(), "is" if "=" in found[0] else "far sign") for found in _SIGN.finditer(clause, 1))
     if _CHANGED.search(before) or _CHANGED.search(clause):
         yield from (_value(clause, found.end(), "to") for found in _TO.finditer(clause))

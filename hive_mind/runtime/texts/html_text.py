@@ -6,10 +6,10 @@ with its length: the standard library's parser takes its square for tags that do
 Of Markdown, HTML that stands in it becomes its text, and comments go. Code keeps every character.
 """
 
-import html
 import re
 from collections.abc import Iterator
 
+from hive_mind.model.normal_form import without_comments, without_tags
 from hive_mind.regex import regex
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
@@ -32,14 +32,6 @@ _FENCES = ("```", "~~~")
 _SET_IN = ("    ", "\t")
 # Splitting by a group alternates: what is between two pieces of code, a piece of code, what is between, …
 _CODE = regex(r"(`[^`]{1,1000}`)")
-_TAG = regex(
-    r"</?(?:a|abbr|b|big|center|cite|code|dd|del|details|div|dl|dt|em|font|h[1-6]|i|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|"
-    r"small|source|span|strike|strong|sub|summary|sup|table|tbody|td|th|thead|tr|tt|u|ul|var|video)(?:\s[^<>]{0,1000})?/?>",
-    re.IGNORECASE,
-)
-# With its end: "?a=1&copy=2" is an address.
-_REFERENCE = regex(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_BREAK = regex(r"<(?:br|hr)\s{0,100}/?>", re.IGNORECASE)
 
 
 def is_html(text: str) -> bool:
@@ -212,23 +204,6 @@ def _shown(lines: list[str]) -> Iterator[str]:
         if in_code or line.startswith(_SET_IN):
             yield line
             continue
-        line, is_open = _without_comments(line)
+        line, is_open = without_comments(line)
         in_comment = in_comment or is_open
-        yield "".join(piece if number % 2 else _text(piece) for number, piece in enumerate(_CODE.split(line)))
-
-
-def _without_comments(line: str) -> tuple[str, bool]:
-    """A line as it is shown, and whether a comment goes on in the next."""
-    kept: list[str] = []
-    at = 0
-    while (begin := line.find("<!--", at)) >= 0:
-        kept.append(line[at:begin])
-        end = line.find("-->", begin + 4)
-        if end < 0:
-            return "".join(kept), True
-        at = end + 3
-    return "".join([*kept, line[at:]]), False
-
-
-def _text(piece: str) -> str:
-    return _REFERENCE.sub(lambda found: html.unescape(found[0]), _TAG.sub("", _BREAK.sub(" ", piece)))
+        yield "".join(piece if number % 2 else without_tags(piece) for number, piece in enumerate(_CODE.split(line)))

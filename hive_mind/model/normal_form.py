@@ -1,0 +1,96 @@
+"""The one form in which texts are compared: by the gate, by searches and by ids.
+
+The same letters look different to a program in another width, in the digits of another script, with a hyphen that does not break
+or a soft one, or with marks between them that nobody sees. What is kept and shown stays as it was written.
+
+What a reader tells apart stays apart: 10² is not 102, and a dash between words is no hyphen.
+"""
+
+import html
+import re
+import unicodedata
+
+from hive_mind.regex import regex
+
+# Characters of a text are few; of all there are, a million, nobody may make us remember each.
+_REMEMBERED_MAX = 1 << 14
+# Hyphens and minus signs; longer dashes stand between words.
+_HYPHENS = "\u2010\u2011\u2012\u2043\u2212\ufe63\uff0d"
+# Not seen, though no format characters: fillers, the joiner of graphemes, selectors of a variant.
+_UNSEEN = regex("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_BLANK_PATTERN = "\u2800"
+# Signs of a script that stand before a number and are seen.
+_SEEN = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2"
+
+
+def normal(text: str) -> str:
+    """The text as it is compared with others. Doing it again changes nothing."""
+    return text if text.isascii() else unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).translate(_FORMS))
+
+
+class _Forms(dict[int, str]):
+    """What each character becomes, found out when it first comes."""
+
+    def __missing__(self, code: int) -> str:
+        form = _form(chr(code))
+        if len(self) < _REMEMBERED_MAX:
+            self[code] = form
+        return form
+
+
+_FORMS = _Forms()
+
+
+def _form(character: str) -> str:
+    category = unicodedata.category(character)
+    if (category == "Cf" and character not in _SEEN) or _UNSEEN.match(character):
+        return ""
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if character in _HYPHENS:
+        return "-"
+    if category == "Zs" or character == _BLANK_PATTERN:
+        return " "
+    # A superscript or a fraction is another number; an accent by itself would become a space with an accent.
+    return character if category in ("No", "Sk") else unicodedata.normalize("NFKC", character)
+
+
+_WITHIN_WORDS = (
+    "a abbr b bdi bdo big cite code del em font i ins kbd mark nobr q s samp small span strike strong sub sup tt u var wbr"
+)
+_BETWEEN_WORDS = (
+    "address article aside blockquote body br caption center col dd details div dl dt figcaption figure footer form "
+    "h1 h2 h3 h4 h5 h6 "
+    "header hr html img input label li main nav ol option p picture pre section select source summary table tbody td "
+    "th thead tr ul "
+    "video"
+)
+_INLINE, _TAGS = frozenset(_WITHIN_WORDS.split()), frozenset(f"{_WITHIN_WORDS} {_BETWEEN_WORDS}".split())
+_TAG = regex(r"</?([A-Za-z][A-Za-z0-9]*+)(?=[\s/>])[^<>]*+>")
+# With its end, or a number: "?a=1&copy=2" is an address.
+_REFERENCE = regex(r"&(?:#\d{1,7}(?!\d);?|#[xX][0-9a-fA-F]{1,6}(?![0-9a-fA-F]);?|[A-Za-z][A-Za-z0-9]{1,31};)")
+
+
+def without_tags(text: str) -> str:
+    """Text with HTML in it as a page shows it: without tags, and with what character references stand for."""
+    if "<" in text:
+        text = _TAG.sub(_shown_for_tag, text)
+    return _REFERENCE.sub(lambda found: html.unescape(found[0]), text) if "&" in text else text
+
+
+def _shown_for_tag(found: re.Match[str]) -> str:
+    name = found[1].lower()
+    return "" if name in _INLINE else " " if name in _TAGS else found[0]
+
+
+def without_comments(text: str) -> tuple[str, bool]:
+    """Text with HTML in it without comments, and whether one goes on behind it."""
+    kept: list[str] = []
+    at = 0
+    while (begin := text.find("<!--", at)) >= 0:
+        kept.append(text[at:begin])
+        end = text.find("-->", begin + 4)
+        if end < 0:
+            return "".join(kept), True
+        at = end + 3
+    return "".join([*kept, text[at:]]), False

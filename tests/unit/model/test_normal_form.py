@@ -1,0 +1,56 @@
+"""The one form in which texts are compared: the same letters are one, whatever they look like to a program."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_mind.memory.gate.disguises import forms_of
+from hive_mind.model.normal_form import normal, without_tags
+from hive_mind.ranking.tokens import tokenize
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ｐｏｒｔ ８４４３",
+        "port ٨٤٤٣",
+        "port ८४४३",
+        "po\u00adrt 84\u200b43",
+        "\ufeffport 8443\u2060",
+        "𝐩𝐨𝐫𝐭 𝟖𝟒𝟒𝟑",
+        "port\u00a08443",
+        "p\ufe0fort 8443",
+    ],
+)
+def test_the_same_letters_and_digits_are_the_same_to_gate_and_search(text: str):
+    assert normal(text) == "port 8443"
+    assert tokenize(text) == tokenize("port 8443")
+    assert next(forms_of(text)) == "port 8443"
+
+
+def test_a_code_with_a_hyphen_that_does_not_break_is_found_by_one_that_does():
+    assert tokenize("CVE\u20112024\u20111234") == tokenize("CVE-2024-1234")
+
+
+@pytest.mark.parametrize("text", ["10² = 100", "½ litre", "it´s", "a — b", "10–20"])
+def test_what_a_reader_tells_apart_stays_apart(text: str):
+    assert normal(text) == text
+
+
+@given(st.text())
+def test_doing_it_again_changes_nothing(text: str):
+    assert normal(normal(text)) == normal(text)
+
+
+@given(st.text(alphabet="<>&;#/*_`~\\%x4 1abr!-\u0661\u200b一"))
+def test_any_markup_is_read_without_an_error(text: str):
+    assert isinstance(without_tags(text), str)
+    assert next(forms_of(text)) is not None
+    list(forms_of(text))
+
+
+def test_tags_and_references_are_read_as_a_page_shows_them():
+    assert (
+        without_tags("4<b>1</b>11<br>1&#49;&#x31;1 &amp; <your-password> ?a=1&copy=2")
+        == "4111 1111 & <your-password> ?a=1&copy=2"
+    )
