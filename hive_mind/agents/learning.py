@@ -12,6 +12,7 @@ from hive_mind.cognition.reader import Extraction, LeftOut, Reader
 from hive_mind.counted import counted
 from hive_mind.errors import BackendError, InvalidInput, ModelOutputError
 from hive_mind.memory.base import Memory
+from hive_mind.memory.editions.copies import likely_originals, original_of
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.intake import statement
 from hive_mind.model.content import Candidate, Content, Episode
@@ -104,6 +105,7 @@ class LearningSteps:
     async def act(self, decided: LearningPlan) -> Learned:
         """Keep the content and its facts; durable, batch by batch, when this returns."""
         episode = await self.memory.store_episode(decided.content, decided.summary)
+        copied_from = await self._original_of(decided)
         earlier: dict[str, Fact] = {}
         seen: set[str] = set()
         facts: list[Fact] = []
@@ -112,8 +114,9 @@ class LearningSteps:
             ids = [id for candidate in batch if (id := fact_id(statement(candidate))) not in seen]
             earlier |= await self.memory.own_facts(ids)
             seen.update(ids)
+            said = [replace(candidate, copied_from=copied_from) for candidate in batch]
             try:
-                facts += await self.memory.store_facts(batch, decided.content.source, episode)
+                facts += await self.memory.store_facts(said, decided.content.source, episode)
             except BackendError as error:
                 if facts:
                     kept, all_ = counted(len(facts), "fact"), len(decided.candidates)
@@ -123,10 +126,21 @@ class LearningSteps:
                 self.progress(len(facts), len(decided.candidates))
         learned = {fact.id: fact for fact in facts}
         # Erased facts are not kept: they are in neither.
-        confirmed = sum(1 for id, was in earlier.items() if id in learned and was.sources != learned[id].sources)
+        confirmed = sum(1 for id, was in earlier.items() if id in learned and len(was.roots) < len(learned[id].roots))
         former = await self._supersede(decided.content, episode)
         added = len(learned.keys() - earlier.keys())
         return Learned(episode, tuple(facts), added, confirmed, decided.skipped, decided.missing, former, decided.left_out)
+
+    async def _original_of(self, decided: LearningPlan) -> str:
+        """The digest of the source of which this one is a copy, "" for none. Of a part nobody can tell."""
+        if not decided.content.is_whole:
+            return ""
+        ids = {fact_id(statement(candidate)) for candidate in decided.candidates}
+        source, known = decided.content.source, tuple((await self.memory.own_facts(list(ids))).values())
+        sizes: dict[str, int] = {}
+        for other in likely_originals(source, len(ids), known):
+            sizes |= {one.source: one.facts or one.former for one in await self.memory.sources(other) if one.source == other}
+        return original_of(source, len(ids), known, sizes)
 
     async def _supersede(self, content: Content, episode: Episode) -> int:
         """Now that all of it is kept: what the source said before is former, where this is the whole of it."""

@@ -78,6 +78,7 @@ def new_fact(candidate: Candidate, source: str, now_us: int) -> Fact:
         confidence=float(candidate.confidence),
         sources=(source,),
         learned_at_us=now_us,
+        copied=(f"{candidate.copied_from} {source}",) if candidate.copied_from else (),
     )
 
 
@@ -135,16 +136,19 @@ def superseding(newer: Fact, older: Fact, known: Known) -> Intake:
 def confirmed(earlier: Fact, again: Fact) -> Fact:
     """The fact after hearing it again. One that another memory had already taken back confirms nothing."""
     newcomers = tuple(source for source in again.sources if source not in earlier.sources)
-    if not newcomers or again.is_retracted:
+    copied = (*earlier.copied, *again.said_by(newcomers).copied)
+    both = replace(earlier, sources=earlier.sources + newcomers, copied=copied)
+    # A copy of what was taken back says nothing new.
+    if not newcomers or again.is_retracted or (earlier.is_retracted and len(both.roots) == len(earlier.roots)):
         is_released = not again.held_back and earlier.held_back in (KEPT_HOME, FORGOTTEN)
         return replace(earlier, held_back="") if is_released else earlier
     if earlier.is_retracted:
-        again = replace(again, sources=newcomers, turned_at_us=earlier.times_held)
+        again = replace(again.said_by(newcomers), turned_at_us=earlier.times_held)
         return replace(again, superseded_by=earlier.superseded_by, offered=earlier.offered)
     confidence = max(earlier.confidence, again.confidence)
     # More evidence may open the gate that held it back; a shared fact stays so.
     held_back = again.held_back if earlier.held_back else ""
-    return replace(earlier, sources=earlier.sources + newcomers, confidence=confidence, held_back=held_back)
+    return replace(both, confidence=confidence, held_back=held_back)
 
 
 def retracting(fact: Fact, replaced: Iterable[Fact]) -> Intake:

@@ -46,7 +46,7 @@ class Candidate:
 
     `concept` is its topic (004 calls it `context`), `confidence` is in [0, 1]. `before` is the text just before it in the same
     conversation or section: it helps to find the fact and is never shown as part of it. `keeps_lines`: its line breaks are part
-    of it, as in code.
+    of it, as in code. `copied_from`: the digest of the source of which its own is a copy (`ids.source_digest`), or "".
     """
 
     content: str
@@ -58,3 +58,4 @@ class Candidate:
     entities: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     keeps_lines: bool = False
+    copied_from: str = ""

@@ -147,4 +147,4 @@ def remainder(fact: Fact, erasures: Erasures) -> Fact | None:
     if sources == fact.sources and before == fact.before:
         return fact
     sharing = fact.sharing if fact.is_retracted else Sharing.PRIVATE
-    return replace(fact, sources=sources, before=before, sharing=sharing, offered=())
+    return replace(fact.said_by(sources), before=before, sharing=sharing, offered=())

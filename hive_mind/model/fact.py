@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from hive_mind.model.ids import canonical
+from hive_mind.model.ids import canonical, source_digest
 
 CONFIDENCE = 0.8
 """Of a fact stored by hand."""
@@ -51,7 +51,8 @@ class Relation(StrEnum):
 class Fact:
     """One statement an agent holds.
 
-    `confidence` is in [0, 1]. `sources` are the provenance roots that vouch for it, the first one first, each once.
+    `confidence` is in [0, 1]. `sources` vouch for it, the first one first, each once. `copied` has those that are copies of
+    another, each behind the digest of that one's name and a space: copies and original are one root.
     `learned_at_us` is microseconds since 1970-01-01 UTC; `said_at` is ISO 8601 as precise as known, or "".
     `superseded_by` is the id of the fact that replaced it, or of the episode that no longer says it, or "". `held_back` says why
     it was not shared, or "". `offered` are the sources for which the hive may hold it for this agent, none where it surely does
@@ -75,11 +76,32 @@ class Fact:
     held_back: str = ""
     offered: tuple[str, ...] = ()
     turned_at_us: tuple[int, ...] = ()
+    copied: tuple[str, ...] = ()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Where the knowledge comes from: of sources that are copies of one text the first one."""
+        if not self.copied:
+            return self.sources
+        originals = self.originals
+        first: dict[str, str] = {}
+        for source in self.sources:
+            first.setdefault(originals.get(source) or source_digest(source), source)
+        return tuple(first.values())
+
+    @property
+    def originals(self) -> dict[str, str]:
+        """The digest of the source that each copy is one of (`ids.source_digest`), by the copy."""
+        return {copy: digest for digest, _, copy in (entry.partition(" ") for entry in self.copied)}
 
     @property
     def confirmations(self) -> int:
-        """How many further sources said the same."""
-        return len(self.sources) - 1
+        """How many further roots said the same."""
+        return len(self.roots) - 1
+
+    def said_by(self, sources: tuple[str, ...]) -> "Fact":
+        """The same with these sources."""
+        return replace(self, sources=sources, copied=tuple(one for one in self.copied if one.partition(" ")[2] in sources))
 
     @property
     def is_retracted(self) -> bool:

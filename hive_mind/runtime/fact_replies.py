@@ -33,6 +33,7 @@ class FactJson(TypedDict):
     held_back: str
     offered: list[str]
     turned_at_us: list[int]
+    copied: list[str]
 
 
 # "from" is a keyword of Python, so no class can have it as a name.

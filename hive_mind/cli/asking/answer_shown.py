@@ -7,6 +7,7 @@ from typing import Any
 from hive_mind.cli.output import printable, short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.counted import counted
 from hive_mind.model.fact import FORGOTTEN
+from hive_mind.runtime.fact_replies import fact_of
 
 Reply = Mapping[str, Any]
 
@@ -73,7 +74,7 @@ def provenance(hit: Reply, own: str = "") -> str:
     """The file or person that vouches for it, the agent that shared it in the hive, its score and its id."""
     authors = [] if hit["from"] == [own] else hit["from"]
     parts = [
-        *_sources(hit["sources"]),
+        *_sources(fact_of(hit).roots),
         "forgotten by the hive" if hit["held_back"] == FORGOTTEN else "",
         f"from {_authors(*authors)}" if authors else "",
         f"trusted {hit['trust']:.1f} of 1" if hit["trust"] < 1 else "",
@@ -102,7 +103,7 @@ def explanation(hit: Reply) -> str:
 
 
 def _rival(fact: Reply) -> str:
-    parts = (*_sources(fact["sources"]), f"id {short_id(fact['fact_id'])}")
+    parts = (*_sources(fact_of(fact).roots), f"id {short_id(fact['fact_id'])}")
     return f"\ndisputed by: {fact['content']} ({' · '.join(parts)})"
 
 

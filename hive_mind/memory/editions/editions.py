@@ -36,9 +36,9 @@ class Edits:
     def revised(self, fact: Fact) -> Fact:
         """The fact as it is then."""
         if fact.id in self.returned:
-            return replace(fact, superseded_by="", sources=self.returned[fact.id])
+            return replace(fact.said_by(self.returned[fact.id]), superseded_by="")
         if others := tuple(source for source in fact.sources if source != self.source):
-            return replace(fact, sources=others)
+            return fact.said_by(others)
         return replace(fact, superseded_by=self.replaced_by[fact.id]) if fact.is_current else fact
 
     def links(self, known: KnownFacts) -> list[Link]:

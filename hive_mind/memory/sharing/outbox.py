@@ -104,7 +104,7 @@ class Outbox:
             facts = known.values() if fact_ids is None else [known[fact_id] for fact_id in fact_ids]
             in_hive = [fact.id for fact in facts if fact.sharing in (Sharing.HELD, Sharing.SHARED) and not fact.held_back]
             # A source of which the hive has not heard says something new.
-            self._again.update(fact_id for fact_id in in_hive if set(known[fact_id].sources) == set(known[fact_id].offered))
+            self._again.update(fact_id for fact_id in in_hive if set(known[fact_id].roots) == set(known[fact_id].offered))
             for start in range(0, len(in_hive), _BATCH_FACTS):
                 await self._local.revise(awake, in_hive[start : start + _BATCH_FACTS], proposed_again)
         await self.settle()

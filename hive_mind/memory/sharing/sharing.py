@@ -19,7 +19,7 @@ def is_due(fact: Fact) -> bool:
     """Whether the fact has a pending change for the hive, as far as known without asking the gate again."""
     if not fact.is_current or fact.held_back not in ("", FORGOTTEN):
         return bool(fact.offered)
-    return fact.sharing in (Sharing.PRIVATE, Sharing.PROPOSED) or set(fact.sources) != set(fact.offered)
+    return fact.sharing in (Sharing.PRIVATE, Sharing.PROPOSED) or set(fact.roots) != set(fact.offered)
 
 
 def is_too_much(fact: Fact, refusals: Mapping[str, str]) -> bool:
@@ -27,7 +27,7 @@ def is_too_much(fact: Fact, refusals: Mapping[str, str]) -> bool:
     if not fact.offered:
         return False
     # A source may be gone: the fact was taken back, and then said by somebody else.
-    return not fact.is_current or bool(refusals.get(fact.id)) or not set(fact.offered) <= set(fact.sources)
+    return not fact.is_current or bool(refusals.get(fact.id)) or not set(fact.offered) <= set(fact.roots)
 
 
 def reason_to_take_back(fact: Fact) -> str:
@@ -38,11 +38,11 @@ def reason_to_take_back(fact: Fact) -> str:
 
 
 def roots_to_offer(fact: Fact) -> tuple[str, ...]:
-    """The sources to promote a fact for that the gate lets through: all or, where there is nothing to tell, none.
+    """The roots to promote a fact for that the gate lets through: all or, where there is nothing to tell, none.
 
     Once more for one that is held: the hive then says whether others can find it by now.
     """
-    return () if fact.sharing is Sharing.SHARED and set(fact.sources) == set(fact.offered) else fact.sources
+    return () if fact.sharing is Sharing.SHARED and set(fact.roots) == set(fact.offered) else fact.roots
 
 
 def proposed(fact: Fact, roots: Sequence[str]) -> Fact:

@@ -13,7 +13,7 @@ from hive_mind.memory.intake import STATEMENT_CHARACTERS_MAX
 from hive_mind.model.content import Episode
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import NAME_CHARACTERS_MAX, Fact, Relation, Sharing
-from hive_mind.model.ids import canonical, episode_id, fact_id
+from hive_mind.model.ids import ID_CHARACTERS, canonical, episode_id, fact_id
 from hive_mind.store.base import Link
 
 Record = Fact | Episode | Link
@@ -25,6 +25,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARACTERS_MAX)
 NameOrNone = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS_MAX)]
 Text = Annotated[str, msgspec.Meta(max_length=STATEMENT_CHARACTERS_MAX)]
 Id = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+Copied = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32} ", max_length=NAME_CHARACTERS_MAX + ID_CHARACTERS + 1)]
 # From 1970 to the year 9999.
 Microseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
 
@@ -45,6 +46,7 @@ class _FactLine(msgspec.Struct, tag_field="type", tag="fact", forbid_unknown_fie
     superseded_by: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
     held_back: NameOrNone = ""
     turned_at_us: tuple[Microseconds, ...] = ()
+    copied: tuple[Copied, ...] = ()
 
 
 class _EpisodeLine(msgspec.Struct, tag_field="type", tag="episode", forbid_unknown_fields=True, omit_defaults=True):
@@ -114,7 +116,7 @@ def _fact(line: _FactLine) -> Fact:
         raise InvalidInput("`turned_at_us` are times in the order in which they came")
     # How far a fact had gone into another hive is nothing this memory can vouch for; that it was taken back is.
     sharing = Sharing.RETRACTED if line.sharing is Sharing.RETRACTED else Sharing.PRIVATE
-    return Fact(
+    read = Fact(
         **said_of(line) | {"content": content},
         id=identity,
         confidence=line.confidence,
@@ -124,7 +126,9 @@ def _fact(line: _FactLine) -> Fact:
         superseded_by=line.superseded_by,
         held_back=line.held_back,
         turned_at_us=line.turned_at_us,
+        copied=line.copied,
     )
+    return read.said_by(read.sources)
 
 
 def _episode(line: _EpisodeLine) -> Episode:
