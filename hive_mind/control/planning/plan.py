@@ -23,6 +23,8 @@ from hive_mind.control.planning.impacts import (
 )
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
+from hive_mind.hive.topology.holdings import Holding, holdings
+from hive_mind.runtime.members.generations import founded
 from hive_mind.runtime.workers.config import AgentConfig
 from hive_mind.runtime.workers.status import AgentStatus
 
@@ -55,10 +57,14 @@ class Whole(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Steps in the order in which they can be taken; none where everything is as it should be."""
+    """Steps in the order in which they can be taken; none where everything is as it should be.
+
+    `holdings`: what each member of the hive keeps then, as the hive was founded, and what its death costs.
+    """
 
     actions: tuple[Action, ...] = ()
     whole: Whole | None = None
+    holdings: tuple[Holding, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.actions)
@@ -74,7 +80,15 @@ def plan(desired: Desired, running: Mapping[str, Running], state: FleetState) ->
     away = frozenset(state.drained)
     steps = [*_starts(desired, running, away), *_changes(desired, running, away), *_ends(desired, running, state)]
     found = list(_in_order(steps, desired, running))
-    return Plan((*_moves(desired, running, state), *found, *_lessons(desired, running, found)), _whole(desired, state))
+    actions = (*_moves(desired, running, state), *found, *_lessons(desired, running, found))
+    return Plan(actions, _whole(desired, state), _holdings(desired))
+
+
+def _holdings(desired: Desired) -> tuple[Holding, ...]:
+    if (topology := founded(desired.hive)) is None or not (nodes := desired.allocation.nodes):
+        return ()
+    groups = {node.name: node.group for config in desired.processes.values() for node in config.nodes}
+    return holdings(topology.with_nodes(nodes, groups))
 
 
 def _whole(desired: Desired, state: FleetState) -> Whole:

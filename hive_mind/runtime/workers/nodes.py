@@ -8,6 +8,7 @@ from pathlib import Path
 from hive_mind.bus.base import BrokerVitals
 from hive_mind.errors import BackendError, ConfigError
 from hive_mind.hive.policy.authority import LIMITS
+from hive_mind.hive.topology.holdings import holding_of
 from hive_mind.hive.topology.spec import reads
 from hive_mind.runtime.members.member import MemberPlan, RunningMember
 from hive_mind.runtime.node.base import RunnerSettings
@@ -140,6 +141,8 @@ class WorkerNode:
         topology = running.member.membership.topology
         received = running.runner.timings.of.get("received")
         vitals = running.runner.health.vitals or BrokerVitals()
+        silent = running.silent()
+        held = holding_of(topology, self.name, silent) if topology else None
         return NodeStatus(
             name=self.name,
             group=self.config.group,
@@ -147,7 +150,9 @@ class WorkerNode:
             is_busy=running.is_busy,
             epoch=topology.epoch if topology else 0,
             members=tuple(topology.nodes) if topology else (),
-            silent=running.silent(),
+            silent=silent,
+            partitions=held.partitions if held else -1,
+            last_copies=held.last if held else 0,
             facts=figures.facts if figures else 0,
             outbox=figures.outbox_batches if figures else 0,
             lag=figures.lag_dots if figures else 0,

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from hive_mind.counted import counted
+
 
 class Room(msgspec.Struct, frozen=True):
     """Of one disk, as far as this user may fill it. `files_left` is -1 where a file system sets no limit."""
@@ -84,14 +86,23 @@ class NodeStatus(msgspec.Struct, frozen=True):
     ahead_of_members_ms: int = 0
     """By how much the clock of this machine is ahead of those of the other members; behind where it is negative."""
     ahead_of_broker_ms: int = 0
+    partitions: int = -1
+    """How many it keeps; -1: not known."""
+    last_copies: int = 0
+    """Partitions that it keeps and no member that was heard lately."""
 
     @property
     def notice(self) -> str:
         """The notice of it for a person, about what stops nothing, or ""."""
-        if not self.damaged:
-            return ""
-        what = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
-        return f"the journal of {self.name} had {what}, set aside and asked of other nodes again; its log names them"
+        notices = []
+        if self.damaged:
+            what = "a damaged record" if self.damaged == 1 else f"{self.damaged} damaged records"
+            notices.append(f"the journal of {self.name} had {what}, set aside and asked of other nodes again; its log names them")
+        if not self.partitions:
+            notices.append(f"{self.name} keeps no partition: it is a spare, which takes the place of a member that leaves")
+        if self.last_copies and len(self.members) > 1:
+            notices.append(f"{self.name} has the last copy of {counted(self.last_copies, 'partition')} that anybody can reach")
+        return "; ".join(notices)
 
 
 class AgentStatus(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from hive_mind.counted import counted
 
 if TYPE_CHECKING:
     from hive_mind.control.planning.plan import Action, Plan, Whole
+    from hive_mind.hive.topology.holdings import Holding
 
 
 class _Look(NamedTuple):
@@ -45,6 +46,7 @@ def _show(plan: "Plan", fleet: str) -> None:
     actions = plan.actions
     if not actions:
         show(f"fleet {fleet}: nothing to do, it is as the manifest says")
+        _show_holdings(plan)
         return
     # Commands that plan nothing start sooner without it.
     from hive_mind.control.planning.plan import summary
@@ -57,6 +59,29 @@ def _show(plan: "Plan", fleet: str) -> None:
     # Steps alike for a hundred agents take one paragraph.
     for _, alike in groupby(actions, key=lambda action: replace(action, subject="")):
         _show_alike(list(alike))
+    _show_holdings(plan)
+
+
+def _show_holdings(plan: "Plan") -> None:
+    """A line for all that keep as much as each other; none where each keeps the same and no death loses anything."""
+    if len({holding.partitions for holding in plan.holdings}) < 2 and not any(holding.last for holding in plan.holdings):
+        return
+    for _, alike in groupby(sorted(plan.holdings, key=_kept), key=_kept):
+        members = list(alike)
+        show_indented(f"{_listed([one.node for one in members])}: {_holding(members[0])}", "dim", "  =")
+
+
+def _kept(holding: "Holding") -> tuple[int, int, int]:
+    return -holding.partitions, holding.last, holding.copies
+
+
+def _holding(holding: "Holding") -> str:
+    if not holding.partitions:
+        return "no partition: a spare, which takes the place of a member that leaves; its death costs nothing"
+    kept = f"{counted(holding.partitions, 'partition')} each; the death of one"
+    if holding.last:
+        return f"{kept} loses {holding.last} for good: nobody else has a copy"
+    return f"{kept} loses none: {counted(holding.copies, 'copy', 'copies')} of each are left"
 
 
 def _agents(whole: "Whole") -> str:

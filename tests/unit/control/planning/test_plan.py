@@ -45,6 +45,7 @@ def test_nothing_is_to_do_where_everything_is_as_it_should_be():
     assert found.to_json() == {
         "actions": [],
         "whole": {"agents": 2, "joining": [], "leaving": [], "topologies": ["flat", "flat"]},
+        "holdings": [{"node": name, "partitions": 1, "last": 0, "copies": 1} for name in ("reader-1", "reader-2")],
     }
 
 
@@ -297,3 +298,22 @@ def test_a_plan_needs_nothing_but_what_it_is_given():
     fleet = fleet_of(counted(2))
     wanted = fleet.desired(counted(3))
     assert plan(wanted, fleet.running, fleet.state) == plan(wanted, dict(reversed(fleet.running.items())), fleet.state)
+
+
+def kept(count, **topology):
+    manifest = manifest_of(
+        {"topology": {"kind": "sharded", **topology}, "agents": [{"name": name} for name in "abcdefgh"[:count]]}
+    )
+    return {one.node: (one.partitions, one.last, one.copies) for one in fleet_of().plan(manifest).holdings}
+
+
+def test_a_plan_says_what_each_member_keeps_and_what_its_death_costs():
+    assert sorted(kept(4, replicas=3).values()) == [(0, 0, 0), (1024, 0, 2), (1024, 0, 2), (1024, 0, 2)]
+    assert sorted(kept(3, replicas=1).values()) == [(341, 341, 0), (341, 341, 0), (342, 342, 0)]
+    assert set(kept(6, replicas=3).values()) == {(512, 0, 2)}
+
+
+def test_where_facts_are_kept_by_all_a_plan_says_that_too_and_nothing_where_none_are_shared():
+    flat = fleet_of().plan(manifest_of({"topology": "flat", "agents": [{"name": name} for name in "abc"], "platform": "local"}))
+    assert {(one.last, one.copies) for one in flat.holdings} <= {(0, 2), (1, 0)}
+    assert fleet_of().plan(manifest_of({"topology": "single", "agents": [{"name": "a"}]})).holdings == ()
