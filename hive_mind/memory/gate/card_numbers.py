@@ -43,7 +43,7 @@ _KIND_OF = {"a": "[A-Z]", "n": "[0-9]", "c": "[0-9A-Z]"}
 
 
 def _form_of(spec: str) -> re.Pattern[str]:
-    parts = re.findall(r"(\d+)([anc])", spec)
+    parts = re.findall(r"(\d{1,2})([anc])", spec)
     return regex(r"[A-Z]{2}\d\d" + "".join(f"{_KIND_OF[kind]}{{{count}}}" for count, kind in parts))
 
 
