@@ -153,7 +153,10 @@ def create(path: Path, form: FileFormat) -> None:
 
 
 def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
-    """A connection that changes nothing, for any thread, also while another process writes. Raises `DatabaseUnreadable` or `BackendError`."""
+    """A connection that changes nothing, for any thread, also while another process writes.
+
+    Raises `DatabaseUnreadable` or `BackendError`.
+    """
     if is_half_replaced(path):
         with owned(path, form):
             mend(path)
