@@ -29,7 +29,7 @@ def normal(text: str) -> str:
 
 
 class _Forms(dict[int, str]):
-    """What each character becomes, found out when it first comes."""
+    """The form of each character, found out when it first comes."""
 
     def __missing__(self, code: int) -> str:
         form = _form(chr(code))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from hive_mind.regex import regex
 
 _RUN = regex(r"(?<![\d.,+])\d(?:[ -]?\d){12,18}+(?!\d)")
-# What a writer puts between the parts of one number; bars and commas keep numbers of a table or a list apart.
+# Between the parts of one number a writer puts these; bars and commas keep numbers of a table or a list apart.
 _BETWEEN = r"[^\w|,;+=()]{1,5}|_{1,3}"
 _IN_PARTS = regex(
     rf"(?<![\w.,+-])(?:\d{{4}}(?P<a>{_BETWEEN})\d{{4}}(?P=a)\d{{4}}(?P=a)\d{{4}}(?:(?P=a)\d{{1,3}})?"

@@ -72,7 +72,7 @@ NOT_OPENING = (
     r"|(?:ال)?(?:خطأ|بريد|مصدر|دول)|错误|錯誤|邮政|郵政|源|条形|區|区|国家|エラー|郵便|ソース|バー|電話|注文|订单|訂單"
     r"|त्रुटि|पिन|डाक|देश|hata|posta|kaynak|alan|fel|käll|streck|lands)"
 )
-# What is dialled, and on what: "the safe opens at left 12, right 7, left 31".
+# Numbers that are dialled, and the thing with the dial: "the safe opens at left 12, right 7, left 31".
 DIRECTIONS = (
     r"left|right|links|rechts|gauche|droite|izquierda|derecha|sinistra|destra|esquerda|direita|lewo|prawo|влево"
     r"|вправо|налево|направо"

@@ -6,6 +6,7 @@ with its length: the standard library's parser takes its square for tags that do
 Of Markdown, HTML that stands in it becomes its text, and comments go. Code keeps every character.
 """
 
+import html
 import re
 from collections.abc import Iterator
 

@@ -144,7 +144,7 @@ class RecordFile:
 
 
 class RecordView:
-    """A record as it was when it was opened, whoever writes it meanwhile. See `RecordFile`; raises like it.
+    """A record as it was when it was opened, although others write it meanwhile. See `RecordFile`; raises like it.
 
     It takes no lock and changes nothing, so any number of processes have one.
     """

@@ -35,7 +35,7 @@ _SPARE_S = 30
 
 
 def time_max_s(size: int) -> int:
-    """The work that reading so many bytes may take."""
+    """The work that reading a file of this size may take."""
     return min(TIME_MAX_S, _TIME_LEAST_S + _TIME_PER_MB_S * size // (1 << 20))
 
 
