@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from hive_mind.agents.answering import AnsweringSteps
+from hive_mind.agents.answering import AnsweringSteps, OnFound
 from hive_mind.agents.learning import Learned, LearningSettings, LearningSteps, Progress
 from hive_mind.agents.loop import turn
 from hive_mind.cognition.reader import Reader
@@ -39,10 +39,15 @@ class LearningAgent:
         given = Content(content, source="user") if isinstance(content, str) else content
         return await turn(LearningSteps(self.memory, self.reader, self._settings, progress), given)
 
-    async def answer_question(self, question: Question | str, limit: int = LIMIT, method: Method = METHOD) -> Answer:
-        """An answer with its sources, or an honest "not known". `limit` is the least number of facts to consider."""
+    async def answer_question(
+        self, question: Question | str, limit: int = LIMIT, method: Method = METHOD, *, on_found: OnFound | None = None
+    ) -> Answer:
+        """An answer with its sources, or an honest "not known". `limit` is the least number of facts to consider.
+
+        `on_found` gets the best facts that were found for it, before it is worded.
+        """
         asked = Question(question) if isinstance(question, str) else question
-        return await turn(AnsweringSteps(self.memory, self.reader, limit, method), asked)
+        return await turn(AnsweringSteps(self.memory, self.reader, limit, method, on_found), asked)
 
     async def close(self) -> None:
         """Release memory and reader. Closing twice is fine."""

@@ -4,7 +4,7 @@ The steps of one turn of the loop. The answer rests on what was found and on not
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hive_mind.cognition.answering.aliases import aliases_of, as_written, reworded
@@ -21,6 +21,9 @@ from hive_mind.model.aggregation import Aggregated
 from hive_mind.model.answer import Answer, Question
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, METHOD, Hit, Method, Query
+
+OnFound = Callable[[SearchResult], None]
+"""Takes what was found for a question, at most as many facts as are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class AnsweringSteps:
     reader: Reader
     limit: int = LIMIT
     method: Method = METHOD
+    on_found: OnFound | None = None
 
     async def observe(self, given: Question) -> Question:
         """The question, if there is one. Raises `InvalidInput`."""
@@ -66,11 +70,16 @@ class AnsweringSteps:
         for wanted in aggregations_of(asked.text) if not asked.as_of_us else ():
             collected = await self.memory.aggregate(wanted)
             if collected.count:
+                if self.on_found:
+                    self.on_found(await self.memory.search_facts(Query(asked.text, self.limit, self.method)))
                 return AnswerEvidence(asked, SearchResult(), collected)
         limit, with_past = max(self.limit, intent.hits), intent.wants_superseded
         query = Query(direct(asked.text), limit, self.method, with_superseded=with_past, as_of_us=asked.as_of_us)
         reading = ReadingLimit()
-        return AnswerEvidence(asked, reading.noted(await self._found(query, reading)))
+        found = reading.noted(await self._found(query, reading))
+        if self.on_found:
+            self.on_found(SearchResult(found[: self.limit], found.gathered, found.completeness, found.note))
+        return AnswerEvidence(asked, found)
 
     async def _found(self, query: Query, reading: ReadingLimit) -> SearchResult:
         """Results for the question, and for each of its parts; and for both by the other names of the things it identifies."""

@@ -13,6 +13,7 @@ import typer
 from hive_mind.cli.output import say
 from hive_mind.control.files import refuse_unwritable_name
 from hive_mind.errors import InvalidInput
+from hive_mind.model.query import LIMIT_MAX
 from hive_mind.regex import regex
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.settings import Settings
@@ -61,7 +62,7 @@ Timeout = Annotated[
         show_default=f"HIVE_MIND_TIMEOUT_S, or {SILENCE_S:g}",
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most this many.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="At most this many.")]
 AsOf = Annotated[str, typer.Option("--as-of", metavar="TIME", help="The facts held true then: a day or a time, ISO 8601.")]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

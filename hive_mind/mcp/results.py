@@ -3,7 +3,8 @@
 `ServedAgent` is the process that has the memory open, as the server needs it.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -131,20 +132,40 @@ class AgentState(TypedDict):
     problems: list[str]
 
 
-def recall_of(found: Mapping[str, Any], answer: Mapping[str, Any], tokens_max: int) -> Recall:
-    """The best facts that fit into `tokens_max` tokens, at least one; 0: all of them."""
+def recall_of(answer: Mapping[str, Any], tokens_max: int) -> Recall:
+    """An answer, and the best facts that fit beside it into `tokens_max` tokens; 0: all of them. What it lacks is counted."""
+    found = answer["found"]
     facts = [_recalled(hit) for hit in found["hits"]]
-    kept = list(_fitting(facts, tokens_max * _CHARACTERS_PER_TOKEN)) if tokens_max else facts
-    return {
+    reply: Recall = {
         "answer": answer["answer"],
         "is_known": answer["is_known"],
-        "facts": kept,
-        "left_out": len(facts) - len(kept),
+        "facts": facts,
+        "left_out": 0,
         "completeness": found["completeness"],
         "silent": found["silent"],
         # A process of an earlier version says none.
         "note": found.get("note", ""),
     }
+    room = tokens_max * _CHARACTERS_PER_TOKEN
+    if tokens_max and _size(reply) > room:
+        reply["facts"], reply["left_out"] = [], len(facts)
+        # At most half for the answer: it is nothing without the facts that it rests on.
+        reply["answer"] = _shortened(reply["answer"], room // 2 - (_size(reply) - len(reply["answer"])) // 2)
+        for fact in facts:
+            if _size({**reply, "facts": [*reply["facts"], fact]}) > room:
+                break
+            reply["facts"] = [*reply["facts"], fact]
+        reply["left_out"] = len(facts) - len(reply["facts"])
+    return reply
+
+
+def _size(value: object) -> int:
+    """The characters of it, as a client gets it."""
+    return len(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _shortened(text: str, characters: int) -> str:
+    return text if len(text) <= characters else text[: max(characters - 1, 0)] + "…"
 
 
 def remembered_of(learned: Mapping[str, Any]) -> Remembered:
@@ -209,14 +230,6 @@ def _side(fact: Mapping[str, Any]) -> Side:
     return {"id": fact["fact_id"], "text": fact["content"], "sources": fact["sources"], "said_at": fact["said_at"]}
 
 
-def _fitting(facts: Iterable[Recalled], room: int) -> Iterator[Recalled]:
-    for number, fact in enumerate(facts):
-        room -= len(fact["text"])
-        if number and room < 0:
-            return
-        yield fact
-
-
 def _held(times: Sequence[int]) -> Iterator[Held]:
     for start, end in zip_longest(times[::2], times[1::2]):
         yield {"from": _time(start), "until": "" if end is None else "unknown" if end == start else _time(end)}
@@ -245,7 +258,7 @@ class ServedAgent(Protocol):
 async def history_of(agent: ServedAgent, id: str) -> list[Why]:
     """All that are known, the one that holds now last. Raises `InvalidInput` for a fact that there is not."""
     here = why_of(await agent.call("why", fact_id=id))
-    seen = {id}
+    seen = {here["id"]}
     former = await _line(agent, here["replaces"], seen, is_back=True)
     newer = await _line(agent, [here["replaced_by"]], seen, is_back=False)
     return [*reversed(former), here, *newer]

@@ -21,15 +21,17 @@ from hive_mind.memory.disputes import disputed
 from hive_mind.memory.editions.former import former_of
 from hive_mind.memory.editions.sources import SourceNote
 from hive_mind.memory.erasure.erased_from import would_erase
+from hive_mind.memory.fact_called import fact_called, is_beginning
 from hive_mind.memory.requests_done import is_of_request
 from hive_mind.model.aggregation import KINDS, Aggregation
 from hive_mind.model.answer import Question
 from hive_mind.model.content import Candidate, Content, Episode
 from hive_mind.model.erasure import Erasure, Erasures, read_key
 from hive_mind.model.fact import Fact, Relation, Sharing
-from hive_mind.model.gathered import FactList
+from hive_mind.model.gathered import FactList, SearchResult
+from hive_mind.model.ids import is_id
 from hive_mind.model.query import Query
-from hive_mind.runtime.fact_replies import Answered, FoundReply, answer_reply, fact_reply, found_reply
+from hive_mind.runtime.fact_replies import AskReply, FoundReply, answer_reply, fact_reply, found_reply
 from hive_mind.runtime.inquiry.evidence_calls import EvidenceCalls
 from hive_mind.runtime.inquiry.queue_calls import BusCalls, QueueCalls
 from hive_mind.runtime.node.base import system_clock
@@ -56,7 +58,7 @@ from hive_mind.runtime.reply_types import (
     WhyJson,
     WouldErase,
 )
-from hive_mind.runtime.requests import Call, OnEvent, PutAgain, request, requests_of
+from hive_mind.runtime.requests import OF_A_LIST, Call, OnEvent, PutAgain, Request, request, requests_of
 from hive_mind.runtime.workers.sources_learned import LearnedSources, learn_files
 
 if TYPE_CHECKING:
@@ -99,9 +101,21 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         if (asked := self._register.get(call.do)) is None:
             raise InvalidInput(f"there is no {call.do[:40]!r}; known: {', '.join(self._register)}")
         asked.refuse_kind(call.kind)
+        asked.refuse_beyond(call)
         doing = getattr(self, f"_do_{call.do}")
-        given = (call, on_event) if asked.reports else (call,)
-        return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), lambda: doing(*given))
+
+        async def work() -> Any:
+            whole = await self._by_whole_id(asked, call)
+            return await (doing(whole, on_event) if asked.reports else doing(whole))
+
+        return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), work)
+
+    async def _by_whole_id(self, asked: Request, call: Call) -> Call:
+        """What a person sees of an id is one, too. Raises `InvalidInput` for the beginning of none and of several."""
+        if asked.name == "named" or not is_beginning(given := call.fact_id.strip().lower()):
+            return call
+        whole = given if is_id(given) else (await fact_called(self._agent.memory, given)).id
+        return msgspec.structs.replace(call, fact_id=whole)
 
     @request("source", "said_at", "title", "whole", needs=("text",), gives=LearnedJson, reports=True)
     async def _do_learn(self, call: Call, on_event: OnEvent | None) -> Any:
@@ -169,7 +183,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         said_in = [_episode_reply(one) for one in await memory.episodes_of(fact.id)]
         return fact_reply(fact) | {"replaces": list(former), "said_in": said_in}
 
-    @request("limit", gives=ConflictsJson)
+    @request("limit", gives=ConflictsJson, limit=OF_A_LIST)
     async def _do_conflicts(self, call: Call) -> Any:
         """Facts that can't both be true, the newest first; at most `limit` pairs, and how many there are."""
         facts = await self._agent.memory.get_all_facts()
@@ -193,20 +207,28 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         query = Query(call.query, call.limit, call.method, with_superseded=call.with_superseded, as_of_us=_as_of_us(call))
         return found_reply(await self._agent.memory.search_facts(query), self._agent.name)
 
-    @request("limit", "method", "as_of", needs=("question",), gives=Answered, reports=True)
+    @request("limit", "method", "as_of", "with_found", needs=("question",), gives=AskReply, reports=True)
     async def _do_ask(self, call: Call, on_event: OnEvent | None) -> Any:
-        """Answer a question from facts alone, or say that it is not known. `as_of`: see `search`."""
-        question = Question(call.question, as_of_us=_as_of_us(call))
-        if on_event:
-            query = Query(call.question, call.limit, call.method, as_of_us=question.as_of_us)
-            on_event("found", found_reply(await self._agent.memory.search_facts(query), self._agent.name))
-        return answer_reply(await self._agent.answer_question(question, call.limit, call.method), self._agent.name)
+        """Answer a question from facts alone, or say that it is not known. `as_of`: see `search`.
 
-    @request("limit", "offset", "local", "concept", gives=Listed)
+        `with_found`: also tell what was found for it, as `search` does.
+        """
+        question, found = Question(call.question, as_of_us=_as_of_us(call)), list[FoundReply]()
+
+        def tell(result: SearchResult) -> None:
+            found.append(found_reply(result, self._agent.name))
+            if on_event:
+                on_event("found", found[0])
+
+        is_heard = tell if on_event or call.with_found else None
+        answer = await self._agent.answer_question(question, call.limit, call.method, on_found=is_heard)
+        return answer_reply(answer, self._agent.name) | ({"found": found[0]} if call.with_found else {})
+
+    @request("limit", "offset", "local", "concept", gives=Listed, limit=OF_A_LIST)
     async def _do_facts(self, call: Call) -> Any:
         """List current facts, the newest first, behind the first `offset` of them. `limit` 0: all."""
         facts = await self._listed(call)
-        return {"facts": [fact_reply(fact) for fact in facts[max(call.offset, 0) :]], "completeness": facts.completeness}
+        return {"facts": [fact_reply(fact) for fact in facts[call.offset :]], "completeness": facts.completeness}
 
     @request(needs=("fact_id",), gives=Listed)
     async def _do_named(self, call: Call) -> Any:
@@ -306,7 +328,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         """Begin a run."""
         return await (await self._runs()).run(call.worker, call.inputs, call.run, call.stream)
 
-    @request("limit", gives=RunsJson)
+    @request("limit", gives=RunsJson, limit=OF_A_LIST)
     async def _do_runs(self, call: Call) -> Any:
         """List the last runs."""
         return await (await self._runs()).listed(call.limit)
@@ -365,7 +387,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
 
     async def _listed(self, call: Call) -> FactList:
         """Of this agent alone where that is wanted, else of the hive, too."""
-        limit = call.limit + max(call.offset, 0) if call.limit > 0 else None
+        limit = call.limit + call.offset if call.limit > 0 else None
         shared = self._shared if call.local else None
         if call.concept:
             about = shared.local_search_by_concept if shared else self._agent.memory.search_by_concept

@@ -1,7 +1,7 @@
 """Facts, hits and answers as plain values: what an agent that runs tells of them, and what commands print as JSON."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 import msgspec
 
@@ -84,6 +84,12 @@ class Answered(Reached):
     confidence: float
     sources: list[HitJson]
     closest: list[HitJson]
+
+
+class AskReply(Answered):
+    """`found`: the facts that it was chosen from, where that is wanted."""
+
+    found: NotRequired[FoundReply]
 
 
 def fact_reply(fact: Fact) -> FactJson:

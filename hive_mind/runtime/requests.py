@@ -18,7 +18,7 @@ import msgspec
 from hive_mind.errors import InvalidInput
 from hive_mind.model.content import SOURCE
 from hive_mind.model.fact import CONFIDENCE
-from hive_mind.model.query import LIMIT, METHOD, Method
+from hive_mind.model.query import LIMIT, LIMIT_MAX, METHOD, Method
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 """Takes what is known before the reply: an event's name and what it says."""
@@ -37,6 +37,26 @@ READING = frozenset({"aggregate", "ask", "conflicts", "export", "facts", "named"
 
 KEY_CHARACTERS_MAX = 200
 _KEPT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the most that a number may be; None: no most."""
+
+    least: int
+    most: int | None = None
+
+    def refuse(self, name: str, value: int) -> None:
+        """Raises `InvalidInput` for a value outside."""
+        if value < self.least or (self.most is not None and value > self.most):
+            upper = "or more" if self.most is None else f"to {self.most}"
+            raise InvalidInput(f"`{name}` is a whole number, {self.least} {upper}, not {value}")
+
+
+BOUNDS = {"limit": Bounds(1, LIMIT_MAX), "offset": Bounds(0)}
+"""Of the fields of any request that have some, for all doors: the command line, HTTP and its description, MCP."""
+OF_A_LIST = Bounds(0)
+"""`limit` of a request that lists what is there: 0 is all, or a count alone."""
 
 
 class Call(msgspec.Struct, forbid_unknown_fields=True):
@@ -58,6 +78,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
     with_superseded: bool = False
     as_of: str = ""
     question: str = ""
+    with_found: bool = False
     fact_id: str = ""
     local: bool = False
     to: str = ""
@@ -86,7 +107,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
 class Request:
     """One entry of the register. `gives` is the type of its reply; `reports`: whether it tells something before that.
 
-    `kinds` is what the field `kind` may be; () for anything.
+    `kinds` is what the field `kind` may be; () for anything. `limit`: the bounds of that field.
     """
 
     name: str
@@ -96,6 +117,12 @@ class Request:
     gives: Any
     reports: bool
     kinds: tuple[str, ...] = ()
+    limit: Bounds = BOUNDS["limit"]
+
+    @property
+    def bounds(self) -> Mapping[str, Bounds]:
+        """Of its fields, by name."""
+        return {name: bounds for name, bounds in {**BOUNDS, "limit": self.limit}.items() if name in self.fields}
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -109,6 +136,11 @@ class Request:
         if missing := [name for name in self.needs if name not in given]:
             raise InvalidInput(f"{self.name} needs the field {missing[0]!r}")
 
+    def refuse_beyond(self, call: Call) -> None:
+        """Raises `InvalidInput` for a number out of its bounds."""
+        for name, bounds in self.bounds.items():
+            bounds.refuse(name, getattr(call, name))
+
     def refuse_kind(self, kind: str) -> None:
         """Raises `InvalidInput` where `kind` is not one of its own."""
         if self.kinds and kind not in self.kinds:
@@ -116,13 +148,18 @@ class Request:
 
 
 def request(
-    *takes: str, needs: tuple[str, ...] = (), gives: Any, reports: bool = False, kinds: tuple[str, ...] = ()
+    *takes: str,
+    needs: tuple[str, ...] = (),
+    gives: Any,
+    reports: bool = False,
+    kinds: tuple[str, ...] = (),
+    limit: Bounds = BOUNDS["limit"],
 ) -> Callable[[Handler], Handler]:
     """Put a handler, `_do_<name>`, into the register. Its docstring says what the request is for."""
 
     def registered(handler: Handler) -> Handler:
         name, summary = handler.__name__.removeprefix(_PREFIX), inspect.cleandoc(handler.__doc__ or "")
-        setattr(handler, _ENTRY, Request(name, summary, needs, takes, gives, reports, kinds))
+        setattr(handler, _ENTRY, Request(name, summary, needs, takes, gives, reports, kinds, limit))
         return handler
 
     return registered

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from hive_mind.cli import options
-from hive_mind.cli.facts.facts_asked import fact_called
 from hive_mind.cli.fleet import fleets
 from hive_mind.cli.options import Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json
 from hive_mind.cli.running import FAILED, command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.erasure import Erasure, erasure_of
 from hive_mind.runtime.agent_files import is_kept
 from hive_mind.runtime.erasure.erasing_at_home import Erased, erase_from_agents, erase_from_copies, look_for_residue

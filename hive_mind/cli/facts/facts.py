@@ -11,16 +11,17 @@ from hive_mind.cli import options
 from hive_mind.cli.asking.answer_shown import Reply, show_hits, show_note
 from hive_mind.cli.asking.asked import asked_agent, knows_it_all
 from hive_mind.cli.facts import facts_former, facts_transfer
-from hive_mind.cli.facts.facts_asked import AskedFacts, FactId, fact_called
+from hive_mind.cli.facts.facts_asked import AskedFacts, FactId
 from hive_mind.cli.fleet.agents import AnyAgent, AnyEmbeddingAgent
 from hive_mind.cli.options import Format, SearchMethod, as_of_field, examples, is_confirmed
 from hive_mind.cli.output import plain, printable, say, short_id, show, show_json, show_table, shown_source
 from hive_mind.cli.running import command
 from hive_mind.counted import counted
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.aggregation import Kind
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.model.query import LIMIT
+from hive_mind.model.query import LIMIT, LIMIT_MAX
 
 Concept = Annotated[str, typer.Option(help="Only facts about this: part of their concept, or a name they mention.")]
 
@@ -172,7 +173,7 @@ async def count(
     about: About = "",
     latest: Annotated[bool, typer.Option("--latest", help="Show the latest of them, by when they were said.")] = False,
     earliest: Annotated[bool, typer.Option("--earliest", help="Show the earliest of them.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many to show.")] = 1,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=LIMIT_MAX, help="How many to show.")] = 1,
     *,
     at: AnyAgent,
 ) -> None:

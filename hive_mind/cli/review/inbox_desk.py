@@ -12,13 +12,13 @@ import typer
 from hive_mind import backends
 from hive_mind.agents.desk import LedgerDesk
 from hive_mind.cli import options
-from hive_mind.cli.facts.facts_asked import IDS_SHOWN
 from hive_mind.cli.fleet.fleets import agent_names, fleets_in
 from hive_mind.cli.options import DEFAULT_AGENT, Format, settings_for
 from hive_mind.cli.running import CommandError
 from hive_mind.errors import DatabaseLocked, InvalidInput
 from hive_mind.judge.items import ItemView
 from hive_mind.ledger.base import Ledger
+from hive_mind.memory.fact_called import IDS_SHOWN
 from hive_mind.model.ids import PREFIX_CHARACTERS_MIN
 from hive_mind.runtime.agent_files import ledger_path
 from hive_mind.runtime.settings import Settings

@@ -49,6 +49,7 @@ from hive_mind.errors import (
     BackendUnavailable,
     ConfigError,
     HiveError,
+    InvalidInput,
 )
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.observing.metrics import exposition
@@ -191,6 +192,8 @@ class WorkerServer:
             raise web.HTTPNotFound(reason=f"there is no request {what[:40]!r}; /v1/openapi.json lists them")
         if key := request.headers.get("Idempotency-Key"):
             fields |= {"key": key}
+        # As a client's library writes what was left out.
+        fields = {field: value for field, value in fields.items() if value is not None}
         asked.refuse_others(fields)
         if "text/event-stream" not in request.headers.get("Accept", ""):
             return _json({"ok": await self._worker.put(name, what, fields)})
@@ -261,6 +264,9 @@ def _outcome_of(request: web.Request, task: "asyncio.Future[web.StreamResponse]"
             return task.result()
         case HiveError() as error:
             return _refused(_code_of(error), error)
+        case web.HTTPRequestEntityTooLarge() as error:
+            most = f"{request.client_max_size:,}"
+            return _refused(error.status, InvalidInput(f"a request has at most {most} bytes: give a long text in parts"))
         case web.HTTPException() as error:
             return _refused(error.status, ConfigError(error.reason))
         case error:

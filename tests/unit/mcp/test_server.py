@@ -58,7 +58,7 @@ class ScriptedAgent:
 
 def finding(*hits: dict[str, Any]) -> ScriptedAgent:
     found = {"hits": list(hits), "completeness": 0.5, "silent": ["ben"]}
-    return ScriptedAgent(search=found, ask={"answer": "8443", "is_known": True})
+    return ScriptedAgent(ask={"answer": "8443", "is_known": True, "found": found})
 
 
 @pytest.fixture(params=["legacy", "auto"])
@@ -160,10 +160,7 @@ def test_a_time_is_asked_for_and_nothing_else_changes(era: str) -> None:
     agent = finding(HIT)
     called(agent, era, "recall", query="port?", as_of="2026-03-01")
 
-    assert agent.asked == [
-        ("search", {"query": "port?", "limit": 10, "as_of": "2026-03-01"}),
-        ("ask", {"question": "port?", "limit": 10, "as_of": "2026-03-01"}),
-    ]
+    assert agent.asked == [("ask", {"question": "port?", "with_found": True, "limit": 10, "as_of": "2026-03-01"})]
 
 
 def test_the_history_of_a_fact_is_what_it_replaced_and_what_replaced_it(era: str) -> None:
@@ -217,12 +214,38 @@ def test_recall_gives_the_answer_the_facts_and_who_stayed_silent(era: str) -> No
     ]
 
 
-def test_facts_that_do_not_fit_are_counted(era: str) -> None:
-    hits = [HIT | {"fact_id": f"f{number}"} for number in range(5)]
-    found = called(finding(*hits), era, "recall", query="Which port?", max_tokens=20).structured_content
-    tiny = called(finding(*hits), era, "recall", query="Which port?", max_tokens=1).structured_content
-    assert ([fact["id"] for fact in found["facts"]], found["left_out"]) == (["f0", "f1"], 3)
-    assert ([fact["id"] for fact in tiny["facts"]], tiny["left_out"]) == (["f0"], 4)
+@pytest.mark.parametrize("tokens", [100, 150, 250, 500])
+def test_all_that_a_recall_gives_fits_and_what_does_not_is_counted(era: str, tokens: int) -> None:
+    hits = [HIT | {"fact_id": f"{number:032x}", "sources": ["runbook"] * number} for number in range(9)]
+    agent = finding(*hits)
+    agent._answers["ask"]["answer"] = "The gateway listens. " * 50
+    result = called(agent, era, "recall", query="Which port?", max_tokens=tokens)
+    found = result.structured_content
+    assert len(result.content[0].text) <= 4 * tokens
+    assert (len(found["facts"]) + found["left_out"], found["left_out"] > 0) == (9, True)
+    assert called(agent, era, "recall", query="Which port?", max_tokens=99).is_error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        ({"query": "port?", "limit": 0}, "`limit` is a whole number, 1 to 1000, not 0"),
+        ({"query": "port?", "limit": -1}, "`limit` is a whole number, 1 to 1000, not -1"),
+        ({"query": "port?", "limit": 1001}, "`limit` is a whole number, 1 to 1000, not 1001"),
+        ({"query": "port?", "limit": "ten"}, '`limit` is a whole number, not "ten"'),
+        ({"query": "port?", "limit": True}, "`limit` is a whole number, not true"),
+        ({"query": 7}, "`query` is a text, not 7"),
+        ({"query": None}, "recall needs the argument 'query'"),
+        ({"query": "port?", "colour": "red"}, "recall has no argument 'colour'; it has query, limit, as_of, max_tokens"),
+    ],
+)
+def test_an_argument_that_cannot_be_taken_is_named(era: str, arguments: dict[str, object], refusal: str) -> None:
+    refused = called(finding(HIT), era, "recall", **arguments)
+    assert (refused.is_error, refusal in refused.content[0].text) == (True, True), refused.content
+
+
+def test_null_is_left_out(era: str) -> None:
+    assert not called(finding(HIT), era, "recall", query="port?", limit=None, as_of=None, max_tokens=None).is_error
 
 
 def test_what_is_not_shared_is_kept_with_the_reason(era: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hive_mind.agents.agent import LearningAgent
 from hive_mind.cognition.extractive import ExtractiveReader
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.cognitive import CognitiveMemory
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import Call
 from tests.builders import Home
@@ -152,3 +153,36 @@ def test_an_agent_answers_what_was_held_true_at_a_time() -> None:
 def test_a_time_that_is_none_is_refused(what: str) -> None:
     with pytest.raises(InvalidInput, match="`as_of` is a day or a time such as"):
         asked(lambda calls: calls.do(Call(what, query="x", question="x", as_of="last spring")))
+
+
+@pytest.mark.parametrize("question", ["On which port does the gateway listen?", "How many gateways are there?"])
+def test_a_question_is_searched_for_once_also_where_what_was_found_is_told_too(
+    monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    searches, search = list[object](), CognitiveMemory.search_facts
+
+    async def counted(memory: CognitiveMemory, *given: Any) -> Any:
+        searches.append(given)
+        return await search(memory, *given)
+
+    monkeypatch.setattr(CognitiveMemory, "search_facts", counted)
+    told = list[Any]()
+
+    async def story(calls: AgentCalls) -> list[int]:
+        await calls.do(Call("learn", text=f"{OLD} The gateway is in hall 3.", source="runbook"))
+        counts = []
+        for call, on_event in (
+            (Call("ask", question=question), None),
+            (Call("ask", question=question), lambda _, found: told.append(found)),
+            (Call("ask", question=question, with_found=True), None),
+        ):
+            searches.clear()
+            told.append((await calls.do(call, on_event)).get("found"))
+            counts.append(len(searches))
+        return counts
+
+    alone, with_events, with_found = asked(story)
+    assert (with_events, with_found) == (max(alone, 1), max(alone, 1))
+    assert told[0] is None
+    assert told[1] == told[3]
+    assert told[1]["hits"]

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from hive_mind.cli.facts.facts_asked import fact_called
 from hive_mind.errors import InvalidInput
+from hive_mind.memory.fact_called import fact_called
 from hive_mind.model.fact import Fact
 from hive_mind.model.gathered import FactList
 

@@ -1,0 +1,105 @@
+"""What a request may have is the same at every door: the command alone and with a resident process, HTTP, MCP, JSON Lines."""
+
+import json
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.acceptance.hive_mind_command import HiveMind
+from tests.acceptance.test_mcp_lines import greeted, line_of
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "When does the ferry leave?"
+# A value of `limit`, and whether it is taken; a command line has no null and no types.
+LIMITS = [(1, True), (1000, True), (0, False), (-1, False), (1001, False), (5000, False), (10**30, False), ("ten", False)]
+
+
+class Http:
+    """The process that has the memory open."""
+
+    def __init__(self, served: dict[str, Any]) -> None:
+        self._url = served["url"]
+        self._shown = {"Authorization": f"Bearer {json.loads(Path(served['token_in']).read_bytes())['token']}"}
+
+    def __call__(self, request: str, **fields: object) -> httpx2.Response:
+        return httpx2.post(f"{self._url}/{request}", headers=self._shown, json=fields, timeout=60)
+
+
+def test_a_limit_is_taken_or_refused_alike_at_every_door(guarded: HiveMind) -> None:
+    assert guarded("learn", "-", "--source", "table", stdin="The ferry leaves at nine.").code == 0
+    for limit, is_taken in LIMITS:
+        assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
+        assert (guarded("facts", "search", "ferry", f"--limit={limit}").code == 0) == is_taken, limit
+    http = Http(guarded("serve", "-o", "json").json)
+    for limit, is_taken in LIMITS:
+        assert (guarded("ask", QUESTION, f"--limit={limit}").code == 0) == is_taken, limit
+        assert run_anew(guarded, "ask", QUESTION, f"--limit={limit}") == is_taken, limit
+        for request, needed in (("ask", {"question": QUESTION}), ("search", {"query": "ferry"})):
+            assert http(request, **needed, limit=limit).status_code == (200 if is_taken else 400), (request, limit)
+    assert http("ask", question=QUESTION, limit=None).status_code == 200
+    with greeted(guarded) as server:
+        for limit, is_taken in [*LIMITS, (None, True), (True, False), (1.5, False)]:
+            called = {"name": "recall", "arguments": {"query": QUESTION, "limit": limit}}
+            (answer,) = server.answers_to(line_of(id=1, method="tools/call", params=called), count=1)
+            assert answer["result"].get("isError", False) != is_taken, (limit, answer)
+
+
+def run_anew(command: HiveMind, *arguments: object) -> bool:
+    """Whether it is done as a process, which asks the resident one before it has loaded the command line."""
+    with command.start(*arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE) as process:
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return process.returncode == 0
+
+
+def test_less_than_nothing_is_refused_with_value_and_bounds_at_every_door(guarded: HiveMind) -> None:
+    http = Http(guarded("serve", "-o", "json").json)
+    refused = [
+        http("facts", offset=-1),
+        http("facts", limit=-1),
+        http("conflicts", limit=-1),
+        http("runs", limit=-1),
+        http("held_back", limit=-1),
+        http("aggregate", kind="latest", limit=-1),
+        http("search", query="x", limit=-1),
+    ]
+    for answer in refused:
+        assert (answer.status_code, answer.json()["kind"]) == (400, "InvalidInput"), answer.text
+        assert "is a whole number" in answer.json()["error"]
+        assert "-1" in answer.json()["error"]
+    assert http("facts", limit=0, offset=0).status_code == 200
+
+
+def test_what_is_too_large_is_refused_with_its_limit(guarded: HiveMind) -> None:
+    text = "The ferry leaves at nine. " * 80_000
+    with greeted(guarded) as server:
+        called = {"name": "remember", "arguments": {"text": text}}
+        (answer,) = server.answers_to(line_of(id=1, method="tools/call", params=called), count=1)
+    said = answer["result"]["content"][0]["text"]
+    assert (answer["result"]["isError"], "at most 1,048,576 bytes" in said, "in parts" in said) == (True, True, True), said
+
+
+def test_what_a_person_sees_of_an_id_is_one_at_every_door(guarded: HiveMind) -> None:
+    assert guarded("learn", "-", "--source", "table", stdin="The ferry leaves at nine.").code == 0
+    (fact,) = (one["fact_id"] for one in guarded("facts", "search", "ferry", "-o", "json").json)
+    http = Http(guarded("serve", "-o", "json").json)
+    with greeted(guarded) as server:
+        for given in (fact, fact[:8], fact[:6].upper(), f" {fact} "):
+            assert guarded("facts", "show", given).code == 0
+            assert http("why", fact_id=given).json()["ok"]["fact_id"] == fact
+            params = {"name": "why", "arguments": {"id": given}}
+            (answer,) = server.answers_to(line_of(id=1, method="tools/call", params=params), count=1)
+            assert answer["result"]["structuredContent"]["id"] == fact
+        for what in (f"hive://facts/{fact[:8]}", f"hive://facts/{fact[:8]}/history"):
+            (answer,) = server.answers_to(line_of(id=2, method="resources/read", params={"uri": what}), count=1)
+            assert fact in answer["result"]["contents"][0]["text"]
+        for unknown in (fact[:5], "nothing", "0" * 8):
+            assert guarded("facts", "show", unknown).code == 2
+            assert http("why", fact_id=unknown).status_code == 400
+    assert http("retract", fact_id=fact[:8]).json()["ok"]["fact_id"] == fact
