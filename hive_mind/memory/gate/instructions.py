@@ -1,8 +1,8 @@
 """Text that is made to be obeyed: commands to a model, or words in the name of another agent or of an office.
 
 Each rule has a name, which a reason gives and by which a person switches it off (`promotion.allowInstructions`). Rules look at
-words alone, so they know the usual phrases and miss others. The real protection: facts are data in every prompt, and agents speak
-for themselves. Every pattern is bounded.
+words alone, in English and, by `orders`, in German, French, Spanish, Italian and Portuguese, so they know the usual phrases and
+miss others. The real protection: facts are data in every prompt, and agents speak for themselves. Every pattern is bounded.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from hive_mind.memory.gate.orders import ORDERS, is_elsewhere
 from hive_mind.regex import regex
 
 RuleName = Literal[
@@ -27,14 +28,15 @@ RuleName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A name, and what a text must have somewhere."""
+    """A name, and what a text must have somewhere: in English, or in another language."""
 
     name: RuleName
     pattern: re.Pattern[str]
+    elsewhere: re.Pattern[str]
 
 
 def _rule(name: RuleName, pattern: str) -> Rule:
-    return Rule(name, regex(pattern, re.IGNORECASE))
+    return Rule(name, regex(pattern, re.IGNORECASE), regex(ORDERS[name], re.IGNORECASE))
 
 
 _ORDERS = r"(?:instructions|rules|guidelines|orders|prompt|training)"
@@ -111,4 +113,9 @@ RULES = (
 
 def instruction_in(text: str, allowed: Collection[str] = ()) -> str:
     """The name of the first rule that a text breaks, but those that are `allowed`; "" for none."""
-    return next((rule.name for rule in RULES if rule.name not in allowed and rule.pattern.search(text)), "")
+    is_foreign = is_elsewhere(text)
+    return next((rule.name for rule in RULES if rule.name not in allowed and _breaks(text, rule, is_foreign)), "")
+
+
+def _breaks(text: str, rule: Rule, is_foreign: bool) -> bool:
+    return bool(rule.pattern.search(text) or (is_foreign and rule.elsewhere.search(text)))

@@ -1,7 +1,8 @@
 """Text made to be obeyed stays home; the same words in a statement are shared. Counted on labelled sentences.
 
 The rules were written with `development` and `held_out` in view. `unseen` was written afterwards, in other words on purpose, and
-counted once: it shows how little such rules are worth against who knows them. What protects: facts are data, fenced.
+counted once: it shows how little such rules are worth against who knows them. `languages_held_out` was counted when the rules in
+five more languages were written (13 of 22), and then had in view. What protects: facts are data, fenced.
 """
 
 from pathlib import Path
@@ -16,7 +17,7 @@ from hive_mind.memory.gate.promotion_settings import PromotionSettings
 from tests.builders import fact
 
 FOLDER = Path(__file__).parents[3] / "data" / "instructions"
-PARTS = ("development", "held_out", "unseen")
+PARTS = ("development", "held_out", "unseen", "languages", "languages_held_out")
 
 
 def sentences(part: str, label: str) -> list[str]:
@@ -28,7 +29,10 @@ def held_back(texts: list[str]) -> list[str]:
     return [text for text in texts if "looks like an instruction" in decide(fact(text), PromotionSettings()).reason]
 
 
-@pytest.mark.parametrize(("part", "share"), [("development", 1.0), ("held_out", 1.0), ("unseen", 0.05)])
+@pytest.mark.parametrize(
+    ("part", "share"),
+    [("development", 1.0), ("held_out", 1.0), ("unseen", 0.05), ("languages", 1.0), ("languages_held_out", 0.9)],
+)
 def test_what_is_made_to_be_obeyed_stays_home(part: str, share: float) -> None:
     texts = sentences(part, "I")
     assert len(held_back(texts)) >= share * len(texts)
