@@ -1,0 +1,135 @@
+"""Documentation is learned and asked about itself: no question raises, and none takes more than a fifth of a second of CPU.
+
+Questions are made from headings, keys, code identifiers and parts of sentences, by a seed: 60 of a tree, and 1,000 of each in the
+thorough run; of one memory, and of a hive whose members hold parts of all trees.
+"""
+
+import itertools
+import random
+import re
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hive_mind.agents.agent import LearningAgent
+from hive_mind.cognition.extractive import ExtractiveReader
+from hive_mind.embed.none import NoEmbedder
+from hive_mind.model.content import Content
+from hive_mind.runtime.members.fleet import FleetPlan, open_fleet
+from hive_mind.runtime.settings import Settings
+from tests.builders import Home
+from tests.chance import seed_of_this_run
+from tests.texts import DOCUMENTATION, documents
+
+QUESTION_CPU_S_MAX = 0.2
+PACKAGES = "packages"
+FILES_MAX, CHARS_MAX = 400, 120_000
+_HEADING = re.compile(r"^#{1,6}\s+(.{3,80})$", re.MULTILINE)
+_KEY = re.compile(r"^[ -]*([A-Za-z][\w.-]{2,40}):(?:\s|$)", re.MULTILINE)
+_CODE = re.compile(r"`([^`\n]{3,60})`")
+_FORMS = {
+    _HEADING: ("What is {}?", "How does {} work?", "{}"),
+    _KEY: ("What does {} mean?", "Which value does {} have?", "What is the default of {}?"),
+    _CODE: ("What is `{}` for?", "Where is {} set?", "{}"),
+}
+
+
+def questions(texts: list[str], count: int, chance: random.Random) -> Iterator[str]:
+    """From all texts alike."""
+    for number in range(count):
+        text = chance.choice(texts)
+        pattern = chance.choice([*_FORMS, None])
+        named = pattern.findall(text) if pattern else []
+        if pattern and named:
+            yield chance.choice(_FORMS[pattern]).format(chance.choice(named))
+            continue
+        words = text.split()
+        start = chance.randrange(max(1, len(words) - 12))
+        part = " ".join(words[start : start + chance.randrange(3, 13)])[:300]
+        yield part if number % 2 and part.strip() else f"What about {part}?"
+
+
+def texts_of(tree: str) -> list[tuple[str, str]]:
+    """Names and texts of a tree; of the installed packages, what they say of themselves."""
+    if tree != PACKAGES:
+        return [(str(path), text) for path, text in documents(tree) if text.strip()]
+    site = Path(sysconfig.get_paths()["purelib"])
+    found = sorted(itertools.chain(site.glob("*.dist-info/METADATA"), site.glob("**/*.rst"), site.glob("**/*.md")))
+    texts = ((str(path.relative_to(site)), path.read_text("utf-8", "replace")[:CHARS_MAX]) for path in found[:FILES_MAX])
+    return [(name, text) for name, text in texts if text.strip()]
+
+
+async def slowest(agent: LearningAgent, asked: list[str]) -> list[tuple[float, str]]:
+    """Questions with the CPU seconds that each took, the slowest first."""
+    taken: list[tuple[float, str]] = []
+    for question in asked:
+        taken_s = await _cpu_s(agent, question)
+        if taken_s > QUESTION_CPU_S_MAX:
+            # Collecting garbage of all that came before is not its work.
+            taken_s = min(taken_s, await _cpu_s(agent, question))
+        taken.append((taken_s, question))
+    return sorted(taken, reverse=True)
+
+
+async def _cpu_s(agent: LearningAgent, question: str) -> float:
+    begun = time.thread_time()
+    await agent.answer_question(question)
+    return time.thread_time() - begun
+
+
+def tried(count: int) -> list[object]:
+    return [count, pytest.param(1_000, marks=pytest.mark.thorough)]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("count", tried(60))
+@pytest.mark.parametrize(
+    "tree", [DOCUMENTATION[0], *(pytest.param(one, marks=pytest.mark.thorough) for one in DOCUMENTATION[1:])]
+)
+async def test_a_tree_of_documentation_is_asked_about_all_that_it_names(tree: str, count: int) -> None:
+    await ask_all(tree, count)
+
+
+@pytest.mark.thorough
+async def test_the_installed_packages_are_asked_about_all_that_they_name() -> None:
+    await ask_all(PACKAGES, 1_000)
+
+
+async def ask_all(tree: str, count: int) -> None:
+    said = texts_of(tree)
+    async with LearningAgent("ada", Home().memory(), ExtractiveReader()) as agent:
+        for name, text in said:
+            await agent.learn_from_content(Content(text, name))
+        asked = list(questions([text for _, text in said], count, random.Random(seed_of_this_run())))
+        taken = await slowest(agent, asked)
+
+    report(tree, taken)
+    assert [one for one in taken if one[0] > QUESTION_CPU_S_MAX] == []
+
+
+@pytest.mark.data
+@pytest.mark.thorough
+async def test_a_sharded_hive_of_all_trees_is_asked(tmp_path: Path) -> None:
+    said = [one for tree in (*DOCUMENTATION, PACKAGES) for one in texts_of(tree)]
+    members = tuple(f"agent-{number}" for number in range(4))
+    settings = Settings(home=tmp_path, store="memory", embed="none")
+    async with await open_fleet(settings, FleetPlan("sharded", members), NoEmbedder()) as fleet:
+        agents = [LearningAgent(name, fleet.memory(name), ExtractiveReader()) for name in members]
+        for number, (name, text) in enumerate(said):
+            await agents[number % 4].learn_from_content(Content(text, name))
+        held = sum([len(await fleet.memory(name).local_get_all_facts()) for name in members])  # type: ignore[union-attr]
+        assert held > 31_000
+        asked = list(questions([text for _, text in said], 1_000, random.Random(seed_of_this_run())))
+        taken = await slowest(agents[0], asked)
+
+    report(f"sharded, {held:,} facts", taken)
+    assert [one for one in taken if one[0] > QUESTION_CPU_S_MAX] == []
+
+
+def report(what: str, taken: list[tuple[float, str]]) -> None:
+    """Printed where somebody measures with `-s`."""
+    middle = taken[len(taken) // 2][0]
+    print(f"{what}: {len(taken)} questions, median {middle * 1e3:.0f} ms, slowest {taken[0][0] * 1e3:.0f} ms: {taken[0][1]!r}")
