@@ -60,7 +60,12 @@ def mend(path: Path) -> None:
 
 def _carry_out(path: Path) -> None:
     """Do what the note says. Each step may have been done before."""
-    planned = msgspec.json.decode(_note(path).read_bytes(), type=_Replacement)
+    try:
+        planned = msgspec.json.decode(_note(path).read_bytes(), type=_Replacement)
+    except msgspec.DecodeError as error:
+        advice = f"move {_note(path).name} away, and look at what is there: hive-mind doctor"
+        what = f"{path} was being replaced, and the note on it is damaged. Nothing was changed; {advice}"
+        raise DatabaseUnreadable("sqlite", what) from error
     made, kept = path.with_name(planned.made), path.with_name(planned.kept)
     if made.exists():
         for source, target in ((log_path(path), log_path(kept)), (path, kept)):

@@ -131,6 +131,9 @@ class Disk:
                 (folder, name), (target, new_name) = (self._place(path) for path in change.text.split("\n"))
                 assert folder is target, f"{change}: two folders can't be changed at once"
                 folder.bind({name: None, new_name: folder.live[name]})
+            case "L":
+                (folder, name), (target, new_name) = (self._place(path) for path in change.text.split("\n"))
+                target.bind({new_name: folder.live[name]})
             case "U":
                 folder, name = self._place(change.text)
                 folder.bind({name: None})

@@ -185,6 +185,21 @@ static int renamed(int old_folder, const char *old_path, int new_folder, const c
 int rename(const char *from, const char *to) { return LOCKED(renamed(AT_FDCWD, from, AT_FDCWD, to)); }
 int renameat(int from_folder, const char *from, int to_folder, const char *to) { return LOCKED(renamed(from_folder, from, to_folder, to)); }
 
+static int linked(int old_folder, const char *old_path, int new_folder, const char *new_path, int flags) {
+    char old_room[PATH_MAX], new_room[PATH_MAX], both[2 * PATH_MAX];
+    const char *from = trace < 0 ? NULL : inside(absolute(old_folder, old_path, old_room));
+    const char *to = trace < 0 ? NULL : inside(absolute(new_folder, new_path, new_room));
+    int done = REAL(linkat)(old_folder, old_path, new_folder, new_path, flags);
+    if (done || (!from && !to)) return done;
+    if (!from || !to) abort();
+    note('L', 0, 0, both, snprintf(both, sizeof both, "%s\n%s", from, to), NULL, 0);
+    return done;
+}
+int link(const char *from, const char *to) { return LOCKED(linked(AT_FDCWD, from, AT_FDCWD, to, 0)); }
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
+    return LOCKED(linked(from_folder, from, to_folder, to, flags));
+}
+
 static int made(int folder, const char *path, mode_t mode) {
     char room[PATH_MAX];
     struct stat found;
