@@ -115,9 +115,10 @@ def test_what_nobody_can_read_is_counted_shown_and_looked_at_by_the_name_of_the_
         kept = len(FOREIGN) + len(too_large) - (over is over_event_hubs)
         letters = fleet("events", "dlq", "list", "--fleet", "harbour", "-o", "json").json
         # Names that read the same partition of a hub each have them.
-        assert [letter["name"] for letter in letters if letter["name"] == "bob"] == ["bob"] * kept
+        bobs = [letter["id"] for letter in letters if letter["name"] == "bob"]
+        assert len(bobs) == kept
         assert over is over_event_hubs or len(letters) == kept
-        shown = fleet("events", "dlq", "show", letters[0]["id"], "--fleet", "harbour")
+        shown = fleet("events", "dlq", "show", bobs[0], "--fleet", "harbour")
         assert (shown.code, "bob" in shown.out) == (0, True)
         assert fleet("events", "dlq", "list", "--fleet", "harbour", "--hive", "other").code == 2
         assert fleet("events", "dlq", "drop", "--all", "--yes", "--fleet", "harbour").code == 0
