@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -18,11 +17,11 @@ from hive_mind.devbroker.thread import BrokerThread
 from tests.acceptance.hive_mind_command import HiveMind
 from tests.attacking import FALSE, TRUE, addressed, said_in_a_twin
 from tests.servers.redis_server import RedisServer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 NAMES = ("ada", "bob", "cleo")
-SEEN_WITHIN_S = 10.0
 LATER = "Pump 9 was bought in 2019."
 FLEET = """\
 apiVersion: hive-mind/v1
@@ -97,10 +96,7 @@ def test_a_stranger_changes_nothing_and_is_seen_in_the_status(fleet: HiveMind, b
     assert all(TRUE in one for one in before.values())
 
     attack(broker, tmp_path / "twin", "harbour")
-    until_s = time.monotonic() + SEEN_WITHIN_S
-    while (told := condition(fleet))["status"] == "True":
-        assert time.monotonic() < until_s
-        time.sleep(0.2)
+    told = wait_until(lambda: (seen := condition(fleet))["status"] != "True" and seen, "the stranger is seen")
 
     assert told["reason"] == "NotProven"
     assert "unsigned" in told["message"]
@@ -132,10 +128,7 @@ def test_a_fleet_that_believed_everybody_is_sealed_later_and_keeps_its_facts(fle
     keys = fleet("keys", "list", "--output", "json").json
     assert {*NAMES} <= {one["name"] for one in keys}
     assert fleet("keys", "revoke", "bob").code == 0
-    until_s = time.monotonic() + SEEN_WITHIN_S
-    while "revoked" not in condition(fleet)["message"]:
-        assert time.monotonic() < until_s
-        time.sleep(0.2)
+    wait_until(lambda: "revoked" in condition(fleet)["message"], "bob is seen to be revoked")
     # With a key of its own again it is one of them.
     assert fleet("keys", "issue", "bob").code == 0
     assert fleet("rollout", "restart").code == 0

@@ -26,7 +26,7 @@ Run = Callable[[Scenario], None]
 ROOT = Path(__file__).parents[2]
 
 # Whatever a broker refuses is told within this time.
-_TOLD_WITHIN_S = 10
+_TOLD_WITHIN_S = 60
 
 
 def test_a_wrong_credential_is_told_at_once_and_never_shown(broker: BaseHarness) -> None:
@@ -186,7 +186,7 @@ async def test_a_bus_can_be_closed_while_its_broker_is_gone(broker: BaseHarness,
     (delivery,) = await bob.take()
     with broker.down():
         await delivery.ack()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await world.bus.close(drain_s=0.2)
 
 

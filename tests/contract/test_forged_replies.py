@@ -93,7 +93,7 @@ class Racing:
         before = sum(asker.runner.figures.unproven.values())
         lies = [bare, msgspec.structs.replace(bare, seal=honest.seal), *(one.signed(bare) for one in self.signings)]
         await self.bus.publish(lies)
-        await until(lambda: sum(asker.runner.figures.unproven.values()) >= before + len(lies), within_s=25)
+        await until(lambda: sum(asker.runner.figures.unproven.values()) >= before + len(lies), within_s=60)
 
 
 def keys_that_are_not_bobs(folder: Path) -> tuple[KeyFolder, Sequence[Signing]]:

@@ -38,7 +38,7 @@ async def first(count: int, desk: LedgerDesk, since_pos: int = 0) -> list[Decide
     found: list[Decided] = []
     async with aclosing(desk.decisions(since_pos)) as following:
         while len(found) < count:
-            found.append(await asyncio.wait_for(anext(following), 10))
+            found.append(await asyncio.wait_for(anext(following), 60))
     return found
 
 

@@ -27,7 +27,7 @@ from hive_mind.retry import RetrySettings
 from hive_mind.runtime.members.fleet import Fleet, FleetPlan, open_fleet
 from hive_mind.runtime.settings import Settings
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 BY_MODEL = JudgeSettings(has_model=True)
 ONCE = ModelJudgeSettings(retry=RetrySettings(attempts_max=1))
 

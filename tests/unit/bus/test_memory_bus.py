@@ -132,7 +132,7 @@ def test_whatever_is_refused_everything_is_delivered_and_first_deliveries_are_in
             for sender, some in sent.items():
                 assert [what for what in first if what[0] == sender] == some
 
-    asyncio.run(asyncio.wait_for(scenario(), 20))
+    asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 async def test_only_so_many_dead_letters_are_kept(bus: MemoryBus) -> None:

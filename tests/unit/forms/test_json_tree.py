@@ -124,10 +124,10 @@ def test_what_can_not_be_read_is_told_with_what_to_do(text, line, message):
 
 
 def test_a_large_text_takes_no_long_time():
-    begun_s = time.monotonic()
+    begun_s = time.process_time()
     tree, problems = json_tree("[\n" + "1,\n" * 60_000 + "1]", FORM)
 
     # Half a second on a quiet machine; counting lines anew for each value would take minutes.
-    assert time.monotonic() - begun_s < 20
+    assert time.process_time() - begun_s < 20
     assert tree is None
     assert "more than 50,000 values" in problems[0].message

@@ -15,7 +15,7 @@ ENTRY = Entry("step", b"", 0, "run/1", 0, 1)
 
 
 async def soon(waiting: Awaitable[Entry]) -> Entry:
-    return await asyncio.wait_for(waiting, 10)
+    return await asyncio.wait_for(waiting, 60)
 
 
 async def test_what_is_appended_while_a_follower_looks_and_finds_nothing_is_given_to_it_at_once() -> None:
@@ -83,7 +83,7 @@ async def test_a_ledger_that_is_closed_ends_those_who_follow(closes_while: str) 
     await looked.wait()
     arrivals.end()
 
-    assert await asyncio.wait_for(following, 10) == []
+    assert await asyncio.wait_for(following, 60) == []
 
 
 async def everything(newer: Callable[[int], Awaitable[Page]], arrivals: Arrivals) -> list[Entry]:

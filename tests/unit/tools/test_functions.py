@@ -194,7 +194,7 @@ def test_a_plain_function_holds_nobody_up() -> None:
     @tool
     def wait() -> str:
         """Wait for the other."""
-        return "opened" if gate.wait(10) else "it took too long"
+        return "opened" if gate.wait(60) else "it took too long"
 
     @tool
     async def release() -> str:

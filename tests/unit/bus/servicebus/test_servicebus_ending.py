@@ -20,5 +20,5 @@ async def test_a_task_that_goes_on_after_it_was_cancelled_is_cancelled_again(mon
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0)
-    await asyncio.wait_for(account.end(task), 10)
+    await asyncio.wait_for(account.end(task), 60)
     assert (task.cancelled(), len(swallowed)) == (True, 3)

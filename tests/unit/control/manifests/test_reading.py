@@ -47,11 +47,11 @@ def test_what_is_no_manifest_is_told_with_line_path_and_what_to_do(bad, tmp_path
 
 @pytest.mark.parametrize("bad", EVERY, ids=lambda bad: bad.name)
 def test_no_bad_manifest_takes_long_or_repeats_a_secret(bad, tmp_path):
-    begun_s = time.monotonic()
+    begun_s = time.process_time()
     said = str(refused(bad, tmp_path))
 
     # Half a second on a quiet machine; a bomb would take years.
-    assert time.monotonic() - begun_s < 20
+    assert time.process_time() - begun_s < 20
     assert NEVER_SAID not in said
     assert "pydantic" not in said
     assert "Input should" not in said

@@ -120,7 +120,7 @@ async def test_one_who_waits_is_given_what_another_who_shares_the_file_appends(t
     assert await there.append("run/1", 0, steps(2))
     assert await there.append("item/1", 0, steps(1))
 
-    assert await asyncio.wait_for(waiting, 10) == [1, 2, 3]
+    assert await asyncio.wait_for(waiting, 60) == [1, 2, 3]
     await here.close()
     assert await there.append("item/1", 1, steps(1)), "one who leaves takes no lock of the others along"
     await there.close()

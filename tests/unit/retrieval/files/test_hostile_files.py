@@ -46,12 +46,12 @@ def test_any_file_is_judged(value, kind, tmp_path_factory):
 def test_a_golden_set_of_thousands_of_mistakes_is_told_in_a_hundred_lines(tmp_path):
     queries = [{"query": f"question {n}", "relevant": [f"api/nothing-{n}.md"]} for n in range(5_000)]
     here = workspace(tmp_path, golden=json.dumps({"queries": queries}))
-    begun_s = time.monotonic()
+    begun_s = time.process_time()
 
     found = check_golden(here, here.collection("kb")).findings
 
     # A second on a quiet machine; looking for what was meant by each would take minutes.
-    assert time.monotonic() - begun_s < 20
+    assert time.process_time() - begun_s < 20
     assert len(found) == 100
 
 

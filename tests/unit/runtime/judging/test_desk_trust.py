@@ -17,7 +17,7 @@ from hive_mind.ledger.base import Ledger
 from hive_mind.runtime.judging.desk_trust import DeskTrust
 
 RIGHT, WRONG = JudgmentAction.ACCEPT, JudgmentAction.ESCALATE
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Hive:

@@ -54,7 +54,7 @@ async def test_what_was_approved_is_never_taken_back_by_a_start_not_even_under_n
     reviewing = Reviewing(config, Settings(home=tmp_path), "ann", cast(Any, memory), cast(Any, member), cast(Any, None))
 
     await reviewing.open()
-    await asyncio.wait_for(memory.has_looked.wait(), 20)
+    await asyncio.wait_for(memory.has_looked.wait(), 60)
     await reviewing.close()
 
     assert set(memory.rulings) == {ALLOWED}

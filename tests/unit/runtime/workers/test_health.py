@@ -345,7 +345,7 @@ async def test_what_happens_in_runs_is_told_as_it_happens_and_goes_on_behind_the
     async with calling(tmp_path, agents=agents) as caller:
         reading = asyncio.create_task(read(caller, "run.parked"))
         assert (await caller.post("/v1/agents/ada", {"do": "run", "run": "r"}))[0] == 200
-        first = await asyncio.wait_for(reading, 20)
+        first = await asyncio.wait_for(reading, 60)
         assert [kind for _, kind in first][:2] == ["run.started", "run.entered"]
         assert "item.opened" in [kind for _, kind in first]
         assert (await caller.post("/v1/agents/ada", {"do": "run_cancelled", "run": "r"}))[0] == 200

@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -182,10 +181,9 @@ async def test_a_query_that_can_not_end_well_ends_with_a_sentence_and_the_next_o
     async with Graph(await written(tmp_path, pump())) as graph:
         for query, said in UNWELL.items():
             await graph.query("RETURN 1")
-            begun = time.monotonic()
             with about(query), pytest.raises(HiveError, match=said):
-                await graph.query(query, timeout_s=1)
-            assert time.monotonic() - begun < 10, query
+                async with asyncio.timeout(60):
+                    await graph.query(query, timeout_s=1)
             assert await content_of(graph) == content_of_record(tmp_path / "memory.sqlite"), query
 
 
