@@ -408,7 +408,7 @@ class DistributedCognitiveMemory:
         await self._settle_after_waking()
         async with self._local.awake() as awake:
             known = awake.recall.facts.copy()
-        others = await self._shared.listed(concept, limit, known)
         own = [fact for fact in reversed(known.held.values()) if fact.is_current and is_wanted(fact)]
+        others = await self._shared.listed(concept, limit, known, [fact.learned_at_us for fact in own])
         # Own facts in the order in which they came, others where their time puts them.
         return FactList(list(merge(own, others, key=lambda fact: -fact.learned_at_us))[:limit], others.completeness)

@@ -105,7 +105,7 @@ class FleetAgent:
                 raise
             reply = await self._called(other, what, progress, fields)
             instead = f"agent {other} answered instead of {self.name}, by what it knows and the hive shares: {error}"
-        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply["note"])))}
+        return {**reply, "agent": other, "note": "; ".join(filter(None, (instead, reply.get("note", ""))))}
 
     async def _called(self, agent: str, what: str, progress: "OnProgress | None", fields: Mapping[str, object]) -> Any:
         if progress is None or (contact := self.contact(agent)) is None:

@@ -41,13 +41,20 @@ class HiveFacts:
         """Those with an id that begins like this and are not known already."""
         return _but_known(await self._listed("", prefix, PREFIXED_MAX), known)
 
-    async def listed(self, concept: str, limit: int | None, known: Container[str]) -> FactList:
-        """Those that are not known already, newest first: `limit` of them, or all there are."""
+    async def listed(self, concept: str, limit: int | None, known: Container[str], known_us: Sequence[int] = ()) -> FactList:
+        """Those that are not known already, newest first: all that can be among the first `limit` together with the known ones.
+
+        `known_us` are the times of those, as far as they are wanted.
+        """
         asked = limit
         while True:
             listed = await self._listed(concept, "", asked)
             others = _but_known(listed, known)
-            if asked is None or limit is None or len(others) >= limit or len(listed.facts) < asked:
+            if asked is None or limit is None or len(listed.facts) < asked:
+                return others
+            newest_us = sorted([*known_us, *(fact.learned_at_us for fact in others)], reverse=True)[:limit]
+            # Whatever was not listed is older than the last one that was.
+            if len(newest_us) == limit and newest_us[-1] >= fact_of(listed.facts[-1]).learned_at_us:
                 return others
             asked *= 4
 

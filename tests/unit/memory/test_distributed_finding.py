@@ -1,6 +1,7 @@
 """An agent finds what a single memory would find, also while facts are on their way, gone or not answered for."""
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from hive_mind.model.query import Query
 from hive_mind.ranking.pipeline import RankingSettings
 from hive_mind.runtime.calls import AgentCalls
 from hive_mind.runtime.requests import Call
-from tests.builders import BagOfWords, Home, found, run, said
+from tests.builders import FIRST_US, BagOfWords, Home, found, run, said
 from tests.unit.memory.hives import AWAY, OPEN, RED, SharedHome, SmallHive, states, two, warnings_in
 
 
@@ -330,3 +331,19 @@ def test_an_aggregation_says_what_did_not_answer_and_counts_what_the_agent_has_i
 
     home.hive = Silent()
     run(whole())
+
+
+@pytest.mark.parametrize("count", [0, 5, 200])
+async def test_a_listing_is_one_question_however_many_of_the_newest_facts_are_its_own(count: int):
+    hive = SmallHive()
+    home, other = two(hive)
+    home._clock = itertools.count(2 * FIRST_US)
+    async with home.memory() as ada, other.memory() as bo:
+        await bo.store_facts([said(f"Valve {number} is open.", "valve") for number in range(30)], "bo")
+        await ada.store_facts([said(f"Pump {number} is red.", "pump") for number in range(count)], "ada")
+        hive.calls.clear()
+        listed = await ada.get_all_facts(10)
+
+    assert hive.calls == ["facts"]
+    assert len(listed) == 10
+    assert sum(fact.content.startswith("Pump") for fact in listed) == min(count, 10)
