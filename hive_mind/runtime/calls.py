@@ -111,7 +111,7 @@ class AgentCalls(EvidenceCalls, QueueCalls, BusCalls):
         return await self._put_again.once(call.key, msgspec.structs.replace(call, id=0), work)
 
     async def _by_whole_id(self, asked: Request, call: Call) -> Call:
-        """What a person sees of an id is one, too. Raises `InvalidInput` for the beginning of none and of several."""
+        """The id that begins like what a person sees of it. Raises `InvalidInput` for the beginning of none and of several."""
         if asked.name == "named" or not is_beginning(given := call.fact_id.strip().lower()):
             return call
         whole = given if is_id(given) else (await fact_called(self._agent.memory, given)).id
