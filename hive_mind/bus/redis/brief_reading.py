@@ -16,8 +16,9 @@ from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wir
 from hive_mind.errors import BackendError
 from hive_mind.retry import RetrySettings, delay_s
 
-_BLOCK_MS = 1000
-_READ_MAX = 64
+BLOCK_MS = 1000
+READ_MAX = 64
+"""Entries of each stream at a time."""
 
 
 class Room(Protocol):
@@ -105,11 +106,11 @@ class BriefReader:
     async def _read(self) -> None:
         room = self._mailbox.room
         if not room:
-            await self._mailbox.until_room(_BLOCK_MS / 1000)
+            await self._mailbox.until_room(BLOCK_MS / 1000)
             return
         streams = [self._read_up_to[stream] for stream in self._streams]
-        command: Command = ("XREAD", "COUNT", min(room, _READ_MAX), "BLOCK", _BLOCK_MS, "STREAMS", *self._streams, *streams)
-        (reply,) = await self._wire.call(command, within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000)
+        command: Command = ("XREAD", "COUNT", min(room, READ_MAX), "BLOCK", BLOCK_MS, "STREAMS", *self._streams, *streams)
+        (reply,) = await self._wire.call(command, within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
         for stream, entries in value(reply) or ():
             self._take(stream, entries)
 

@@ -19,7 +19,7 @@ from hive_mind.bus.base import UNREADABLE_BYTES_MAX, Delivery, Subscription
 from hive_mind.bus.codec import decode, encode, misfit
 from hive_mind.bus.mailbox import Mailbox, MailboxDelivery
 from hive_mind.bus.redis import keys
-from hive_mind.bus.redis.brief_reading import BriefReader
+from hive_mind.bus.redis.brief_reading import BLOCK_MS, READ_MAX, BriefReader
 from hive_mind.bus.redis.claims import Group
 from hive_mind.bus.redis.outgoing import RedisSender
 from hive_mind.bus.redis.wire import REPLY_WITHIN_S, Command, ServerAddress, Wire, begin, value
@@ -28,9 +28,7 @@ from hive_mind.retry import RetrySettings, delay_s
 
 _log = logging.getLogger(__name__)
 
-_BLOCK_MS = 1000
-# Entries of each stream, and bytes, at a time.
-_READ_MAX = 64
+# Bytes of each stream at a time.
 _READ_FIRST = 16
 _READ_BYTES = 32 << 20
 # How often a reader shows that it lives and looks for what got lost between it and the server.
@@ -59,7 +57,7 @@ class Pace:
     def note(self, sizes: Iterable[int]) -> None:
         """`sizes`: bytes of each entry that came."""
         if largest := max(sizes, default=0):
-            self.count = max(min(2 * self.count, _READ_MAX, _READ_BYTES // largest), 1)
+            self.count = max(min(2 * self.count, READ_MAX, _READ_BYTES // largest), 1)
 
 
 class StreamReaderListener(Protocol):
@@ -140,7 +138,7 @@ class StreamReader:
         if self._is_reading:
             # Better than to break off: entries the server is just handing out would count as delivered.
             self._owner.outgoing.post(("CLIENT", "UNBLOCK", self._client_id))
-            await asyncio.wait([task], timeout=_BLOCK_MS / 1000 + 1)
+            await asyncio.wait([task], timeout=BLOCK_MS / 1000 + 1)
         task.cancel()
         await asyncio.wait([task])
 
@@ -232,13 +230,13 @@ class StreamReader:
     async def _read(self) -> None:
         room = self.mailbox.room
         if not room:
-            await self.mailbox.until_room(_BLOCK_MS / 1000)
+            await self.mailbox.until_room(BLOCK_MS / 1000)
             return
-        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, self._pace.count), "BLOCK", _BLOCK_MS)
+        how: Command = ("GROUP", self.subscription.name, self._consumer, "COUNT", min(room, self._pace.count), "BLOCK", BLOCK_MS)
         streams: Command = ("STREAMS", *self._keys, *(">" for _ in self._keys))
         self._is_reading = True
         try:
-            (reply,) = await self._wire.call(("XREADGROUP", *how, *streams), within_s=REPLY_WITHIN_S + _BLOCK_MS / 1000)
+            (reply,) = await self._wire.call(("XREADGROUP", *how, *streams), within_s=REPLY_WITHIN_S + BLOCK_MS / 1000)
         finally:
             self._is_reading = False
         found = [((key, entry[0]), entry[1]) for key, entries in value(reply) or () for entry in entries]

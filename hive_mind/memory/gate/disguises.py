@@ -27,7 +27,7 @@ _WORD = regex(r"[^\W\d_]+")
 _GAP = regex(r"[ ,\-\u00a0]{1,3}|\s")
 _DIRECTION = regex(DIRECTIONS)
 # Fewer number words in a row are part of a sentence.
-_WORDS_MIN = 3
+_NUMBER_WORDS_MIN = 3
 _HAN = "〇一二三四五六七八九"
 _HAN_DIGITS = regex(rf"(?:[{_HAN}零幺][ -]?){{4,40}}+")
 _HAN_FOR = str.maketrans({"零": "0", "幺": "1"} | {character: str(digit) for digit, character in enumerate(_HAN)})
@@ -76,11 +76,11 @@ def in_digits(text: str) -> str:
     """Three number words and more in a row as digits: "four seven one one" as 4711, "thirty-four, twelve, two" as 34 12 2."""
     if not text.isascii():
         text = _HAN_DIGITS.sub(lambda found: found[0].translate(_HAN_FOR), text)
-    if sum(map(NUMBERS.__contains__, _WORD.findall(text.lower()))) < _WORDS_MIN:
+    if sum(map(NUMBERS.__contains__, _WORD.findall(text.lower()))) < _NUMBER_WORDS_MIN:
         return text
     pieces, at = [], 0
     for run in _runs(text):
-        if len(run) >= _WORDS_MIN:
+        if len(run) >= _NUMBER_WORDS_MIN:
             pieces += [text[at : run[0].start()], _digits(run, text)]
             at = run[-1].end()
     return "".join((*pieces, text[at:])) if pieces else text
