@@ -164,7 +164,7 @@ def test_a_reader_asks_for_fewer_while_they_are_large_and_for_more_step_by_step(
 
 
 async def test_closing_wakes_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch, buses: Buses) -> None:
-    monkeypatch.setattr(reader, "_BLOCK_MS", 60_000)
+    monkeypatch.setattr(reader, "BLOCK_MS", 60_000)
 
     bus = await buses.bus()
     bob = await subscribed(bus)

@@ -259,7 +259,7 @@ def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(reader, "_LOOK_EVERY_S", 0.1)
-    monkeypatch.setattr(reader, "_BLOCK_MS", 50)
+    monkeypatch.setattr(reader, "BLOCK_MS", 50)
 
     async def scenario(buses: Buses) -> None:
         former, later = await buses.bus(), await buses.bus()
@@ -282,7 +282,7 @@ def test_who_subscribes_later_under_a_name_has_it_and_the_former_gives_way(
 async def test_what_a_dead_sharer_had_in_hand_goes_to_the_others_and_what_a_live_one_has_does_not(
     monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
-    monkeypatch.setattr(reader, "_BLOCK_MS", 50)
+    monkeypatch.setattr(reader, "BLOCK_MS", 50)
 
     live, dying, third = await buses.bus(), await buses.bus(), await buses.bus()
     holding = await subscribed(live, is_shared=True, ack_wait_s=0.6)

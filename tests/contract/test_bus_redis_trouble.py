@@ -43,7 +43,7 @@ async def test_acknowledgements_get_through_to_a_server_that_is_full(server: Red
 async def test_a_server_that_has_forgotten_everything_is_set_up_again(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
-    monkeypatch.setattr(reader, "_BLOCK_MS", 50)
+    monkeypatch.setattr(reader, "BLOCK_MS", 50)
 
     bus = await buses.bus()
     bob = await subscribed(bus)
@@ -70,7 +70,7 @@ def test_a_connection_that_is_silent_for_too_long_is_given_up(server: RedisServe
     for module in (reader, outgoing, wire):
         monkeypatch.setattr(module, "REPLY_WITHIN_S", 0.3, raising=False)
     monkeypatch.setattr(wire.Wire.call, "__kwdefaults__", {"within_s": 0.3})
-    monkeypatch.setattr(reader, "_BLOCK_MS", 50)
+    monkeypatch.setattr(reader, "BLOCK_MS", 50)
     proxy = TcpProxy(server.port)
     proxy.start()
 
@@ -192,7 +192,7 @@ async def test_a_dead_letter_waits_for_a_server_that_is_full_and_is_not_handed_o
     server: RedisServer, monkeypatch: pytest.MonkeyPatch, buses: Buses
 ) -> None:
     monkeypatch.setattr(reader, "_LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(reader, "_BLOCK_MS", 20)
+    monkeypatch.setattr(reader, "BLOCK_MS", 20)
 
     bus = await buses.bus()
     bob = await subscribed(bus)
