@@ -7,7 +7,7 @@ thorough run; of one memory, and of a hive whose members hold parts of all trees
 import itertools
 import random
 import re
-import sysconfig
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,9 +56,11 @@ def texts_of(tree: str) -> list[tuple[str, str]]:
     """Names and texts of a tree; of the installed packages, what they say of themselves."""
     if tree != PACKAGES:
         return [(str(path), text) for path, text in documents(tree) if text.strip()]
-    site = Path(sysconfig.get_paths()["purelib"])
-    found = sorted(itertools.chain(site.glob("*.dist-info/METADATA"), site.glob("**/*.rst"), site.glob("**/*.md")))
-    texts = ((str(path.relative_to(site)), path.read_text("utf-8", "replace")[:CHARS_MAX]) for path in found[:FILES_MAX])
+    sites = [Path(folder) for folder in sys.path if folder.endswith("site-packages")]
+    patterns = ("*.dist-info/METADATA", "**/*.rst", "**/*.md")
+    paths = [path for site, pattern in itertools.product(sites, patterns) for path in sorted(site.glob(pattern))][:FILES_MAX]
+    texts = [(str(path), path.read_text("utf-8", "replace")[:CHARS_MAX]) for path in paths]
+    assert len(texts) > 50
     return [(name, text) for name, text in texts if text.strip()]
 
 
