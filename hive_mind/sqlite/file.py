@@ -17,7 +17,7 @@ from hive_mind.replacing import publish, sync_file, sync_folder
 from hive_mind.sqlite.lock import Lock, locked_error, turn
 from hive_mind.sqlite.log import refuse_damaged_log
 from hive_mind.sqlite.replacement import is_half_replaced, log_path, mend
-from hive_mind.sqlite.unwritable import connect, connect_copy, is_unwritable, reading
+from hive_mind.sqlite.unwritable import begun, connect, connect_copy, is_unwritable, reading
 
 _MAGIC, _HEADER_BYTES = b"SQLite format 3\0", 100
 # A write takes milliseconds: a longer wait is for a process that hangs.
@@ -163,7 +163,7 @@ def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
     if not path.exists():
         raise BackendError("sqlite", f"there is no file {path}")
     with translating(path, form):
-        connection = _unwritable(path, form) if is_unwritable(path) else reading(path)
+        connection = _unwritable(path, form) if is_unwritable(path) else _readable(path, form)
         try:
             connection.execute("PRAGMA query_only = ON")
             version = number(connection, "user_version")
@@ -174,6 +174,16 @@ def connect_for_reading(path: Path, form: FileFormat) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+def _readable(path: Path, form: FileFormat) -> sqlite3.Connection:
+    try:
+        return begun(reading(path))
+    except sqlite3.OperationalError as error:
+        # The memory shared by processes takes room, and the disk has none: nobody has it open, or it was there.
+        if _kind(error) not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise
+        return _unwritable(path, form)
 
 
 def _unwritable(path: Path, form: FileFormat) -> sqlite3.Connection:

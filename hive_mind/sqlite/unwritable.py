@@ -1,8 +1,8 @@
 """A file in a folder that can't be written to: on a read-only disk, or another user's. It can be asked, and nothing else.
 
 Neither a lock nor the memory that SQLite shares among processes can be made there. Where nobody wrote since the log was
-written back, the file is read as it lies. Otherwise a process that has it open
-shares that memory, or one that was killed has left a log behind: then a copy of both is read.
+written back, the file is read as it lies. Otherwise a process that has it open shares that memory, or a killed one has left
+a log: then a copy of both is read. A disk without room for that memory is no different.
 """
 
 import os
@@ -24,7 +24,7 @@ def connect(path: Path, log: Path) -> sqlite3.Connection:
     if not log.exists() or not log.stat().st_size:
         return reading(path, "&immutable=1")
     with suppress(sqlite3.OperationalError):
-        return _opened(reading(path))
+        return begun(reading(path))
     return connect_copy(path, log)
 
 
@@ -40,7 +40,7 @@ def connect_copy(path: Path, log: Path, change: Callable[[sqlite3.Connection], N
             writing.execute("PRAGMA journal_mode = DELETE")
             if change:
                 change(writing)
-        return _opened(reading(copy, "&immutable=1"))
+        return begun(reading(copy, "&immutable=1"))
 
 
 def reading(path: Path, more: str = "") -> sqlite3.Connection:
@@ -49,7 +49,7 @@ def reading(path: Path, more: str = "") -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, isolation_level=None, timeout=5, check_same_thread=False)
 
 
-def _opened(connection: sqlite3.Connection) -> sqlite3.Connection:
+def begun(connection: sqlite3.Connection) -> sqlite3.Connection:
     """With the file and its log open: SQLite opens them at the first look."""
     try:
         connection.execute("PRAGMA schema_version").fetchone()
