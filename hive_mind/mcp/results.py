@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from typing_extensions import TypedDict
 
 from hive_mind.errors import InvalidInput
-from hive_mind.runtime.fact_replies import fact_of
+from hive_mind.model.fact import fact_of
 
 # One token of a model is about this much of an English text.
 _CHARACTERS_PER_TOKEN = 4

@@ -1,10 +1,13 @@
 """The unit kept: a fact, never edited; it is confirmed, superseded or retracted."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
+
+import msgspec
 
 from hive_mind.model.ids import canonical, source_digest
 
@@ -133,6 +136,11 @@ class Fact:
         times = tuple(time for time in self.times_held if time <= at_us)
         learned_at_us, turned_at_us = min(self.learned_at_us, times[-1]), times if len(times) > 1 else ()
         return replace(self, superseded_by="", sharing=sharing, learned_at_us=learned_at_us, turned_at_us=turned_at_us)
+
+
+def fact_of(reply: Mapping[str, Any]) -> Fact:
+    """The fact of a reply; what else stands there is left out."""
+    return msgspec.convert({**reply, "id": reply["fact_id"]}, Fact)
 
 
 def turned(fact: Fact, earlier: Fact | None, now_us: int) -> Fact:

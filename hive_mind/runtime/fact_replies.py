@@ -1,7 +1,7 @@
 """Facts, hits and answers as plain values: what an agent that runs tells of them, and what commands print as JSON."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired, TypedDict, cast
+from collections.abc import Iterable
+from typing import NotRequired, TypedDict, cast
 
 import msgspec
 
@@ -98,11 +98,6 @@ def fact_reply(fact: Fact) -> FactJson:
     # As they look after a journey as JSON.
     lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
     return cast(FactJson, {"fact_id": fields.pop("id"), **fields, **lists})
-
-
-def fact_of(reply: Mapping[str, Any]) -> Fact:
-    """The fact; what else stands there is left out."""
-    return msgspec.convert({**reply, "id": reply["fact_id"]}, Fact)
 
 
 def found_reply(found: SearchResult, agent: str) -> FoundReply:

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hive_mind.errors import InvalidInput
-from hive_mind.retry import RetrySettings
 from hive_mind.runtime.worker_http import SILENCE_S
 from hive_mind.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from hive_mind.retry import RetrySettings
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-base-en-v1.5"
 
@@ -83,8 +85,11 @@ class Settings:
         return cls(**cast(Any, given | numbers | home))
 
     @property
-    def llm_retry(self) -> RetrySettings:
+    def llm_retry(self) -> "RetrySettings":
         """How the language model is asked again."""
+        # Loaded only for a model: it brings what runs event loops, and a question to a resident process needs none.
+        from hive_mind.retry import RetrySettings
+
         return RetrySettings(attempts_max=self.llm_tries)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from hive_mind.cli.output import printable, short_id, show, show_indented, show_json, show_prose, shown_source
 from hive_mind.counted import counted
-from hive_mind.model.fact import FORGOTTEN
-from hive_mind.runtime.fact_replies import fact_of
+from hive_mind.model.fact import FORGOTTEN, fact_of
 
 Reply = Mapping[str, Any]
 

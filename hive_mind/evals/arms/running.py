@@ -16,10 +16,11 @@ from hive_mind.evals.datasets import LabelledQuestion, Scope
 from hive_mind.evals.experiments.values import Cell
 from hive_mind.evals.rows import Learned
 from hive_mind.evals.running_agent import AgentCall, running_agent
+from hive_mind.model.fact import fact_of
 from hive_mind.model.gathered import SearchResult
 from hive_mind.model.query import LIMIT, Hit, Query
 from hive_mind.model.scores import ComponentScores, Contributions
-from hive_mind.runtime.fact_replies import FoundReply, HitJson, fact_of
+from hive_mind.runtime.fact_replies import FoundReply, HitJson
 
 
 class _RunningMemory:

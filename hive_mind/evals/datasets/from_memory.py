@@ -17,10 +17,9 @@ from hive_mind.evals.datasets.files import read_text
 from hive_mind.evals.datasets.reasons import RETRACTED_FACT, SILENT_DOCUMENT, SUPERSEDED_FACT
 from hive_mind.evals.running_agent import running_agent
 from hive_mind.memory.transfer.examining import read_records
-from hive_mind.model.fact import Fact
+from hive_mind.model.fact import Fact, fact_of
 from hive_mind.model.ids import canonical
 from hive_mind.runtime.agent_files import is_kept
-from hive_mind.runtime.fact_replies import fact_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 

@@ -85,8 +85,11 @@ def test_an_agent_of_no_fleet_is_used_as_ever_and_that_is_said(home, capsys):
 
 def test_a_fleet_that_was_stopped_or_died_is_not_used(home):
     home("stopped", ada=True, is_stopped=True)
-    home("died", ben=True, pid=0)
     assert chosen(home) is None
+    home("died", ben=True, pid=0)
+    assert chosen(home, agent="ben") is None
+    with pytest.raises(CommandError, match=r"fleet died is down .*: hive-mind rollout restart"):
+        chosen(home)
 
 
 def test_a_fleet_that_was_stopped_is_told_with_what_starts_it(home, capsys):
