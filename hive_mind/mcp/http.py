@@ -10,11 +10,17 @@ from typing import Any
 
 import uvicorn
 from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
 
 from hive_mind.errors import BackendUnavailable
 from hive_mind.mcp.messages import MESSAGE_BYTES_MAX, Refused, message_of, too_long
 
 HOST, PATH = "127.0.0.1", "/mcp"
+_NAMES = (HOST, "localhost", "[::1]")
+_THIS_MACHINE = TransportSecuritySettings(
+    allowed_hosts=[f"{name}:*" for name in _NAMES], allowed_origins=[f"http://{name}:*" for name in _NAMES]
+)
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -35,7 +41,8 @@ async def serve_http(server: MCPServer, listener: socket.socket, token: str) -> 
 
     Requests for another host are refused: a page in a browser may have a name that leads here.
     """
-    app = with_token(with_messages(server.streamable_http_app(streamable_http_path=PATH, host=HOST)), token)
+    served = server.streamable_http_app(streamable_http_path=PATH, host=HOST, transport_security=_THIS_MACHINE)
+    app = with_token(with_messages(served), token)
     await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
 
 
@@ -58,11 +65,15 @@ def with_token(app: App, token: str) -> App:
 
 
 def with_messages(app: App) -> App:
-    """Let the bodies through that are messages."""
+    """Let the bodies through that are messages, from pages and to hosts that are of this machine."""
+    security = TransportSecurityMiddleware(_THIS_MACHINE)
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
             await app(scope, receive, send)
+            return
+        if (refusal := await security.validate_request(Request(scope), is_post=True)) is not None:
+            await refusal(scope, receive, send)
             return
         body = bytearray()
         while len(body) <= MESSAGE_BYTES_MAX:
