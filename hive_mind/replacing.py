@@ -23,6 +23,8 @@ READABLE = 0o666
 
 BEGUN, PART = ".", ".part"
 """How the name of a file begins and ends that is not whole yet."""
+UNFINISHED, REPLACED = ".partial", ".replaced"
+"""How the name of a folder ends that is not whole yet, and of one whose place another took."""
 # A name may have 255 bytes, and a character of it four.
 _NAME_MAX = 40
 # With the writer's number, as earlier versions called it, too; they held no lock.

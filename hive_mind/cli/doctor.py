@@ -23,7 +23,6 @@ from hive_mind.cli import options
 from hive_mind.cli.options import DEFAULT_AGENT, Format, examples, settings_for
 from hive_mind.cli.output import plain, say, show, show_json, show_table
 from hive_mind.cli.running import FAILED, command
-from hive_mind.control.status.hindrances import shortage
 from hive_mind.counted import counted
 from hive_mind.errors import ConfigError, DatabaseLocked, HiveError, InvalidInput
 from hive_mind.installation import command_for_extra, command_for_package
@@ -229,6 +228,8 @@ def _disk(settings: Settings, agent: str) -> Check:
             what = f"{folder} can't be written to ({error.strerror}): it can be asked, and learns nothing"
             return Check("disk", ABSENT, what, "to let it learn, give this user the right to write there, or another --home")
         return Check("disk", PROBLEM, f"{folder} takes no more ({error.strerror})", "make room there, or raise the quota")
+    from hive_mind.control.status.hindrances import shortage
+
     for room in rooms([folder]):
         if short := shortage(room):
             return Check("disk", PROBLEM, short, "make room before it learns more")

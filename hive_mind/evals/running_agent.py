@@ -6,9 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from hive_mind.control.controller import HiveController
-from hive_mind.control.state import fleets
-
 
 class AgentCall(Protocol):
     """Puts a request of `runtime.calls` to an agent."""
@@ -21,6 +18,10 @@ class AgentCall(Protocol):
 @asynccontextmanager
 async def running_agent(home: Path, agent: str) -> AsyncIterator[AgentCall | None]:
     """The agent, in the first fleet of this home that runs and has it; None where none does."""
+    # Loaded where an agent is looked for: they bring what knows fleets, and data sets of files need none of it.
+    from hive_mind.control.controller import HiveController
+    from hive_mind.control.state import fleets
+
     for fleet in fleets(home):
         async with HiveController.open(home, fleet) as controller:
             status = await controller.status()

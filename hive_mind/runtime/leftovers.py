@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hive_mind.replacing import PART, abandoned, is_abandoned
+from hive_mind.replacing import PART, REPLACED, UNFINISHED, abandoned, is_abandoned
 from hive_mind.runtime.erasure.copies import noted
 from hive_mind.sqlite.replacement import KEPT, is_half_replaced
 
 _HALVES = (".restored", ".restoring", ".repaired", ".converting")
 """Endings of databases that were to take the place of another one, which has them removed when it is next made."""
-_FOLDERS = (".partial", ".replaced")
-"""Endings of folders of journals that were to be a hive's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ def leftovers(home: Path) -> Iterator[Leftover]:
                 yield Leftover(
                     path, "half of a file whose writer was killed", "delete it: the next writing of that file does so, too"
                 )
-        elif path.is_dir() and path.name.endswith(_FOLDERS):
+        elif path.is_dir() and path.name.endswith((UNFINISHED, REPLACED)):
             yield Leftover(path, "half of a hive's next generation", "apply the manifest again: that removes it")
         elif path.name.startswith(".import-") and path.is_dir():
             yield Leftover(path, "an import that was interrupted", "import the same archive again: that finishes it")

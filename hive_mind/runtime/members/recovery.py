@@ -13,9 +13,9 @@ from hive_mind.hive.replication.journal_snapshot import Vouched
 from hive_mind.hive.settings import HiveSettings
 from hive_mind.model.evidence import said_of
 from hive_mind.model.fact import Fact, Sharing
-from hive_mind.replacing import publish
+from hive_mind.replacing import REPLACED, UNFINISHED, publish
 from hive_mind.runtime.agent_files import database_path
-from hive_mind.runtime.members.generations import REPLACED, UNFINISHED, estate_of
+from hive_mind.runtime.members.generations import estate_of
 from hive_mind.runtime.settings import Settings
 from hive_mind.runtime.wiring import opened_store
 from hive_mind.runtime.workers.config import HiveConfig

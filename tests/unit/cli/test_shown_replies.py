@@ -3,6 +3,10 @@
 from hive_mind.cli.asking.answer_shown import provenance, show_note
 
 HIT = {
+    "content": "Pump D4 cools the transformers.",
+    "concept": "Pump D4",
+    "confidence": 0.8,
+    "learned_at_us": 0,
     "sources": ["pumps.txt"],
     "from": ["pumps"],
     "trust": 1.0,

@@ -11,7 +11,7 @@ from hive_mind.cognition.answering.quoting import NOT_KNOWN
 from hive_mind.cognition.budget import Budget
 from hive_mind.cognition.prompted import PromptedReader, PromptedSettings, batches
 from hive_mind.cognition.reader import Extraction
-from hive_mind.errors import BackendRejected, BackendThrottled, BackendTimeout, BudgetExceeded, ModelOutputError
+from hive_mind.errors import BackendRejected, BackendThrottled, BackendUnavailable, BudgetExceeded, ModelOutputError
 from hive_mind.llm.base import Completion, Prompt
 from hive_mind.llm.scripted import Reply, ScriptedModel
 from hive_mind.model.answer import Answer, Question
@@ -135,7 +135,7 @@ def test_one_failed_batch_fails_the_whole_with_its_own_error():
 
 
 def test_passing_trouble_is_waited_out_as_long_as_the_provider_asks():
-    desk = Desk([BackendThrottled("test", "slow down", 7.0), BackendTimeout("test", "slow"), FACTS])
+    desk = Desk([BackendThrottled("test", "slow down", 7.0), BackendUnavailable("test", "away"), FACTS])
 
     assert len(desk.extract(said_at="2023").candidates) == 1
     assert desk.waited_s[0] > 7.0
