@@ -24,8 +24,7 @@ from hive_mind.control.planning.impacts import (
 from hive_mind.control.platforms.base import Running
 from hive_mind.control.state import FleetState
 from hive_mind.hive.topology.holdings import Holding, holdings
-from hive_mind.runtime.members.generations import founded
-from hive_mind.runtime.workers.config import AgentConfig
+from hive_mind.runtime.workers.config import AgentConfig, founded
 from hive_mind.runtime.workers.status import AgentStatus
 
 Kind = Literal["move", "create", "update", "restart", "replace", "learn", "delete"]

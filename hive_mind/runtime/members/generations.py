@@ -19,12 +19,11 @@ from hive_mind.hive.policy.seal import UNSEALED, Seal
 from hive_mind.hive.replication.journal_snapshot import JournalMerger, JournalSnapshot
 from hive_mind.hive.replication.resettlement import Journal, Resettlement, attached_to, facts_of
 from hive_mind.hive.settings import HiveSettings
-from hive_mind.hive.topology.base import Topology
-from hive_mind.hive.topology.spec import SINGLE, Founding, is_shared, spec_of
+from hive_mind.hive.topology.spec import is_shared
 from hive_mind.replacing import REPLACED, UNFINISHED, sync_file, sync_folder
 from hive_mind.runtime.members.nodes import fresh_chance
 from hive_mind.runtime.node.base import system_clock
-from hive_mind.runtime.workers.config import HiveConfig
+from hive_mind.runtime.workers.config import HiveConfig, founded
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,6 @@ class Moved:
     assertions: int = 0
     registry: int = 0
     undelivered: int = 0
-
-
-def founded(hive: HiveConfig) -> Topology | None:
-    """The topology a hive begins with; None for one that is "single". Raises `InvalidInput`."""
-    if hive.topology == SINGLE:
-        return None
-    founding = Founding(hive.founders, hive.domains, hive.broadcast_threshold, replicas=hive.replicas, partitions=hive.partitions)
-    return spec_of(hive.topology).build(founding)
 
 
 @dataclass(frozen=True, slots=True)

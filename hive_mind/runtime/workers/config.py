@@ -13,9 +13,10 @@ from hive_mind.hive.membership.membership import MembershipSettings
 from hive_mind.hive.policy.node_policy import PolicySettings
 from hive_mind.hive.query.latencies import ScatterSettings
 from hive_mind.hive.settings import HiveSettings
+from hive_mind.hive.topology.base import Topology
 from hive_mind.hive.topology.federated import BROADCAST_THRESHOLD
 from hive_mind.hive.topology.placement import PARTITIONS, REPLICAS
-from hive_mind.hive.topology.spec import DEFAULT
+from hive_mind.hive.topology.spec import DEFAULT, SINGLE, Founding, spec_of
 from hive_mind.judge.health import HealthSettings
 from hive_mind.judge.judge_settings import CONFIDENCE_THRESHOLD, JudgeSettings
 from hive_mind.memory.gate.promotion_settings import PromotionSettings
@@ -99,6 +100,14 @@ class HiveConfig(msgspec.Struct, frozen=True):
     """Whether every fact in it bears its author's seal."""
     quota_per_agent: int = PolicySettings().quota_per_agent
     """Facts that each of its agents may share, unless the manifest says otherwise."""
+
+
+def founded(hive: HiveConfig) -> Topology | None:
+    """The topology a hive begins with; None for one that is "single". Raises `InvalidInput`."""
+    if hive.topology == SINGLE:
+        return None
+    founding = Founding(hive.founders, hive.domains, hive.broadcast_threshold, replicas=hive.replicas, partitions=hive.partitions)
+    return spec_of(hive.topology).build(founding)
 
 
 class IdentityConfig(msgspec.Struct, frozen=True):
